@@ -248,6 +248,10 @@ struct ray_serve_app {
     uint32_t deployment_count;
 };
 
+struct ray_serve_proxy {
+    struct slice node_ip, status; /* HEALTHY STARTING UNHEALTHY DRAINING DRAINED */
+};
+
 /* All slices lie in the body or in the arena. */
 struct ray_dash_answer {
     enum ray_dash_call call;
@@ -259,7 +263,8 @@ struct ray_dash_answer {
     bool done;                         /* STOP: it ran and was told to; DELETE */
     const struct ray_dash_job *jobs;   /* JOB: one; JOBS */
     const struct ray_serve_app *apps;  /* SERVE, in the head's order */
-    uint32_t job_count, app_count;
+    const struct ray_serve_proxy *proxies; /* SERVE: one for each node that takes requests */
+    uint32_t job_count, app_count, proxy_count;
     struct slice log; /* LOG: whole lines, at most LIMIT_RAY_LOG bytes of JSON text */
     bool log_cut;     /* LOG: there were more before them */
 };

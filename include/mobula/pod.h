@@ -29,7 +29,8 @@ struct pod {
     uint32_t zone;                /* pod_zone_hash of its label */
     uint8_t phase;                /* enum pod_phase */
     bool head, ready, deleting;
-    bool on_demand;     /* its label says that it was made for an on-demand node */
+    bool serves : 1;    /* its label RAY_LABEL_SERVE is "true" */
+    bool on_demand : 1; /* its label says that it was made for an on-demand node */
     bool ended;         /* the Ray container ended and will not be restarted */
     bool restarted;     /* its kubelet has restarted the Ray container at least once */
     bool stopped;       /* the Ray container does not run at present: it will be restarted, or has ended */

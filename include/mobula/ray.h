@@ -19,6 +19,9 @@
 #define RAY_LABEL_REPLICA_INDEX "ray.io/worker-group-replica-index"
 #define RAY_LABEL_REPLICA_NAME "ray.io/worker-group-replica-name"
 #define RAY_LABEL_HOST_INDEX "ray.io/replica-host-index"
+#define RAY_LABEL_MAKER_KIND "ray.io/originated-from-crd"     /* of a RayCluster: RayJob | RayService, whose controller made it */
+#define RAY_LABEL_MAKER_NAME "ray.io/originated-from-cr-name" /* … and the name of that resource */
+#define RAY_LABEL_SERVE "ray.io/serve"                        /* of pods of a RayService: "true" where requests may be sent to */
 #define RAY_LABEL_OWNER_UID "mobula.dev/owner-uid" /* the RayCluster's uid: distinguishes children of an older cluster of the same name */
 #define RAY_ANNOTATION_HASH "mobula.dev/template-hash"              /* hash of what the pod or service was made from: 16 hex digits */
 #define RAY_ANNOTATION_AUTOSCALER "mobula.dev/autoscaler"           /* of a RayCluster: which autoscaler scales it, operator | sidecar */
@@ -76,6 +79,7 @@ struct ray_cluster {
     bool suspend;
     bool managed_elsewhere; /* spec.managedBy names another controller: nothing is done for it */
     bool recreate;          /* pods of an older template are replaced: upgradeStrategy Recreate, and always for legacy */
+    bool serves;            /* a RayService made it: its workers serve requests */
     bool typed;             /* a group names an instance type, and they are applied */
     bool marketed;          /* a group has a type or a market: workers that no node takes are made anew */
     bool autoscaling;
@@ -104,6 +108,11 @@ bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, stru
  * half of the time. NULL: it was not. */
 bool ray_read_resource(const struct spec_object *from, const uint64_t *hashes, struct arena *a, struct ray_cluster *out,
                        struct spec_errors *errors);
+/* The spec of a RayCluster that stands in another resource, where clusters are made of it: `annotations` is what they will carry. out has
+ * no metadata then. */
+void ray_read_cluster_spec(const struct place *spec, struct jval annotations, struct arena *a, struct ray_cluster *out,
+                           struct spec_errors *errors);
+void ray_cluster_spec_notes(const struct place *spec, struct jval annotations, struct arena *a, struct spec_errors *notes);
 /* What ray_read makes ray_group.hash of; for a group whose template has been replaced since. */
 uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
 /* Notes on fields that are accepted and have no effect: unknown fields (mostly misspelt), and fields of missing features that are safe to
@@ -196,6 +205,13 @@ bool ray_wants_headless_service(const struct ray_cluster *c);
 /* "group small: replicas 9 is above maxReplicas 4, so 4 are made"; empty: `replicas` is in range, or an autoscaler sets the number. */
 struct slice ray_clamp_text(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
 bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e);
+/* The services of a RayService lead to the cluster that has its traffic: one to the head, one to the pods whose label RAY_LABEL_SERVE is
+ * "true", at the ports of the head's Ray container that are called serve or serve-…, else at 8000. given: a Service whose metadata and
+ * spec are taken over, or no value. */
+bool ray_build_service_head(const struct ray_cluster *c, const struct owner *owner, struct slice name, struct arena *a, struct buf *out,
+                            struct err *e);
+bool ray_build_service_serve(const struct ray_cluster *c, const struct owner *owner, struct slice name, struct jval given, struct arena *a,
+                             struct buf *out, struct err *e);
 /* Hash of our fields of a service: equal for the object that we build and for the server's copy with defaults, until somebody changes one
  * of our fields. */
 uint64_t ray_service_hash(struct jval service);

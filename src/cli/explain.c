@@ -182,7 +182,8 @@ static const struct flags flags = {
     .usage = "mobula explain -f FILE [-f FILE...] [FLAG...]  or  mobula explain cluster NAME [-n NS]",
     .about =
         "Prints what the operator would make in an empty namespace: of a RayCluster its pods and services, of a RayJob its cluster with\n"
-        "them, of a RayCronJob the run of this minute with all of that. The last letters of names are made of a uid, which only the\n"
+        "them, of a RayCronJob the run of this minute with all of that, of a RayService its cluster and services. The last letters of "
+        "names are made of a uid, which only the\n"
         "API server gives: they will be others.\n"
         "`mobula explain cluster NAME` says of a cluster that there is why it is as it is: see its --help.",
     .list = list,

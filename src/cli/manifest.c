@@ -12,9 +12,6 @@ static struct slice text_of(struct jval v, struct arena *a)
     return json_there(v) ? json_str(v, a) : SLICE("");
 }
 
-/* Of KubeRay's, and not carried out here. */
-static const char other_kind[] = "RayService";
-
 /* Of what manifests are written for, the first of each name. */
 static bool is_written(size_t i)
 {
@@ -59,17 +56,15 @@ static const struct kind *kind_named(struct slice name, struct slice version)
 static struct slice name_meant(struct slice kind, struct arena *a)
 {
     struct nearest n = {.typed = kind};
-    struct slice name = slice_of(other_kind);
-    for (size_t i = 0;; i++) {
+    for (size_t i = 0; kinds[i]; i++) {
+        struct slice name = slice_of(kinds[i]->name);
+        if (!is_written(i))
+            continue;
         if (slice_eq_nocase(kind, name) || slice_eq_nocase(kind, arena_printf(a, "%.*ss", SLICE_ARG(name))))
             return name;
         nearest_try(&n, name);
-        while (kinds[i] && !is_written(i))
-            i++;
-        if (!kinds[i])
-            return n.best;
-        name = slice_of(kinds[i]->name);
     }
+    return n.best;
 }
 
 /* The group of one of our kinds, or what was meant to be it (Ray.io, rayclusters.ray.io); empty: another's. */
@@ -124,9 +119,6 @@ enum manifest manifest_what(struct jval object, struct arena *a, const struct ki
     *what = kind_named(kind, version);
     if (foreign && !slice_starts(kind, SLICE("Ray"))) /* other groups may have a Workload, too, but nobody else has a RayJob */
         return MANIFEST_OTHER;
-    if (slice_eq(kind, slice_of(other_kind)))
-        return wrong(fault, "kind", object,
-                     arena_printf(a, "is %s, which mobula does not carry out: write a %.*s", other_kind, SLICE_ARG(manifest_kinds(a))));
     if (!*what && foreign)
         return MANIFEST_OTHER;
     if (!*what && slice_empty(near))

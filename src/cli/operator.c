@@ -124,7 +124,7 @@ static bool kind_flag(size_t n, struct flag *row)
 static const struct flags flags = {
     .examples = "mobula operator --kubeconfig ~/.kube/config --namespace team-a",
     .usage = "mobula operator [--namespace NS[,NS…]] [--kubeconfig FILE] [FLAG…]",
-    .about = "Runs the controller: makes and keeps the pods and services of RayClusters, and runs RayJobs and RayCronJobs.",
+    .about = "Runs the controller: makes and keeps the pods and services of RayClusters, and runs RayJobs, RayCronJobs and RayServices.",
     .list = list,
     .count = COUNT_OF(list),
     .each = kind_flag,

@@ -178,6 +178,17 @@ static bool read_apps(struct jval root, struct arena *a, struct ray_dash_answer 
     return true;
 }
 
+static bool read_proxies(struct jval root, struct arena *a, struct ray_dash_answer *out)
+{
+    struct jval map = json_get(root, "proxies"), key, v;
+    struct ray_serve_proxy *list = arena_array(a, json_len(map) + 1, sizeof *list);
+    for (struct jiter it = json_iter(map); json_next(&it, &key, &v);)
+        list[out->proxy_count++] =
+            (struct ray_serve_proxy){.node_ip = json_get_str(v, "node_ip", a), .status = json_get_str(v, "status", a)};
+    out->proxies = list;
+    return true;
+}
+
 /* ---- logs ---- */
 
 void ray_log_init(struct ray_log *l)
@@ -268,7 +279,7 @@ static bool read_document(struct jval root, struct arena *a, struct ray_dash_ans
         out->done = json_bool(done, false);
         return json_type(done) == JSON_BOOL;
     case RAY_DASH_SERVE:
-        return read_apps(root, a, out);
+        return read_apps(root, a, out) && read_proxies(root, a, out);
     default:
         return true;
     }

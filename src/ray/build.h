@@ -8,7 +8,6 @@
 
 /* KubeRay's names and defaults that more than one file needs. */
 #define RAY_OVERWRITE_COMMAND "ray.io/overwrite-container-cmd" /* annotation */
-#define RAY_LABEL_MAKER_KIND "ray.io/originated-from-crd"      /* of a RayCluster: RayJob | RayService, whose controller made it */
 #define RAY_TOOLS_VOLUME "mobula-tools"
 #define RAY_SHARED_MEMORY_VOLUME "shared-mem"
 enum {

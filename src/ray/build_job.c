@@ -43,7 +43,7 @@ bool ray_build_job_cluster(const struct ray_job *job, struct slice name, struct 
     static const char *const modes[] = {"K8sJobMode", "HTTPMode", "InteractiveMode", "SidecarMode"};
     struct pairs labels = pairs_new(a), annotations = pairs_new(a);
     pairs_set_all(&labels, job->labels);
-    pairs_set(&labels, SLICE("ray.io/originated-from-cr-name"), job->name);
+    pairs_set(&labels, SLICE(RAY_LABEL_MAKER_NAME), job->name);
     pairs_set(&labels, SLICE(RAY_LABEL_MAKER_KIND), SLICE("RayJob"));
     pairs_set(&labels, SLICE("ray.io/job-submission-mode"), slice_of(modes[job->mode]));
     copy_annotations(job, &annotations);

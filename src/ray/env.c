@@ -13,7 +13,7 @@ struct variable {
     bool fixed; /* the user's of the same name is dropped: Ray and the operator must agree on it */
 };
 
-enum { VARIABLES_MAX = 16 };
+enum { VARIABLES_MAX = 24 };
 struct variables {
     struct variable list[VARIABLES_MAX];
     uint32_t count;
@@ -59,6 +59,14 @@ static void tpu_variables(const struct pod_build *b, struct variables *v)
     value(v, false, "TPU_NAME", replica_name(b->cluster, g, replica, a));
 }
 
+/* A Serve replica or proxy whose head restarts waits for it seconds, not minutes. */
+static void serve_variables(struct variables *v)
+{
+    value(v, false, "RAY_timeout_ms_task_wait_for_death_info", SLICE("0"));
+    value(v, false, "RAY_gcs_server_request_timeout_seconds", SLICE("5"));
+    value(v, false, "RAY_SERVE_KV_TIMEOUT_S", SLICE("5"));
+}
+
 static void v1_variables(const struct pod_build *b, struct variables *v)
 {
     struct arena *a = b->arena;
@@ -80,6 +88,8 @@ static void v1_variables(const struct pod_build *b, struct variables *v)
     value(v, false, "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", SLICE("1"));
     if (in_tpu_slice(b))
         tpu_variables(b, v);
+    if (b->cluster->serves)
+        serve_variables(v);
 }
 
 static void legacy_variables(const struct pod_build *b, struct variables *v)

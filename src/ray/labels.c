@@ -52,4 +52,6 @@ void pod_labels(const struct ray_cluster *c, const struct ray_group *g, int32_t 
     fixed_labels(c, g, type, out);
     if (!g->head)
         place_labels(c, g, index, out);
+    if (c->serves && !g->head)
+        pairs_set(out, SLICE(RAY_LABEL_SERVE), SLICE("true"));
 }

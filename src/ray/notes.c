@@ -135,10 +135,9 @@ static void note_start_variables(struct reader *r, const struct place *spec)
     }
 }
 
-static void note_v1(struct reader *r, const struct place *metadata, const struct place *spec)
+static void note_v1(struct reader *r, const struct place *annotations, const struct place *spec)
 {
     const struct place *head = place_key(spec, "headGroupSpec"), *options = place_key(spec, "autoscalerOptions");
-    const struct place *annotations = place_key(metadata, "annotations");
     note_unknown(r, spec, v1_spec);
     note_unknown(r, head, v1_head);
     note_unknown(r, options, v1_options);
@@ -166,7 +165,14 @@ void ray_notes(struct jval object, struct arena *a, struct spec_errors *notes)
     if (value_given(json_get(from.spec->value, "podTypes")))
         note_legacy(&r, from.spec);
     else
-        note_v1(&r, from.metadata, from.spec);
+        note_v1(&r, place_key(from.metadata, "annotations"), from.spec);
+}
+
+void ray_cluster_spec_notes(const struct place *spec, struct jval annotations, struct arena *a, struct spec_errors *notes)
+{
+    struct reader r = {.arena = a, .errors = notes};
+    const struct place *metadata = place_key(place_root(NO_VALUE, a), "metadata");
+    note_v1(&r, place_member(metadata, SLICE("annotations"), annotations), spec);
 }
 
 /* ---- RayJob ---- */
@@ -197,7 +203,7 @@ static void note_job(struct reader *r, const struct place *metadata, const struc
 {
     const struct place *cluster = place_key(spec, "rayClusterSpec"), *entrypoint = place_key(spec, "entrypoint");
     note_unknown(r, spec, job_spec);
-    note_v1(r, metadata, cluster);
+    note_v1(r, place_key(metadata, "annotations"), cluster);
     if (value_given(cluster->value) && json_len(json_get(spec->value, "clusterSelector")))
         place_bad(r, cluster, "has no effect: clusterSelector names the cluster");
     if (json_is(json_get(spec->value, "submissionMode"), "InteractiveMode") && place_given(entrypoint) && !json_is(entrypoint->value, ""))

@@ -131,6 +131,7 @@ void pod_read(struct jval object, struct arena *a, struct pod *out)
     *out = (struct pod){.index = read_label_int(labels, SLICE(RAY_LABEL_REPLICA_INDEX), a),
                         .host = host < 0 ? 0 : host,
                         .head = ray_live_head(object, a),
+                        .serves = json_is(json_child(labels, RAY_LABEL_SERVE), "true"),
                         .on_demand = json_is(json_child(labels, RAY_LABEL_MARKET), "ON_DEMAND"),
                         .zone = pod_zone_hash(json_str(json_child(labels, RAY_LABEL_ZONE), a)),
                         .hash = read_hash(object, a),

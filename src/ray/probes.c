@@ -40,10 +40,26 @@ static void write_probe(struct jout *w, const struct pod_build *b, const char *n
               b->group->head ? 5 : 2, failures);
 }
 
+/* A worker of a RayService gets requests while its proxy answers. A proxy lives beside a raylet that works, so that needs no question of
+ * its own. Serve's port is that of the container port "serve". */
+static void write_serve_probe(struct jout *w, const struct pod_build *b)
+{
+    struct jval port = list_find(json_get(b->container, "ports"), "name", SLICE("serve"));
+    if (value_given(json_child(b->container, "readinessProbe")))
+        return;
+    jout_form(w,
+              "readinessProbe:{httpGet:{path:'/-/healthz',port:%d},initialDelaySeconds:10,timeoutSeconds:2,periodSeconds:5,"
+              "successThreshold:1,failureThreshold:1}",
+              (int)json_get_int(port, "containerPort", RAY_SERVE_PORT));
+}
+
 void write_probes(struct jout *w, const struct pod_build *b)
 {
     if (b->cluster->kind == RAY_LEGACY)
         return; /* nothing is known of the image and its version; the container's end tells of Ray's */
     write_probe(w, b, "livenessProbe", 30, 120);
-    write_probe(w, b, "readinessProbe", 10, 10);
+    if (b->cluster->serves && !b->group->head)
+        write_serve_probe(w, b);
+    else
+        write_probe(w, b, "readinessProbe", 10, 10);
 }

@@ -81,6 +81,7 @@ static void read_cluster_metadata(struct reader *r, const struct spec_object *fr
     c->deleting = m.deleting;
     c->deleted_us = m.deleted_us;
     c->labels = m.labels;
+    c->serves = json_is(json_child(m.labels, RAY_LABEL_MAKER_KIND), "RayService");
     c->annotations = m.annotations;
     read_deletion(c, from->metadata->value, r->arena);
     read_scaler(r, annotations, c);
@@ -117,6 +118,16 @@ static void keep_hashes(struct ray_cluster *c, const uint64_t *known)
     c->head.hash = known[0];
     for (uint32_t i = 0; i < c->group_count; i++)
         c->groups[i].hash = known[i + 1];
+}
+
+void ray_read_cluster_spec(const struct place *spec, struct jval annotations, struct arena *a, struct ray_cluster *out,
+                           struct spec_errors *errors)
+{
+    struct reader r = {.arena = a, .errors = errors};
+    cluster_clear(out);
+    out->annotations = annotations;
+    out->spec = spec->value;
+    read_v1(&r, spec, out);
 }
 
 bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct spec_errors *errors)

@@ -50,30 +50,28 @@ void ports_write(const struct service_ports *p, const char *app_protocol, struct
     jout_end(w);
 }
 
-static void write_service(const struct ray_cluster *c, struct slice name, struct jval metadata, const struct pairs *labels,
+static void write_service(const struct owner *owner, struct slice name, struct jval metadata, const struct pairs *labels,
                           const struct pairs *annotations, struct slice spec, struct arena *a, struct buf *out)
 {
     struct jout w;
     jout_init(&w, out);
     jout_form(&w, "{apiVersion:'v1',kind:'Service'");
-    const struct owner owner = owner_cluster(c);
-    write_metadata(&w, &owner, name, metadata, labels, annotations, a);
+    write_metadata(&w, owner, name, metadata, labels, annotations, a);
     jout_kraw(&w, "spec", spec);
     jout_end(&w);
 }
 
-/* The whole object, with a hash of itself as annotation: what a user changes is seen even where the server's copy may hold more. */
-static bool finish(const struct ray_cluster *c, struct slice name, struct jval metadata, const struct pairs *labels,
-                   struct pairs *annotations, struct slice spec, struct arena *a, struct buf *out, struct err *e)
+bool service_finish(const struct owner *owner, struct slice name, struct jval metadata, const struct pairs *labels,
+                    struct pairs *annotations, struct slice spec, struct arena *a, struct buf *out, struct err *e)
 {
     size_t before = out->len;
-    write_service(c, name, metadata, labels, annotations, spec, a, out);
+    write_service(owner, name, metadata, labels, annotations, spec, a, out);
     if (!out->full) {
         char *hash = arena_alloc(a, RAY_HASH_TEXT);
         ray_hash_format(hash64(slice_skip(buf_slice(out), before), 0), hash);
         pairs_set(annotations, SLICE(RAY_ANNOTATION_HASH), (struct slice){hash, RAY_HASH_TEXT});
         out->len = before;
-        write_service(c, name, metadata, labels, annotations, spec, a, out);
+        write_service(owner, name, metadata, labels, annotations, spec, a, out);
     }
     return !out->full || err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes (LIMIT_JSON_ITEM)", SLICE_ARG(name), out->max);
 }
@@ -103,7 +101,8 @@ bool ray_build_head_service(const struct ray_cluster *c, struct arena *a, struct
     struct slice name = ray_head_service_name(c, a);
     if (full)
         return err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes (LIMIT_JSON_ITEM)", SLICE_ARG(name), out->max);
-    return finish(c, name, metadata, &labels, &annotations, text, a, out, e);
+    const struct owner owner = owner_cluster(c);
+    return service_finish(&owner, name, metadata, &labels, &annotations, text, a, out, e);
 }
 
 /* Whoever may change the service may name its ports; what is no name of a port is left out. */
@@ -159,5 +158,6 @@ bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, st
     jout_end(&w);
     struct slice text = arena_dup(a, buf_slice(&spec));
     buf_free(&spec);
-    return finish(c, name, NO_VALUE, &labels, &annotations, text, a, out, e);
+    const struct owner owner = owner_cluster(c);
+    return service_finish(&owner, name, NO_VALUE, &labels, &annotations, text, a, out, e);
 }

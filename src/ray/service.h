@@ -25,6 +25,11 @@ void ports_sort(struct service_ports *p);                          /* by name */
 /* app_protocol: "tcp" or NULL */
 void ports_write(const struct service_ports *p, const char *app_protocol, struct jout *w);
 
+/* service.c: the whole object, with a hash of itself as annotation, so that a user's change is seen even where the server's copy may hold
+ * more than what was sent. */
+bool service_finish(const struct owner *owner, struct slice name, struct jval metadata, const struct pairs *labels,
+                    struct pairs *annotations, struct slice spec, struct arena *a, struct buf *out, struct err *e);
+
 /* service_v1.c, service_legacy.c: the members of the service's spec, and its labels and annotations. */
 void v1_head_service(struct jout *w, const struct ray_cluster *c, struct pairs *labels, struct pairs *annotations);
 void legacy_head_service(struct jout *w, const struct ray_cluster *c, struct arena *a);

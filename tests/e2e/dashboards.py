@@ -101,7 +101,7 @@ class Dashboard(Jobs):
                 self.end_headers()
                 self.wfile.write(text)
 
-            do_GET = do_POST = do
+            do_GET = do_POST = do_PUT = do
 
             def log_message(self, *_):
                 pass
@@ -113,6 +113,33 @@ class Dashboard(Jobs):
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+class Serve(Dashboard):
+    """Ray Serve behind it: applications are DEPLOYING until the test says otherwise."""
+
+    def __init__(self, address):
+        super().__init__(address)
+        self.config, self.status, self.puts = None, "DEPLOYING", []
+        self.refusal, self.proxy = None, "HEALTHY"
+
+    def answer(self, method, path, body):
+        if not path.startswith("/api/serve/applications/"):
+            return super().answer(method, path, body)
+        if method == "PUT":
+            self.puts.append(json.loads(body))
+            if self.refusal:
+                return 400, self.refusal
+            self.config = self.puts[-1]
+            return 200, ""
+        apps = {app["name"]: {"name": app["name"], "status": self.status, "message": f"it is {self.status}", "route_prefix": "/",
+                              "deployments": {"D": {"name": "D", "status": "HEALTHY", "message": "", "target_num_replicas": 1}}}
+                for app in (self.config or {}).get("applications", [])}
+        return 200, {"applications": apps, "proxies": {"n1": {"node_ip": self.address, "status": self.proxy}}}
+
+    def forget(self):
+        """The head has started again."""
+        self.config = None
 
 
 def start(space, board, name="j", **spec):

@@ -210,7 +210,7 @@ static void decide_farewell(const struct cluster_view *in, struct plan *p)
     if (p->count == 0)
         decide_status(in, p);
     if (p->count == 0 && wait_ms <= 0)
-        plan_add(p, &raycluster_remove_finalizer);
+        plan_add(p, &raycluster_remove_finalizer)->text = SLICE(RAY_REDIS_FINALIZER);
     else if (wait_ms > 0)
         plan_look_again(p, in->now.mono_ms + wait_ms);
 }

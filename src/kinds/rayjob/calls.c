@@ -62,7 +62,7 @@ bool job_make_finalizers(struct op *op, struct record *c, const struct action *a
     struct slice seen = kube_version_format(c->version, version);
     jout_form(&w, "{metadata:{uid:'%s',resourceVersion:'%.*s',finalizers:[", c->uid, SLICE_ARG(seen));
     for (struct jiter it = json_iter(json_get(doc, "finalizers")); json_next(&it, &k, &v);)
-        if (!json_str_eq(v, act->verb == &raycluster_remove_finalizer ? SLICE(RAY_REDIS_FINALIZER) : SLICE(RAY_JOB_FINALIZER)))
+        if (!json_str_eq(v, slice_empty(act->text) ? SLICE(RAY_JOB_FINALIZER) : act->text))
             jout_val(&w, v);
     if (act->verb == &rayjob_add_finalizer)
         jout_str(&w, SLICE(RAY_JOB_FINALIZER));

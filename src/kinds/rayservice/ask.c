@@ -1,0 +1,77 @@
+/* Decides what heads are asked, and which of them take requests themselves. */
+#include "decide.h"
+
+static struct action *about(struct service_decision *d, const struct verb *verb, const struct service_cluster *c)
+{
+    struct action *act = plan_add(d->p, verb);
+    act->name = c->name;
+    act->uid = c->uid;
+    return act;
+}
+
+/* What the head lists is what it was given, by the names of the applications. A head that has started again lists none. */
+static bool forgot(const struct service_decision *d, const struct service_cluster *c)
+{
+    for (uint32_t i = 0; i < d->s->app_count; i++) {
+        bool there = false;
+        for (uint32_t j = 0; j < c->said.app_count; j++)
+            there |= slice_eq(c->said.apps[j].name, d->s->apps[i]);
+        if (!there)
+            return c->said.answered_ms > c->said.put_ms;
+    }
+    return false;
+}
+
+/* Only the cluster that is to have the requests gets the configuration of the spec: the other one goes on with its own. */
+static bool must_put(struct service_decision *d, const struct service_cluster *c)
+{
+    const struct serve_said *said = &c->said;
+    bool given = service_given(d, c) == d->s->config_hash, refused = said->refused_hash == d->s->config_hash;
+    int64_t from_ms = refused ? said->refused_ms + SERVE_REFUSED_MS : said->put_ms ? said->put_ms + SERVE_TROUBLE_MS : 0;
+    if (!d->s->config_hash || !said->known || (d->pending && c != d->pending) || (given && !forgot(d, c)))
+        return false;
+    if (d->in->now.mono_ms >= from_ms || (!refused && !given))
+        return true;
+    plan_look_again(d->p, from_ms);
+    return false;
+}
+
+static int64_t next_look_ms(const struct service_decision *d, const struct service_cluster *c)
+{
+    const struct serve_said *said = &c->said;
+    int64_t pause_ms = SERVE_TROUBLE_MS;
+    if (!said->failures && !said->known)
+        return 0;
+    if (!said->failures)
+        return said->answered_ms + (service_runs(d, c, NULL) ? SERVE_CALM_MS : SERVE_LOOK_MS);
+    for (uint32_t i = 1; i < said->failures && pause_ms < SERVE_TROUBLE_MAX_MS; i++)
+        pause_ms *= 2;
+    return said->failed_ms + (pause_ms < SERVE_TROUBLE_MAX_MS ? pause_ms : SERVE_TROUBLE_MAX_MS);
+}
+
+static void label_head(struct service_decision *d, const struct service_cluster *c)
+{
+    bool serves = !d->s->exclude_head && c->said.head_serves;
+    if (!c->head || c->head->deleting || (!c->said.known && !d->s->exclude_head) || c->head->serves == serves)
+        return;
+    struct action *act = plan_add(d->p, &rayservice_label_head);
+    act->name = slice_of(c->head->name);
+    act->uid = slice_of(c->head->uid);
+    act->index = serves;
+}
+
+void service_ask(struct service_decision *d, const struct service_cluster *c)
+{
+    label_head(d, c);
+    if (!c->head_ready || c->said.asking)
+        return;
+    if (must_put(d, c)) {
+        about(d, &rayservice_put, c);
+        return;
+    }
+    int64_t next_ms = next_look_ms(d, c);
+    if (d->in->now.mono_ms >= next_ms)
+        about(d, &rayservice_look, c);
+    else
+        plan_look_again(d->p, next_ms);
+}

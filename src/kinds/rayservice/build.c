@@ -1,0 +1,152 @@
+/* What a RayService becomes: RayClusters, and the services that lead to one of them. */
+#include "rayservice.h"
+
+#include <mobula/pairs.h>
+
+/* ---- hashes ---- */
+
+static uint64_t hash_canonical(struct buf *text, struct arena *a)
+{
+    struct jval doc;
+    __attribute__((cleanup(buf_free))) struct buf canonical = {.max = LIMIT_JSON_ITEM};
+    if (text->full || !json_read(&doc, buf_slice(text), a, NULL) || !json_canonical(doc, &canonical))
+        return 0;
+    return hash64(buf_slice(&canonical), 0) | 1;
+}
+
+static const char *const scale_members[] = {"replicas", "minReplicas", "maxReplicas", "scaleStrategy", "suspend", NULL};
+
+uint64_t rayservice_hash(struct jval cluster_spec, uint32_t groups, struct arena *a)
+{
+    static const char *const skipped[] = {"workerGroupSpecs", "suspend", NULL};
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
+    struct jout w;
+    struct jval k, group;
+    jout_init(&w, &text);
+    jout_object(&w);
+    splice_members(&w, cluster_spec, skipped, a);
+    jout_karray(&w, "workerGroupSpecs");
+    for (struct jiter it = json_iter(json_get(cluster_spec, "workerGroupSpecs")); groups && json_next(&it, &k, &group); groups--) {
+        jout_object(&w);
+        splice_members(&w, group, scale_members, a);
+        jout_end(&w);
+    }
+    jout_end(&w);
+    jout_end(&w);
+    return hash_canonical(&text, a);
+}
+
+uint64_t rayservice_scale_hash(struct jval cluster_spec, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
+    struct jout w;
+    struct jval k, group;
+    jout_init(&w, &text);
+    jout_array(&w);
+    for (struct jiter it = json_iter(json_get(cluster_spec, "workerGroupSpecs")); json_next(&it, &k, &group);) {
+        jout_object(&w);
+        jout_kval(&w, "groupName", json_get(group, "groupName"));
+        for (size_t i = 0; scale_members[i]; i++)
+            jout_kval(&w, scale_members[i], json_get(group, scale_members[i]));
+        jout_end(&w);
+    }
+    jout_end(&w);
+    return hash_canonical(&text, a);
+}
+
+/* ---- names ---- */
+
+struct slice rayservice_cluster_name(const struct rayservice *s, struct arena *a)
+{
+    char five[NAME_SUFFIX];
+    struct slice key = arena_printf(a, "%.*s\n%llx", SLICE_ARG(s->uid), (unsigned long long)s->cluster_hash);
+    hash_suffix(hash64(key, 0), five);
+    return arena_printf(a, "%.*s-%.*s", SLICE_ARG(s->name), (int)sizeof five, five);
+}
+
+struct slice rayservice_head_name(const struct rayservice *s, struct arena *a)
+{
+    return arena_printf(a, "%.*s-head-svc", SLICE_ARG(s->name));
+}
+
+struct slice rayservice_serve_name(const struct rayservice *s, struct arena *a)
+{
+    struct slice given = json_get_str(s->serve_service, "metadata.name", a);
+    return slice_empty(given) ? arena_printf(a, "%.*s-serve-svc", SLICE_ARG(s->name)) : given;
+}
+
+struct owner rayservice_owner(const struct rayservice *s)
+{
+    return (struct owner){.api_version = SLICE("ray.io/v1"), .kind = SLICE("RayService"), .ns = s->ns, .name = s->name, .uid = s->uid};
+}
+
+/* ---- the cluster ---- */
+
+static struct slice hash_text(uint64_t hash, struct arena *a)
+{
+    char *text = arena_alloc(a, RAY_HASH_TEXT);
+    ray_hash_format(hash, text);
+    return (struct slice){text, RAY_HASH_TEXT};
+}
+
+bool rayservice_build_cluster(const struct rayservice *s, struct buf *out, struct arena *a)
+{
+    struct pairs labels = pairs_new(a), annotations = pairs_new(a);
+    struct owner owner = rayservice_owner(s);
+    struct jout w;
+    struct jval k, v;
+    pairs_set_all(&labels, s->labels);
+    pairs_set(&labels, SLICE(RAY_LABEL_MAKER_NAME), s->name);
+    pairs_set(&labels, SLICE(RAY_LABEL_MAKER_KIND), SLICE("RayService"));
+    for (struct jiter it = json_iter(s->annotations); json_next(&it, &k, &v);)
+        if (!json_is(k, "kubectl.kubernetes.io/last-applied-configuration")) /* of the service, not of the cluster */
+            pairs_set(&annotations, json_str(k, a), json_str(v, a));
+    pairs_set(&annotations, SLICE(RAYSERVICE_HASH), hash_text(s->cluster_hash, a));
+    pairs_set(&annotations, SLICE(RAYSERVICE_SCALE), hash_text(s->scale_hash, a));
+    jout_init(&w, out);
+    jout_form(&w, "{apiVersion:'ray.io/v1',kind:'RayCluster'");
+    write_metadata(&w, &owner, rayservice_cluster_name(s, a), NO_VALUE, &labels, &annotations, a);
+    jout_kval(&w, "spec", s->cluster_spec);
+    jout_end(&w);
+    return !out->full;
+}
+
+/* With an autoscaler replicas, and what is to be deleted, are its own. */
+static void write_group(struct jout *w, struct jval group, struct jval live, bool scaled, struct arena *a)
+{
+    static const char *const scalers[] = {"replicas", "scaleStrategy", NULL}, *const none[] = {NULL};
+    struct jval own = list_find(json_get(live, "workerGroupSpecs"), "groupName", json_get_str(group, "groupName", a));
+    bool keep = scaled && json_there(own);
+    jout_object(w);
+    splice_members(w, group, keep ? scalers : none, a);
+    for (size_t i = 0; keep && scalers[i]; i++)
+        jout_kval(w, scalers[i], json_get(own, scalers[i]));
+    jout_end(w);
+}
+
+bool rayservice_build_update(const struct rayservice *s, struct slice uid, struct slice version, struct jval live, struct buf *out,
+                             struct arena *a)
+{
+    struct jout w;
+    struct jval k, group;
+    bool scaled = json_get_bool(s->cluster_spec, "enableInTreeAutoscaling", false);
+    struct slice hash = hash_text(s->cluster_hash, a), scale = hash_text(s->scale_hash, a);
+    jout_init(&w, out);
+    jout_form(&w, "{metadata:{uid:'%.*s',resourceVersion:'%.*s',annotations:{%s:'%.*s',%s:'%.*s'}},spec:{workerGroupSpecs:[",
+              SLICE_ARG(uid), SLICE_ARG(version), RAYSERVICE_HASH, SLICE_ARG(hash), RAYSERVICE_SCALE, SLICE_ARG(scale));
+    for (struct jiter it = json_iter(json_get(s->cluster_spec, "workerGroupSpecs")); json_next(&it, &k, &group);)
+        write_group(&w, group, live, scaled, a);
+    jout_form(&w, "]}}");
+    return !out->full;
+}
+
+/* ---- services ---- */
+
+bool rayservice_build_service(const struct rayservice *s, const struct ray_cluster *to, bool head, struct arena *a, struct buf *out,
+                              struct err *e)
+{
+    struct owner owner = rayservice_owner(s);
+    if (head)
+        return ray_build_service_head(to, &owner, rayservice_head_name(s, a), a, out, e);
+    return ray_build_service_serve(to, &owner, rayservice_serve_name(s, a), s->serve_service, a, out, e);
+}

@@ -1,0 +1,185 @@
+/* What plans for RayServices ask of the API server: clusters made, changed and deleted, services applied, a label of the head pod. */
+#include "record.h"
+
+/* ---- bodies ---- */
+
+bool service_make_cluster(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    slice_copy(act->name, f->name, sizeof f->name);
+    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
+    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return rayservice_build_cluster(service_model(op), &op->body, &op->body_arena) ||
+           err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
+}
+
+bool service_make_update(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    const struct record *own = record_get(op, act->uid, istr_slice(c->ns));
+    struct jval live;
+    char version[KUBE_VERSION_TEXT];
+    slice_copy(act->name, f->name, sizeof f->name);
+    if (!own || !own->present || !json_read(&live, istr_slice(own->spec), &op->body_arena, e))
+        return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
+    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return rayservice_build_update(service_model(op), act->uid, kube_version_format(own->version, version), live, &op->body,
+                                   &op->body_arena) ||
+           err_set(e, ERR_LIMIT, "the groups of RayCluster %.*s do not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name),
+                   LIMIT_JSON_ITEM);
+}
+
+bool service_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    (void)e;
+    slice_copy(act->name, f->name, sizeof f->name);
+    slice_copy(act->uid, f->uid, sizeof f->uid);
+    utf8_copy(slice_of(act->why), f->why, sizeof f->why);
+    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
+    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
+    return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
+}
+
+/* act->uid: of the cluster that the service is to lead to. */
+bool service_make_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    bool head = act->verb == &rayservice_apply_head_service;
+    struct record *to = record_get(op, act->uid, istr_slice(c->ns));
+    if (!to || !to->present)
+        return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
+    const struct rayservice *s = service_model(op);
+    struct slice name = head ? rayservice_head_name(s, &op->body_arena) : rayservice_serve_name(s, &op->body_arena);
+    slice_copy(name, f->name, sizeof f->name);
+    f->fresh = !service_of(c, name);
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
+    kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
+    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    if (!f->fresh)
+        buf_put(&op->path, SLICE("&force=true")); /* ours: set right. Else nobody's fields are taken over */
+    model_load(op, to);
+    const struct ray_cluster *cluster = op->loaded->model;
+    model_load(op, c);
+    return rayservice_build_service(service_model(op), cluster, head, &op->body_arena, &op->body, e);
+}
+
+bool service_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e)
+{
+    struct jval doc;
+    (void)c;
+    (void)act;
+    if (!json_read(&doc, buf_slice(&op->body), &op->body_arena, e))
+        return false;
+    f->hash = ray_service_hash(doc);
+    return true;
+}
+
+bool service_make_label(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    (void)e;
+    slice_copy(act->name, f->name, sizeof f->name);
+    slice_copy(act->uid, f->uid, sizeof f->uid);
+    f->index = act->index;
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
+    kube_path(&op->path, &kube_pods, istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return buf_printf(&op->body, "{\"metadata\":{\"uid\":\"%.*s\",\"labels\":{\"" RAY_LABEL_SERVE "\":\"%s\"}}}", SLICE_ARG(act->uid),
+                      act->index ? "true" : "false");
+}
+
+/* ---- answers ---- */
+
+void service_failed_by(struct op *op, struct record *c, const struct action *act, const char *text)
+{
+    object_refused(op, c, act->verb, text);
+}
+
+static void say(struct op *op, const struct flight *f, const char *reason, const char *log, const char *did)
+{
+    struct record *c = f->c;
+    char note[LIMIT_KUBE_EVENT_NOTE + ANSWER_WORDS]; /* cut where it is sent */
+    snprintf(note, sizeof note, "%s RayCluster %s%s%s", did, f->name, f->why[0] ? ": " : "", f->why);
+    log_info(log, LF("namespace", istr_slice(c->ns)), LF_CSTR("service", c->name), LF_CSTR("cluster", f->name));
+    say_event(op, c, false, reason, slice_of(note));
+}
+
+static void cluster_done(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    if (f->verb == &rayservice_delete_cluster) {
+        object_deleting(op, record_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
+        say(op, f, "DeletedRayCluster", "cluster deleted", "deleted");
+    } else if (f->verb == &rayservice_remove_finalizer) {
+        object_answered(op, f, a, f->c->kind);
+    } else {
+        bool create = f->verb == &rayservice_create_cluster;
+        failures_clear(op, f->c);
+        object_answered(op, f, a, &kind_raycluster);
+        say(op, f, create ? "CreatedRayCluster" : "UpdatedRayCluster", create ? "cluster created" : "cluster updated",
+            create ? "created" : "updated the worker groups of");
+    }
+}
+
+/* Every answer but success: what is lasting is counted against the service, everything else is tried again. */
+static void not_done(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    char words[ANSWER_WORDS];
+    bool no = a->outcome == KUBE_REFUSED, exists = no && a->status.reason == KUBE_ALREADY_EXISTS;
+    op->stats.refused[verb_number(f->verb)] += no;
+    op->stats.unknown += a->outcome == KUBE_UNKNOWN;
+    const char *text = answer_words(a, words);
+    if (exists && !cluster_named(op, f->c, slice_of(f->name)))
+        source_missed(source_of(f->c->space, &kind_raycluster));
+    if (no && !exists && !answer_passing(&a->status))
+        object_refused(op, f->c, f->verb, text);
+    else
+        record_trouble(op, f->c, f, text);
+}
+
+bool service_answer_cluster(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    if (a->outcome == KUBE_OK)
+        cluster_done(op, f, a);
+    else
+        not_done(op, f, a);
+    return false;
+}
+
+bool service_answer_service(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version = 0;
+    if (a->outcome != KUBE_OK) {
+        not_done(op, f, a);
+        return false;
+    }
+    failures_clear(op, f->c);
+    struct jval object = answer_object(op, a, &version);
+    struct source *services = source_of(f->c->space, &kind_kservice);
+    bool passed = services->synced && version <= kube_watch_version(services->watch);
+    if (json_there(object) && (service_of(f->c, slice_of(f->name)) || !passed))
+        extract_service(op, f->c->space, object, version, 0);
+    else
+        source_missed(services);
+    struct service_record *r = service_of(f->c, slice_of(f->name));
+    if (!r)
+        return false;
+    r->service.wanted = f->hash;
+    r->service.became = json_there(object) ? ray_service_hash(object) : 0;
+    r->service.applied_ms = op->now.mono_ms;
+    return false;
+}
+
+bool service_answer_label(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version = 0;
+    if (a->outcome != KUBE_OK) {
+        not_done(op, f, a);
+        return false;
+    }
+    struct jval object = answer_object(op, a, &version);
+    if (json_there(object))
+        extract_pod(op, f->c->space, object, version, 0);
+    log_info("head pod labelled", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("service", f->c->name), LF_CSTR("pod", f->name),
+             LF_CSTR(RAY_LABEL_SERVE, f->index ? "true" : "false"));
+    record_touch(op, f->c);
+    return false;
+}

@@ -1,0 +1,204 @@
+/* What a RayService asks the heads of its clusters. One request of a cluster is under way at a time, so that a dashboard that hangs holds
+ * one connection. The last answer is kept, copied, as long as that head lives. */
+#include "record.h"
+
+/* ---- what is kept ---- */
+
+struct serve_asked *asked_of(struct op *op, struct record *c, const struct record *cluster, struct slice head_uid)
+{
+    struct rayservice_own *own = c->own;
+    struct serve_asked *q = own->asked;
+    while (q && strcmp(q->cluster, cluster->uid) != 0)
+        q = q->next;
+    if (!q) {
+        q = mem_alloc(sizeof *q);
+        *q = (struct serve_asked){.next = own->asked, .op = op, .service = c};
+        slice_copy(slice_of(cluster->uid), q->cluster, sizeof q->cluster);
+        slice_copy(slice_of(cluster->name), q->name, sizeof q->name);
+        own->asked = q;
+    }
+    if (!slice_empty(head_uid) && !slice_eq(slice_of(q->head), head_uid)) {
+        heads_forget(op, q);
+        arena_reset(&q->texts, 16 * KIB);
+        q->said = (struct serve_said){0};
+        q->putting = 0;
+        slice_copy(head_uid, q->head, sizeof q->head);
+    }
+    return q;
+}
+
+static void asked_free(struct op *op, struct serve_asked *q)
+{
+    heads_forget(op, q);
+    arena_free(&q->texts);
+    mem_free(q);
+}
+
+void asked_drop(struct op *op, struct record *c)
+{
+    struct rayservice_own *own = c->own;
+    for (struct serve_asked *q = own ? own->asked : NULL, *next; q; q = next) {
+        next = q->next;
+        asked_free(op, q);
+    }
+    if (own)
+        own->asked = NULL;
+}
+
+void asked_drop_gone(struct op *op, struct record *c)
+{
+    struct rayservice_own *own = c->own;
+    for (struct serve_asked **at = &own->asked; *at;) {
+        struct serve_asked *q = *at;
+        const struct record *cluster = record_get(op, slice_of(q->cluster), istr_slice(c->ns));
+        if (cluster && cluster->present && cluster->owner == c) {
+            at = &q->next;
+            continue;
+        }
+        *at = q->next;
+        asked_free(op, q);
+    }
+}
+
+/* ---- answers ---- */
+
+static struct slice keep_words(struct slice text, struct arena *a)
+{
+    char words[SERVE_WORDS_MAX];
+    return arena_dup(a, utf8_clean(text, words, sizeof words));
+}
+
+static const struct serve_deployment *keep_deployments(const struct ray_serve_app *app, struct arena *a)
+{
+    struct serve_deployment *list = arena_array(a, app->deployment_count + 1, sizeof *list);
+    for (uint32_t i = 0; i < app->deployment_count; i++)
+        list[i] = (struct serve_deployment){.name = keep_words(app->deployments[i].name, a),
+                                            .status = keep_words(app->deployments[i].status, a),
+                                            .message = keep_words(app->deployments[i].message, a)};
+    return list;
+}
+
+static bool head_proxy_healthy(const struct serve_asked *q, const struct ray_dash_answer *answer)
+{
+    const struct record *cluster = record_get(q->op, slice_of(q->cluster), istr_slice(q->service->ns));
+    const struct pod_record *r = cluster ? cluster->pods : NULL;
+    while (r && strcmp(r->pod.uid, q->head) != 0)
+        r = r->next;
+    for (uint32_t i = 0; r && i < answer->proxy_count; i++)
+        if (slice_eq(answer->proxies[i].node_ip, slice_of(r->pod.ip)))
+            return slice_is(answer->proxies[i].status, "HEALTHY");
+    return false;
+}
+
+static void hear_apps(struct serve_asked *q, const struct ray_dash_answer *answer)
+{
+    arena_reset(&q->texts, 16 * KIB);
+    struct serve_app *list = arena_array(&q->texts, answer->app_count + 1, sizeof *list);
+    for (uint32_t i = 0; i < answer->app_count; i++) {
+        const struct ray_serve_app *app = &answer->apps[i];
+        list[i] = (struct serve_app){.name = keep_words(app->name, &q->texts),
+                                     .status = keep_words(app->status, &q->texts),
+                                     .message = keep_words(app->message, &q->texts),
+                                     .deployments = keep_deployments(app, &q->texts),
+                                     .deployment_count = app->deployment_count};
+    }
+    q->said.known = true;
+    q->said.apps = list;
+    q->said.app_count = answer->app_count;
+    q->said.head_serves = head_proxy_healthy(q, answer);
+}
+
+static void say_put(struct serve_asked *q, const struct ray_dash_answer *answer)
+{
+    char note[LIMIT_KUBE_EVENT_NOTE + ERR_TEXT_MAX]; /* cut where it is sent */
+    bool ok = answer->outcome == RAY_DASH_OK;
+    struct record *c = q->service;
+    snprintf(note, sizeof note, "%s RayCluster %s%s%s", ok ? "sent the Serve configuration to" : "the Serve configuration was refused by",
+             q->name, ok ? "" : ": ", ok ? "" : answer->err.text);
+    if (ok)
+        log_info("serve configuration sent", LF("namespace", istr_slice(c->ns)), LF_CSTR("service", c->name), LF_CSTR("cluster", q->name));
+    else
+        log_warn("serve configuration refused: it is sent again in a minute, or when it changes", LF("namespace", istr_slice(c->ns)),
+                 LF_CSTR("service", c->name), LF_CSTR("cluster", q->name), LF_CSTR("reason", answer->err.text));
+    say_event(q->op, c, !ok, ok ? "UpdatedServeApplications" : "FailedToUpdateServeApplications", slice_of(note));
+}
+
+static void hear_put(struct serve_asked *q, const struct ray_dash_answer *answer)
+{
+    int64_t now_ms = q->op->now.mono_ms;
+    uint64_t hash = q->putting;
+    if (answer->outcome == RAY_DASH_OK) {
+        q->said.put_hash = hash;
+        q->said.put_ms = now_ms;
+        q->said.refused_hash = 0;
+        say_put(q, answer);
+    } else if (answer->outcome == RAY_DASH_REFUSED) {
+        bool again = q->said.refused_hash == hash;
+        utf8_copy(slice_of(answer->err.text), q->refused, sizeof q->refused);
+        q->said.refused_hash = hash;
+        q->said.refused_ms = now_ms;
+        q->said.refused_why = slice_of(q->refused);
+        if (!again)
+            say_put(q, answer);
+    }
+}
+
+static void hear(struct serve_asked *q, const struct ray_dash_answer *answer)
+{
+    struct op *op = q->op;
+    bool put = answer->call == RAY_DASH_SERVE_PUT, heard = answer->outcome == RAY_DASH_OK || (put && answer->outcome == RAY_DASH_REFUSED);
+    op->stats.dash_failures += answer->outcome >= RAY_DASH_DENIED;
+    q->said.asking = false;
+    if (!heard) {
+        q->said.failures += q->said.failures < UINT32_MAX;
+        q->said.failed_ms = op->now.mono_ms;
+        utf8_copy(slice_of(answer->err.text), q->trouble, sizeof q->trouble);
+        q->said.trouble = slice_of(q->trouble);
+    } else if (put) {
+        q->said.failures = 0;
+        hear_put(q, answer);
+    } else {
+        q->said.failures = 0;
+        hear_apps(q, answer);
+        q->said.answered_ms = op->now.mono_ms;
+    }
+    q->putting = 0;
+    record_touch(op, q->service);
+}
+
+static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now)
+{
+    (void)tag;
+    struct serve_asked *q = owner;
+    q->op->now = now;
+    arena_reset(&q->op->event_arena, 64 * KIB);
+    hear(q, answer);
+}
+
+/* ---- questions ---- */
+
+void service_ask_head(struct op *op, struct record *c, const struct action *act)
+{
+    struct rayservice_own *own = c->own;
+    struct record *cluster = record_get(op, act->uid, istr_slice(c->ns));
+    struct serve_asked *q = own->asked;
+    struct err e = {0};
+    while (q && !slice_eq(slice_of(q->cluster), act->uid))
+        q = q->next;
+    if (!q || q->said.asking)
+        return;
+    bool put = act->verb == &rayservice_put;
+    struct ray_dash_request r = {.call = put ? RAY_DASH_SERVE_PUT : RAY_DASH_SERVE, .doubtful = q->said.failures > 0};
+    if (put) {
+        model_load(op, c);
+        r.body = service_model(op)->config;
+        q->putting = service_model(op)->config_hash;
+    }
+    op->stats.dash_calls++;
+    q->said.asking = true;
+    if (cluster && cluster->present && head_ask(op, cluster, &r, on_answer, q, 0, &e))
+        return;
+    err_set(&e, ERR_MISSING, "the RayCluster is gone");
+    const struct ray_dash_answer none = {.call = r.call, .outcome = RAY_DASH_UNSENT, .err = e};
+    hear(q, &none);
+}

@@ -1,0 +1,280 @@
+/* Decides which clusters a RayService has, which of them gets the requests, and what their heads are asked. */
+#include "decide.h"
+
+#include <mobula/children.h>
+
+/* ---- what there is ---- */
+
+static const struct service_cluster *cluster_of(const struct service_decision *d, struct slice name)
+{
+    for (uint32_t i = 0; i < d->in->cluster_count && !slice_empty(name); i++)
+        if (!d->in->clusters[i].deleting && slice_eq(d->in->clusters[i].name, name))
+            return &d->in->clusters[i];
+    return NULL;
+}
+
+/* Hashes of what the API server holds, or of what it made of our last apply. */
+static bool leads(const struct service *have, uint64_t want)
+{
+    return have && !have->deleting && want && (have->hash == want || (have->wanted == want && have->became == have->hash));
+}
+
+static bool leads_both(const struct service_decision *d, const struct service_cluster *c)
+{
+    return leads(d->in->head_service, c->head_want) && leads(d->in->serve_service, c->serve_want);
+}
+
+/* Status names it. Where status was lost, as by a restore, the service tells. */
+static const struct service_cluster *find_active(const struct service_decision *d)
+{
+    const struct service_cluster *c = cluster_of(d, json_get_str(d->prior, "activeServiceStatus.rayClusterName", d->a));
+    for (uint32_t i = 0; i < d->in->cluster_count && !c; i++)
+        if (!d->in->clusters[i].deleting && leads(d->in->serve_service, d->in->clusters[i].serve_want))
+            c = &d->in->clusters[i];
+    return c;
+}
+
+/* Groups that are added behind those of a running cluster are added to it. */
+static bool fits(const struct service_decision *d, const struct service_cluster *c)
+{
+    return c->hash == d->s->cluster_hash || (c->group_count < d->s->group_count && c->hash == c->first_hash);
+}
+
+static void find_clusters(struct service_decision *d)
+{
+    d->active = find_active(d);
+    if (d->active && (fits(d, d->active) || d->s->upgrade == SERVICE_UPGRADE_NONE))
+        return;
+    d->pending = cluster_of(d, json_get_str(d->prior, "pendingServiceStatus.rayClusterName", d->a));
+    if (d->pending && (d->pending == d->active || !fits(d, d->pending)))
+        d->pending = NULL;
+    for (uint32_t i = 0; i < d->in->cluster_count && !d->pending; i++) {
+        const struct service_cluster *c = &d->in->clusters[i];
+        if (c != d->active && !c->deleting && c->hash == d->s->cluster_hash)
+            d->pending = c;
+    }
+    d->missing = !d->pending;
+}
+
+uint64_t service_given(const struct service_decision *d, const struct service_cluster *c)
+{
+    static const char *const both[] = {"activeServiceStatus", "pendingServiceStatus"};
+    uint64_t hash = c->said.put_hash;
+    for (size_t i = 0; i < COUNT_OF(both) && !hash; i++) {
+        struct jval said = json_get(d->prior, both[i]);
+        if (json_str_eq(json_get(said, "rayClusterName"), c->name))
+            ray_hash_parse(json_get_str(said, "serveConfigHash", d->a), &hash);
+    }
+    return hash;
+}
+
+static bool no(struct slice *why, struct slice text)
+{
+    if (why)
+        *why = text;
+    return false;
+}
+
+/* Why the applications of a cluster cannot be told of. */
+static struct slice silent(const struct service_decision *d, const struct service_cluster *c)
+{
+    if (c->said.failures)
+        return arena_printf(d->a, "the head of RayCluster %.*s does not answer: %.*s", SLICE_ARG(c->name), SLICE_ARG(c->said.trouble));
+    if (!c->head_ready)
+        return arena_printf(d->a, "RayCluster %.*s is not ready%s%.*s", SLICE_ARG(c->name), slice_empty(c->why) ? "" : ": ",
+                            SLICE_ARG(c->why));
+    return arena_printf(d->a, "the head of RayCluster %.*s is asked for its applications", SLICE_ARG(c->name));
+}
+
+static const struct serve_app *app_of(const struct service_cluster *c, struct slice name)
+{
+    for (uint32_t i = 0; i < c->said.app_count; i++)
+        if (slice_eq(c->said.apps[i].name, name))
+            return &c->said.apps[i];
+    return NULL;
+}
+
+bool service_runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why)
+{
+    const struct serve_said *said = &c->said;
+    bool wanted = d->s->config_hash && (d->pending ? c == d->pending : true);
+    if (!said->known)
+        return no(why, silent(d, c));
+    if (wanted && said->refused_hash == d->s->config_hash)
+        return no(why, arena_printf(d->a, "Ray Serve refused serveConfigV2: %.*s", SLICE_ARG(said->refused_why)));
+    if (wanted && service_given(d, c) != d->s->config_hash)
+        return no(why, arena_printf(d->a, "serveConfigV2 is sent to RayCluster %.*s", SLICE_ARG(c->name)));
+    for (uint32_t i = 0; i < d->s->app_count && wanted; i++)
+        if (!app_of(c, d->s->apps[i]))
+            return no(why, arena_printf(d->a, "Ray Serve does not list application %.*s yet", SLICE_ARG(d->s->apps[i])));
+    for (uint32_t i = 0; i < said->app_count; i++)
+        if (!slice_is(said->apps[i].status, "RUNNING"))
+            return no(why,
+                      arena_printf(d->a, "application %.*s is %.*s%s%.*s", SLICE_ARG(said->apps[i].name), SLICE_ARG(said->apps[i].status),
+                                   slice_empty(said->apps[i].message) ? "" : ": ", SLICE_ARG(said->apps[i].message)));
+    if (said->app_count == 0)
+        return no(why, arena_printf(d->a, "no application is deployed on RayCluster %.*s", SLICE_ARG(c->name)));
+    return c->ready > 0 ||
+           no(why, arena_printf(d->a, "no pod of RayCluster %.*s takes requests: its workers are not ready, and the head %s",
+                                SLICE_ARG(c->name), d->s->exclude_head ? "is left out" : "has no healthy proxy"));
+}
+
+/* ---- clusters ---- */
+
+static struct action *add(struct service_decision *d, const struct verb *verb, const struct service_cluster *c)
+{
+    struct action *act = plan_add(d->p, verb);
+    act->name = c->name;
+    act->uid = c->uid;
+    return act;
+}
+
+static bool backs_off(struct service_decision *d)
+{
+    const struct group_failures *r = d->in->refusals;
+    if (!r || d->in->now.mono_ms >= r->not_before_ms)
+        return false;
+    plan_look_again(d->p, r->not_before_ms);
+    return true;
+}
+
+/* A cluster of this name that is going away is waited for: the end of it touches this service. */
+static void decide_cluster(struct service_decision *d)
+{
+    struct slice name = rayservice_cluster_name(d->s, d->a);
+    for (uint32_t i = 0; i < d->in->cluster_count; i++)
+        if (slice_eq(d->in->clusters[i].name, name) && d->missing)
+            return;
+    if (d->missing) {
+        if (!backs_off(d))
+            plan_add(d->p, &rayservice_create_cluster)->name = name;
+        return;
+    }
+    const struct service_cluster *c = d->pending ? d->pending : d->active;
+    bool appended = c->hash != d->s->cluster_hash, scaled = c->scale_hash && c->scale_hash != d->s->scale_hash;
+    if (fits(d, c) && (appended || scaled) && !backs_off(d))
+        add(d, &rayservice_update_cluster, c);
+}
+
+static void delete_cluster(struct service_decision *d, const struct service_cluster *c, const char *why)
+{
+    if (!c->deleting)
+        add(d, &rayservice_delete_cluster, c)->why = why;
+}
+
+/* Requests that are under way have some time to end. A cluster that nothing ever led to has none. */
+static void decide_unused(struct service_decision *d)
+{
+    for (uint32_t i = 0; i < d->in->cluster_count; i++) {
+        const struct service_cluster *c = &d->in->clusters[i];
+        if (c == d->active || c == d->pending || c == d->switched || c->deleting)
+            continue;
+        int64_t until_ms = c->unused_ms + d->s->deletion_delay_ms;
+        if (!d->in->serve_service || (d->active && c->unused_ms && d->in->now.mono_ms >= until_ms))
+            delete_cluster(d, c, "the service does not use it any more");
+        else
+            plan_look_again(d->p, c->unused_ms && until_ms > d->in->now.mono_ms ? until_ms : d->in->now.mono_ms + SERVE_LOOK_MS);
+    }
+}
+
+/* ---- services ---- */
+
+/* Another client that changes the service back each time is answered at this pace. */
+enum { SERVICE_AGAIN_MS = 5 * 1000 };
+
+static void apply(struct service_decision *d, const struct service *have, uint64_t want, const struct verb *verb,
+                  const struct service_cluster *to)
+{
+    int64_t again_ms = have ? have->applied_ms + SERVICE_AGAIN_MS : 0;
+    if (!want || (have && have->deleting) || leads(have, want))
+        return;
+    if (have && have->wanted == want && d->in->now.mono_ms < again_ms)
+        plan_look_again(d->p, again_ms);
+    else if (!backs_off(d))
+        add(d, verb, to);
+}
+
+/* The services are turned to the pending cluster when it can take all requests, and stay where they are until then. */
+static void decide_services(struct service_decision *d)
+{
+    bool turn = d->pending && service_runs(d, d->pending, NULL);
+    const struct service_cluster *to = turn ? d->pending : d->active;
+    if (!to)
+        return;
+    apply(d, d->in->head_service, to->head_want, &rayservice_apply_head_service, to);
+    apply(d, d->in->serve_service, to->serve_want, &rayservice_apply_serve_service, to);
+    if (turn && leads_both(d, to)) {
+        d->switched = to;
+        d->active = to;
+        d->pending = NULL;
+    }
+}
+
+static void delete_service(struct service_decision *d, const struct service *service)
+{
+    if (!service || service->deleting)
+        return;
+    struct action *act = plan_add(d->p, &kservice_delete);
+    act->name = slice_of(service->name);
+    act->uid = slice_of(service->uid);
+    act->why = "the RayService is suspended";
+}
+
+/* ---- all of it ---- */
+
+static void decide_end(struct service_decision *d, const char *why)
+{
+    for (uint32_t i = 0; i < d->in->cluster_count; i++)
+        delete_cluster(d, &d->in->clusters[i], why);
+    delete_service(d, d->in->head_service);
+    delete_service(d, d->in->serve_service);
+    d->active = d->pending = NULL;
+}
+
+static bool is_timed_out(struct service_decision *d)
+{
+    int64_t until_us = d->s->created_us + d->s->initializing_ms * 1000, left_ms = (until_us - d->in->now.wall_us) / 1000 + 1;
+    if (json_is(json_get(status_condition(d->prior, SLICE("Ready")), "reason"), "InitializingTimeout"))
+        return true;
+    if (!d->s->initializing_ms || d->active || !d->s->created_us)
+        return false;
+    if (left_ms > 0)
+        plan_look_again(d->p, d->in->now.mono_ms + left_ms);
+    return left_ms <= 0;
+}
+
+static void decide_course(struct service_decision *d)
+{
+    if (d->s->suspend) {
+        decide_end(d, "the RayService is suspended");
+        return;
+    }
+    find_clusters(d);
+    d->timed_out = is_timed_out(d);
+    if (d->timed_out) {
+        decide_end(d, "the RayService was not ready within its initializing timeout");
+        return;
+    }
+    decide_cluster(d);
+    if (d->active)
+        service_ask(d, d->active);
+    if (d->pending)
+        service_ask(d, d->pending);
+    decide_services(d);
+    decide_unused(d);
+}
+
+void rayservice_decide(const struct service_view *in, struct arena *a, struct plan *out)
+{
+    struct service_decision d = {.in = in, .s = in->service, .a = a, .p = out, .prior = in->status};
+    *out = (struct plan){.arena = a, .next_ms = TIME_NEVER};
+    if (d.s->finalizer && d.s->deleting)
+        plan_add(out, &rayservice_remove_finalizer)->text = SLICE(RAYSERVICE_FINALIZER);
+    if (d.s->managed_elsewhere || d.s->deleting)
+        return;
+    if (in->errors->count == 0)
+        decide_course(&d);
+    else
+        d.active = find_active(&d);
+    service_decide_status(&d);
+}

@@ -1,0 +1,208 @@
+/* Reading RayServices: KubeRay 1.7's fields and rules. */
+#include "rayservice.h"
+
+#include <mobula/kinds.h>
+#include <mobula/yaml.h>
+
+const struct kube_resource rayservice_resource = {SLICE("ray.io"), SLICE("v1"), SLICE("rayservices")};
+
+/* ---- metadata ---- */
+
+/* "10m", or a number of seconds. */
+static void read_timeout(struct reader *r, const struct place *annotations, struct rayservice *s)
+{
+    const struct place *at = place_key(annotations, RAYSERVICE_TIMEOUT);
+    struct slice text = json_str(at->value, r->arena);
+    struct err e = {0};
+    int64_t n = 0;
+    if (!json_there(at->value))
+        return;
+    bool seconds = slice_int(text, &n);
+    if (seconds && n > 0 && n <= INT32_MAX)
+        s->initializing_ms = n * 1000;
+    else if (seconds || !duration_parse(text, &s->initializing_ms, &e) || s->initializing_ms <= 0)
+        place_bad(r, at, "is \"%.*s\": must be a time above 0 such as 10m, or a number of seconds", SLICE_ARG(slice_head(text, 60)));
+}
+
+static void read_service_metadata(struct reader *r, const struct spec_object *from, struct rayservice *s)
+{
+    struct metadata m;
+    if (!read_metadata(r, from, RAYSERVICE_NAME_MAX, "the names of its clusters and of their services fit", &m))
+        return;
+    s->ns = m.ns;
+    s->name = m.name;
+    s->uid = m.uid;
+    s->generation = m.generation;
+    s->deleting = m.deleting;
+    s->labels = m.labels;
+    s->annotations = m.annotations;
+    s->finalizer = has_finalizer(from->metadata->value, RAYSERVICE_FINALIZER);
+    time_parse(json_get_str(from->metadata->value, "creationTimestamp", r->arena), &s->created_us, NULL);
+    read_timeout(r, place_member(from->metadata, SLICE("annotations"), m.annotations), s);
+}
+
+/* ---- what is served ---- */
+
+/* Notes the second of two applications that say the same of `key`. */
+static void read_distinct(struct reader *r, const struct place *at, struct jval apps, size_t i, const char *key)
+{
+    struct slice text = json_get_str(json_at(apps, i), key, r->arena);
+    for (size_t j = 0; j < i && !slice_empty(text); j++)
+        if (json_str_eq(json_get(json_at(apps, j), key), text)) {
+            place_bad(r, at, "applications[%zu] and applications[%zu] have the same %s \"%.*s\": each needs its own", j, i, key,
+                      SLICE_ARG(slice_head(text, 60)));
+            return;
+        }
+}
+
+static void read_apps(struct reader *r, const struct place *at, struct jval config, struct rayservice *s)
+{
+    struct jval apps = json_get(config, "applications");
+    size_t count = json_len(apps);
+    if (json_type(apps) != JSON_ARRAY || count == 0) {
+        place_bad(r, at, "has no list `applications` of at least one: an application has name, route_prefix and import_path");
+        return;
+    }
+    if (count > RAYSERVICE_APPS_MAX) {
+        place_bad(r, at, "has %zu applications: at most %d (RAYSERVICE_APPS_MAX)", count, (int)RAYSERVICE_APPS_MAX);
+        return;
+    }
+    s->apps = arena_array(r->arena, count, sizeof *s->apps);
+    for (size_t i = 0; i < count; i++) {
+        struct jval app = json_at(apps, i), import = json_get(app, "import_path");
+        struct slice name = json_get_str(app, "name", r->arena);
+        if (json_type(import) != JSON_STRING || json_is(import, ""))
+            place_bad(r, at, "applications[%zu] has no import_path: write module:application", i);
+        read_distinct(r, at, apps, i, "name");
+        read_distinct(r, at, apps, i, "route_prefix");
+        s->apps[s->app_count++] = slice_empty(name) ? SLICE("default") : name;
+    }
+}
+
+static void read_config(struct reader *r, const struct place *spec, struct rayservice *s)
+{
+    const struct place *at = place_key(spec, "serveConfigV2");
+    struct slice text;
+    struct yaml_docs docs;
+    struct jval config;
+    struct err e = {0};
+    if (!read_text(r, at, OPTIONAL, &text) || slice_empty(slice_trim(text)))
+        return;
+    if (!yaml_parse_runtime_env(text, r->arena, &docs, &e))
+        place_bad(r, at, "cannot be read: %s", e.text);
+    else if (docs.count != 1)
+        place_bad(r, at, "holds %u YAML documents: must be one", docs.count);
+    else if (!json_read(&config, docs.docs[0].json, r->arena, &e) || json_type(config) != JSON_OBJECT)
+        place_bad(r, at, "is no object: must be a configuration of Ray Serve with a list `applications`");
+    else {
+        s->config = docs.docs[0].json;
+        s->config_hash = hash64(s->config, 0) | 1;
+        read_apps(r, at, config, s);
+    }
+}
+
+/* ---- how it changes ---- */
+
+static void read_upgrade(struct reader *r, const struct place *spec, struct rayservice *s)
+{
+    static const char *const types[] = {"NewCluster", "None", "NewClusterWithIncrementalUpgrade", NULL};
+    const struct place *upgrade = place_key(spec, "upgradeStrategy"), *type = place_key(upgrade, "type");
+    struct slice word;
+    if (!read_object(r, upgrade, OPTIONAL) || !read_word(r, type, types, &word))
+        return;
+    if (slice_is(word, "None"))
+        s->upgrade = SERVICE_UPGRADE_NONE;
+    if (slice_is(word, "NewClusterWithIncrementalUpgrade"))
+        place_bad(r, type,
+                  "is NewClusterWithIncrementalUpgrade, which needs routes with weights, and these are not carried out yet: use "
+                  "NewCluster, or None");
+}
+
+static void read_options(struct reader *r, const struct place *spec, struct rayservice *s)
+{
+    const struct place *suspend = place_key(spec, "suspend"), *managed = place_key(spec, "managedBy"),
+                       *exclude = place_key(spec, "excludeHeadPodFromServeSvc"), *delay = place_key(spec, "rayClusterDeletionDelaySeconds");
+    const struct place *service = place_key(spec, "serveService"), *ports = place_key(place_key(service, "spec"), "ports");
+    struct slice text;
+    int64_t n = RAYSERVICE_DELETION_S;
+    read_flag(r, suspend, &s->suspend);
+    read_flag(r, exclude, &s->exclude_head);
+    read_int(r, delay, 0, INT32_MAX, &n);
+    s->deletion_delay_ms = n * 1000;
+    if (read_text(r, managed, OPTIONAL, &text))
+        s->managed_elsewhere = !slice_empty(text) && !slice_is(text, "ray.io/kuberay-operator");
+    if (!read_object(r, service, OPTIONAL))
+        return;
+    s->serve_service = service->value;
+    if (value_given(json_get(service->value, "spec")))
+        read_array(r, ports, OPTIONAL);
+}
+
+static void read_cluster(struct reader *r, const struct place *spec, struct rayservice *s)
+{
+    const struct place *at = place_key(spec, "rayClusterConfig"), *type = place_key(place_key(at, "upgradeStrategy"), "type"),
+                       *name = place_key(place_key(place_key(place_key(at, "headGroupSpec"), "headService"), "metadata"), "name");
+    struct ray_cluster *cluster = arena_new(r->arena, struct ray_cluster);
+    if (!read_object(r, at, REQUIRED))
+        return;
+    ray_read_cluster_spec(at, s->annotations, r->arena, cluster, r->errors);
+    if (place_given(type))
+        place_bad(r, type, "must not be set on a cluster that a RayService makes");
+    if (place_given(name))
+        place_bad(r, name, "must not be set: two clusters of one RayService would have a service of the same name");
+    s->cluster_spec = at->value;
+    s->group_count = cluster->group_count;
+    s->cluster_hash = rayservice_hash(at->value, UINT32_MAX, r->arena);
+    s->scale_hash = rayservice_scale_hash(at->value, r->arena);
+}
+
+bool rayservice_read(const struct spec_object *from, struct arena *a, struct rayservice *out, struct spec_errors *errors)
+{
+    struct reader r = {.arena = a, .errors = errors};
+    uint32_t before = spec_errors_count(errors);
+    *out = (struct rayservice){.labels = NO_VALUE, .annotations = NO_VALUE, .cluster_spec = NO_VALUE, .serve_service = NO_VALUE};
+    if (!from->kept && json_type(from->root->value) != JSON_OBJECT) {
+        place_bad(&r, from->root, "the resource is not an object");
+        return false;
+    }
+    read_type_meta(&r, from->root, "ray.io/v1", "RayService");
+    read_service_metadata(&r, from, out);
+    if (read_object(&r, from->spec, REQUIRED)) {
+        read_config(&r, from->spec, out);
+        read_upgrade(&r, from->spec, out);
+        read_options(&r, from->spec, out);
+        read_cluster(&r, from->spec, out);
+    }
+    return spec_errors_count(errors) == before;
+}
+
+void rayservice_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
+{
+    static const char *const known[] = {"rayClusterConfig",
+                                        "serveConfigV2",
+                                        "serveService",
+                                        "upgradeStrategy",
+                                        "rayClusterDeletionDelaySeconds",
+                                        "excludeHeadPodFromServeSvc",
+                                        "suspend",
+                                        "managedBy",
+                                        "serviceUnhealthySecondThreshold",
+                                        "deploymentUnhealthySecondThreshold",
+                                        NULL};
+    static const char *const unused[] = {"serviceUnhealthySecondThreshold", "deploymentUnhealthySecondThreshold"};
+    struct reader r = {.arena = a, .errors = notes};
+    const struct spec_object from = spec_object_of(object, a);
+    const struct place *cluster = place_key(from.spec, "rayClusterConfig"), *config = place_key(from.spec, "serveConfigV2");
+    struct rayservice *s = arena_new(a, struct rayservice);
+    rayservice_read(&from, a, s, errors);
+    note_unknown(&r, from.spec, known);
+    for (size_t i = 0; i < COUNT_OF(unused); i++) {
+        const struct place *at = place_key(from.spec, unused[i]);
+        if (place_given(at))
+            place_bad(&r, at, "has no effect: KubeRay has given it up, too");
+    }
+    if (slice_empty(s->config) && !place_given(config))
+        place_bad(&r, config, "is missing: the service gets no traffic before somebody deploys an application");
+    if (json_type(cluster->value) == JSON_OBJECT)
+        ray_cluster_spec_notes(cluster, s->annotations, a, notes);
+}

@@ -1,0 +1,210 @@
+/* Writes a RayService's status, in KubeRay's fields, and the events that belong to it. */
+#include "decide.h"
+
+#include <mobula/status.h>
+
+/* ---- one cluster ---- */
+
+/* Members that the server's object has and the new one has not are taken away: a merge patch keeps them otherwise. */
+static void write_absent(struct jout *w, struct jval prior, struct jval now, struct arena *a)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(prior); json_next(&it, &k, &v);) {
+        struct slice key = json_str(k, a);
+        if (json_there(json_key(now, key)))
+            continue;
+        jout_key(w, key);
+        jout_null(w);
+    }
+}
+
+static void write_deployments(struct jout *w, const struct serve_app *app, struct jval prior, struct arena *a)
+{
+    struct jval k, v;
+    jout_kobject(w, "serveDeploymentStatuses");
+    for (uint32_t i = 0; i < app->deployment_count; i++) {
+        jout_key(w, app->deployments[i].name);
+        jout_form(w, "{status:'%.*s',message:'%.*s'}", SLICE_ARG(app->deployments[i].status), SLICE_ARG(app->deployments[i].message));
+    }
+    for (struct jiter it = json_iter(prior); json_next(&it, &k, &v);) {
+        bool there = false;
+        for (uint32_t i = 0; i < app->deployment_count; i++)
+            there |= json_str_eq(k, app->deployments[i].name);
+        if (there)
+            continue;
+        jout_key(w, json_str(k, a));
+        jout_null(w);
+    }
+    jout_end(w);
+}
+
+static void write_apps(struct jout *w, const struct service_cluster *c, struct jval prior, struct arena *a)
+{
+    struct jval k, v;
+    jout_kobject(w, "applicationStatuses");
+    for (uint32_t i = 0; i < c->said.app_count; i++) {
+        const struct serve_app *app = &c->said.apps[i];
+        jout_key(w, app->name);
+        jout_form(w, "{status:'%.*s',message:'%.*s'", SLICE_ARG(app->status), SLICE_ARG(app->message));
+        write_deployments(w, app, json_get(json_key(prior, app->name), "serveDeploymentStatuses"), a);
+        jout_end(w);
+    }
+    for (struct jiter it = json_iter(prior); json_next(&it, &k, &v);) {
+        bool there = false;
+        for (uint32_t i = 0; i < c->said.app_count; i++)
+            there |= json_str_eq(k, c->said.apps[i].name);
+        if (there)
+            continue;
+        jout_key(w, json_str(k, a));
+        jout_null(w);
+    }
+    jout_end(w);
+}
+
+/* What the head has not said in this process's time is left as it was. */
+static void write_cluster(const struct service_decision *d, struct jout *w, const char *key, const struct service_cluster *c)
+{
+    struct jval prior = json_get(d->prior, key);
+    bool other = c && !json_str_eq(json_get(prior, "rayClusterName"), c->name);
+    char hash[RAY_HASH_TEXT];
+    if (!c) {
+        if (json_len(prior)) {
+            jout_key(w, slice_of(key));
+            jout_null(w);
+        }
+        return;
+    }
+    jout_kobject(w, key);
+    jout_kstr(w, "rayClusterName", c->name);
+    if (json_type(c->status) == JSON_OBJECT) {
+        static const char *const none[] = {NULL};
+        jout_kobject(w, "rayClusterStatus");
+        splice_members(w, c->status, none, d->a);
+        write_absent(w, json_get(prior, "rayClusterStatus"), c->status, d->a);
+        jout_end(w);
+    }
+    if (c->said.known || other)
+        write_apps(w, c, json_get(prior, "applicationStatuses"), d->a);
+    uint64_t given = service_given(d, c);
+    if (given) {
+        ray_hash_format(given, hash);
+        jout_kstr(w, "serveConfigHash", (struct slice){hash, sizeof hash});
+    } else {
+        status_put(w, prior, "serveConfigHash", SLICE(""));
+    }
+    jout_end(w);
+}
+
+/* ---- conditions ---- */
+
+static struct condition ready_condition(const struct service_decision *d)
+{
+    struct condition c = {.type = "Ready", .reason = SLICE("Initializing"), .generation = d->s->generation};
+    if (d->in->errors->count) {
+        c.reason = SLICE("ValidationFailed");
+        c.message = spec_errors_text(d->in->errors, LIMIT_JOB_MESSAGE, d->a);
+    } else if (d->s->suspend) {
+        c.reason = SLICE("SuspendRequested");
+        c.message = SLICE("spec.suspend is true");
+    } else if (d->timed_out) {
+        c.reason = SLICE("InitializingTimeout");
+        c.message =
+            SLICE("no cluster was ready in the time of annotation " RAYSERVICE_TIMEOUT ": delete this RayService and create it again");
+    } else if (d->active) {
+        c.yes = d->active->ready > 0;
+        c.reason = c.yes ? SLICE("NonZeroServeEndpoints") : SLICE("ZeroServeEndpoints");
+        service_runs(d, d->active, &c.message);
+    } else if (d->pending) {
+        service_runs(d, d->pending, &c.message);
+    } else if (d->in->refusals && d->in->refusals->count) {
+        c.message = arena_printf(d->a, "its RayCluster cannot be created: %s", d->in->refusals->reason);
+    }
+    c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);
+    return c;
+}
+
+static struct condition upgrade_condition(const struct service_decision *d)
+{
+    struct condition c = {.type = "UpgradeInProgress", .generation = d->s->generation};
+    bool differs = d->active && !d->pending && !d->missing && d->active->hash != d->s->cluster_hash;
+    c.yes = d->active && (d->pending || d->missing);
+    c.reason = c.yes ? SLICE("BothActivePendingClustersExist") : d->active ? SLICE("NoPendingCluster") : SLICE("NoActiveCluster");
+    if (c.yes && d->pending)
+        service_runs(d, d->pending, &c.message);
+    else if (c.yes)
+        c.message = d->in->refusals && d->in->refusals->count
+                        ? arena_printf(d->a, "the new RayCluster cannot be created: %s", d->in->refusals->reason)
+                        : SLICE("the new RayCluster is created");
+    else if (differs && d->s->upgrade == SERVICE_UPGRADE_NONE)
+        c.message =
+            arena_printf(d->a, "RayCluster %.*s differs from the spec and is kept: upgradeStrategy is None", SLICE_ARG(d->active->name));
+    c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);
+    return c;
+}
+
+static void write_conditions(const struct service_decision *d, struct jout *w, struct slice stamp)
+{
+    static const char *const ours[] = {"Ready", "UpgradeInProgress", "Suspending", "Suspended", NULL};
+    struct condition all[4] = {ready_condition(d), upgrade_condition(d)};
+    size_t count = 2;
+    bool left = d->in->cluster_count > 0 || d->in->pods_left, suspend = d->s->suspend && d->in->errors->count == 0;
+    if (suspend || json_there(status_condition(d->prior, SLICE("Suspending")))) {
+        struct slice reason = suspend ? left ? SLICE("SuspendInProgress") : SLICE("SuspendComplete") : SLICE("RayServiceResumed");
+        all[count++] = (struct condition){"Suspending", suspend && left, reason, SLICE(""), d->s->generation};
+        all[count++] = (struct condition){"Suspended", suspend && !left, reason, SLICE(""), d->s->generation};
+    }
+    status_write_all(w, all, count, d->prior, stamp, d->a, ours);
+}
+
+static void write_status(const void *about, struct jout *w, struct slice stamp)
+{
+    const struct service_decision *d = about;
+    bool ready = ready_condition(d).yes;
+    status_put(w, d->prior, "serviceStatus", ready ? SLICE("Running") : SLICE(""));
+    jout_kint(w, "numServeEndpoints", d->active ? d->active->ready : 0);
+    jout_kint(w, "observedGeneration", d->s->generation);
+    if (!slice_empty(stamp))
+        jout_kstr(w, "lastUpdateTime", stamp);
+    write_cluster(d, w, "activeServiceStatus", d->active);
+    write_cluster(d, w, "pendingServiceStatus", d->pending);
+    write_conditions(d, w, stamp);
+}
+
+/* ---- events ---- */
+
+static void say_changes(struct service_decision *d)
+{
+    bool was = condition_is(d->prior, "Ready", "True");
+    struct condition ready = ready_condition(d);
+    struct jval before = status_condition(d->prior, SLICE("Ready"));
+    struct slice earlier = json_get_str(d->prior, "activeServiceStatus.rayClusterName", d->a);
+    if (d->in->errors->count &&
+        !(json_is(json_get(before, "reason"), "ValidationFailed") && json_get_int(before, "observedGeneration", -1) == d->s->generation))
+        plan_event(d->p, true, "InvalidRayServiceSpec", spec_errors_text(d->in->errors, LIMIT_KUBE_EVENT_NOTE, d->a));
+    if (d->switched)
+        plan_event(d->p, false, "SwitchedRayCluster",
+                   arena_printf(d->a, "requests go to RayCluster %.*s%s%.*s", SLICE_ARG(d->switched->name),
+                                slice_empty(earlier) ? "" : ", and no more to ", SLICE_ARG(earlier)));
+    if (d->timed_out && !json_is(json_get(before, "reason"), "InitializingTimeout"))
+        plan_event(d->p, true, "RayServiceInitializingTimeout", ready.message);
+    if (was && !ready.yes && !d->s->suspend && !d->in->errors->count)
+        plan_event(d->p, true, "RayServiceNotReady", arena_cut(d->a, ready.message, LIMIT_KUBE_EVENT_NOTE));
+}
+
+bool service_decide_status(struct service_decision *d)
+{
+    struct status_writer w = {.plan = d->p,
+                              .prior = d->prior,
+                              .hash = d->in->status_hash,
+                              .not_before_ms = d->in->status_not_before_ms,
+                              .now = d->in->now,
+                              .uid = d->s->uid,
+                              .about = d,
+                              .write = write_status};
+    enum status_news news = status_look(&w);
+    if (news != STATUS_NEWS)
+        return news == STATUS_SAME;
+    say_changes(d);
+    status_send(&w);
+    return false;
+}

@@ -1,0 +1,158 @@
+/* RayServices: what a decision about one may look at. Its clusters are records like any others. */
+#include "record.h"
+
+void read_service(struct op *op, struct record *c, const struct spec_object *from)
+{
+    struct rayservice *model = arena_new(&op->loaded->arena, struct rayservice);
+    (void)c;
+    rayservice_read(from, &op->loaded->arena, model, &op->loaded->errors);
+    op->loaded->model = model;
+}
+
+static struct jval status_of(const struct record *c, struct arena *a)
+{
+    return json_document((struct slice){c->status, c->status_len}, a, NULL);
+}
+
+/* ---- a cluster, as its service sees it ---- */
+
+/* A cluster that KubeRay made says nothing of ours: then its spec tells. */
+static void view_hashes(const struct record *c, const struct rayservice *s, struct service_cluster *v, struct arena *a)
+{
+    struct jval meta = json_document(istr_slice(c->meta), a, NULL), spec = json_document(istr_slice(c->spec), a, NULL);
+    struct jval notes = json_get(meta, "annotations");
+    v->group_count = (uint32_t)json_len(json_get(spec, "workerGroupSpecs"));
+    if (!ray_hash_parse(json_str(json_child(notes, RAYSERVICE_HASH), a), &v->hash))
+        v->hash = rayservice_hash(spec, UINT32_MAX, a);
+    if (!ray_hash_parse(json_str(json_child(notes, RAYSERVICE_SCALE), a), &v->scale_hash))
+        v->scale_hash = 0;
+    v->first_hash = v->group_count < s->group_count ? rayservice_hash(s->cluster_spec, v->group_count, a) : s->cluster_hash;
+}
+
+static void view_pods_of(const struct record *c, bool exclude_head, struct service_cluster *v)
+{
+    for (const struct pod_record *r = c->pods; r; r = r->next) {
+        const struct pod *pod = &r->pod;
+        if (pod->head && !pod->deleting && !pod->ended && pod->phase == POD_RUNNING)
+            v->head = pod;
+        if (pod->ready && pod->serves && !pod->deleting && !(pod->head && exclude_head))
+            v->ready++;
+    }
+}
+
+static struct slice why_not_ready(struct jval status, struct arena *a)
+{
+    static const struct {
+        const char *type, *word;
+    } reasons[] = {{"Valid", "False"}, {"ReplicaFailure", "True"}, {"HeadPodReady", "False"}, {"RayClusterProvisioned", "False"}};
+    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+        struct slice text = json_get_str(status_condition(status, slice_of(reasons[i].type)), "message", a);
+        if (condition_is(status, reasons[i].type, reasons[i].word) && !slice_empty(text))
+            return text;
+    }
+    return json_get_str(status, "reason", a);
+}
+
+/* Of a service that leads to this cluster, with the patches in force. */
+static uint64_t service_hash(struct op *op, const struct rayservice *s, const struct ray_cluster *to, bool head)
+{
+    struct arena *a = &op->plan_arena;
+    struct err e = {0};
+    struct jval doc;
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = LIMIT_JSON_ITEM};
+    const struct shape_patches *patches = patches_in_force(op);
+    struct slice text;
+    bool any = false;
+    if (!rayservice_build_service(s, to, head, a, &b, &e))
+        return 0;
+    text = buf_slice(&b);
+    if (patches) {
+        struct slice patched;
+        any = shape_patches_apply(patches, text, NULL, a, &patched, &e);
+        text = any ? patched : text;
+    }
+    return json_read(&doc, text, a, NULL) ? ray_service_hash(doc) : 0;
+}
+
+static void view_cluster(struct op *op, struct record *c, const struct rayservice *s, struct record *own, struct service_cluster *v)
+{
+    struct arena *a = &op->plan_arena;
+    *v = (struct service_cluster){
+        .name = slice_of(own->name), .uid = slice_of(own->uid), .deleting = own->deleting, .status = status_of(own, a)};
+    v->why = why_not_ready(v->status, a);
+    view_hashes(own, s, v, a);
+    view_pods_of(own, s->exclude_head, v);
+    v->head_ready = v->head && !own->deleting && condition_is(v->status, "HeadPodReady", "True");
+    struct serve_asked *q = asked_of(op, c, own, v->head ? slice_of(v->head->uid) : SLICE_NONE);
+    v->said = q->said;
+    v->unused_ms = q->unused_ms;
+    model_load(op, own);
+    if (op->loaded->errors.count == 0) {
+        v->head_want = service_hash(op, s, op->loaded->model, true);
+        v->serve_want = service_hash(op, s, op->loaded->model, false);
+    }
+}
+
+static struct service_cluster *view_clusters(struct op *op, struct record *c, const struct rayservice *s, struct service_view *v)
+{
+    uint32_t count = 0;
+    for (const struct record *own = c->owned; own; own = own->next_owned)
+        count++;
+    struct service_cluster *list = arena_array(&op->plan_arena, count + 1, sizeof *list);
+    for (struct record *own = c->owned; own; own = own->next_owned) {
+        if (own->present && own->kind == &kind_raycluster)
+            view_cluster(op, c, s, own, &list[v->cluster_count++]);
+        v->pods_left |= !own->present && own->pods;
+    }
+    v->clusters = list;
+    return list;
+}
+
+/* ---- the view ---- */
+
+static bool is_named(struct jval status, const char *path, struct slice name)
+{
+    return json_str_eq(json_get(status, path), name);
+}
+
+/* A cluster that status does not name is counted as unused from the first decision that sees it so. */
+static void count_unused(struct op *op, struct record *c, const struct service_view *v)
+{
+    struct rayservice_own *own = c->own;
+    for (struct serve_asked *q = own->asked; q; q = q->next) {
+        struct slice name = slice_of(q->name);
+        bool used = is_named(v->status, "activeServiceStatus.rayClusterName", name) ||
+                    is_named(v->status, "pendingServiceStatus.rayClusterName", name);
+        q->unused_ms = used ? 0 : q->unused_ms ? q->unused_ms : op->now.mono_ms;
+    }
+}
+
+static const struct service *find_service(const struct record *c, struct slice name)
+{
+    const struct service_record *r = service_of(c, name);
+    return r ? &r->service : NULL;
+}
+
+int64_t decide_service(struct op *op, struct record *c, struct plan *p)
+{
+    struct arena *a = &op->plan_arena;
+    arena_reset(a, 256 * KIB);
+    asked_drop_gone(op, c);
+    const struct rayservice *s = service_model(op);
+    struct service_view v = {.service = s,
+                             .status = status_of(c, a),
+                             .status_hash = c->status_ours ? c->status_hash : 0,
+                             .status_not_before_ms = c->status_not_before_ms,
+                             .refusals = failures_of(op, c, SLICE_NONE, true, false),
+                             .head_service = find_service(c, rayservice_head_name(s, a)),
+                             .serve_service = find_service(c, rayservice_serve_name(s, a)),
+                             .now = op->now};
+    view_clusters(op, c, s, &v);
+    count_unused(op, c, &v);
+    model_load(op, c); /* its clusters' were loaded meanwhile */
+    v.service = service_model(op);
+    v.errors = &op->loaded->errors;
+    rayservice_decide(&v, a, p);
+    op->stats.decisions++;
+    return p->next_ms;
+}

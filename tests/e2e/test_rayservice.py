@@ -1,0 +1,222 @@
+"""RayServices from apply to rolled back, against fake dashboards."""
+
+import contextlib
+import json
+
+import pytest
+from cluster import V1, condition, container, eventually, kubectl
+from dashboards import Serve, own_address
+
+ADDRESS = own_address()
+pytestmark = pytest.mark.skipif(not ADDRESS, reason="needs an address of this machine beside loopback")
+CONFIG = "applications:\n- name: {app}\n  route_prefix: /\n  import_path: module:{app}\n"
+
+
+@pytest.fixture
+def boards():
+    made = []
+
+    def board():
+        made.append(Serve(ADDRESS))
+        return made[-1]
+
+    yield board
+    for one in made:
+        with contextlib.suppress(OSError):
+            one.close()
+
+
+def spec(board, app="hello", replicas=1, **more):
+    def group(name):
+        return {"rayStartParams": {}, "template": {"spec": {"containers": [container(name)]}}}
+
+    head = group("ray-head")
+    head["rayStartParams"]["dashboard-port"] = str(board.port)
+    return {"serveConfigV2": CONFIG.format(app=app), "rayClusterConfig": {
+        "rayVersion": "2.60.0", "headGroupSpec": head,
+        "workerGroupSpecs": [{"groupName": "small", "replicas": replicas, "minReplicas": replicas, "maxReplicas": 4,
+                              **group("ray-worker")}]}, **more}
+
+
+class Service:
+    def __init__(self, space, name="svc"):
+        self.space, self.name = space, name
+
+    def create(self, **spec):
+        self.space.api.call("POST", self.space.path("rayservices", group=V1), {
+            "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": self.name, "namespace": self.space.name}, "spec": spec})
+
+    def patch(self, **spec):
+        self.space.api.patch(self.space.path("rayservices", self.name, V1), {"spec": spec})
+
+    def get(self):
+        return self.space.api.get(self.space.path("rayservices", self.name, V1))
+
+    def status(self):
+        return self.get().get("status", {})
+
+    def named(self, which, other_than=None):
+        """The active or pending cluster, once there is one."""
+        def look():
+            name = (self.status().get(f"{which}ServiceStatus") or {}).get("rayClusterName")
+            return name != other_than and name
+
+        return eventually(look)
+
+    def is_ready(self, reason="NonZeroServeEndpoints"):
+        def look():
+            ready = condition(self.get(), "Ready")
+            assert ready and ready["reason"] == reason, ready
+            return ready
+
+        return eventually(look)
+
+    def selected(self):
+        """The clusters that the two services lead to."""
+        return [(self.space.find(self.space.path("services", f"{self.name}-{what}-svc")) or {}).get("spec", {}).get("selector", {})
+                .get("ray.io/cluster") for what in ("head", "serve")]
+
+    def lead(self, cluster, board):
+        """Gives the cluster's head the dashboard's address."""
+        def look():
+            pod = self.space.find(self.space.path("pods", f"{cluster}-head"))
+            return pod and pod["status"].get("podIP") and pod
+
+        eventually(look)
+        self.space.api.patch(self.space.path("pods", f"{cluster}-head") + "/status",
+                             {"status": {"podIP": board.address, "podIPs": [{"ip": board.address}]}})
+
+
+@pytest.fixture
+def service(space):
+    return Service(space)
+
+
+def deploy(service, board, **more):
+    """A service that serves; gives its cluster's name."""
+    service.create(**spec(board, **more))
+    first = service.named("pending")
+    service.lead(first, board)
+    board.status = "RUNNING"
+    service.is_ready()
+    return first
+
+
+def test_deployed_changed_in_place_and_healed(space, operators, service, boards):
+    board = boards()
+    operators()
+    service.create(**spec(board))
+    first = service.named("pending")
+    service.lead(first, board)
+    eventually(lambda: board.puts)
+    assert board.puts[0]["applications"] == [{"name": "hello", "route_prefix": "/", "import_path": "module:hello"}]
+    assert service.selected() == [None, None], "no service before the applications run"
+    assert condition(service.get(), "Ready")["reason"] == "Initializing"
+    board.status = "RUNNING"
+    service.is_ready()
+    status = service.status()
+    assert status["serviceStatus"] == "Running" and status["numServeEndpoints"] == 2
+    assert status["activeServiceStatus"]["rayClusterName"] == first and not status.get("pendingServiceStatus")
+    assert status["activeServiceStatus"]["applicationStatuses"]["hello"]["status"] == "RUNNING"
+    assert service.selected() == [first, first]
+    assert [p["metadata"]["labels"]["ray.io/serve"] for p in space.pods(first)] == ["true", "true"]
+    columns = kubectl("-n", space.name, "get", "rayservices").stdout.split("\n")
+    assert columns[0].split() == ["NAME", "SERVICE", "STATUS", "NUM", "SERVE", "ENDPOINTS", "AGE"]
+    assert columns[1].split()[:3] == ["svc", "Running", "2"]
+
+    service.patch(serveConfigV2=CONFIG.format(app="other"))
+    eventually(lambda: len(board.puts) == 2)
+    assert board.puts[1]["applications"][0]["name"] == "other"
+    eventually(lambda: list(service.status()["activeServiceStatus"]["applicationStatuses"]) == ["other"])
+    assert service.named("active") == first
+
+    board.forget()
+    eventually(lambda: len(board.puts) == 3), "a head that has forgotten its applications gets them again"
+    service.is_ready()
+
+
+def test_new_cluster_switch_and_way_back(space, operators, service, boards):
+    old, new = boards(), boards()
+    operator = operators()
+    first = deploy(service, old, rayClusterDeletionDelaySeconds=300)
+    service.patch(**spec(new, app="v2"))
+    second = service.named("pending")
+    assert second != first
+    service.lead(second, new)
+    eventually(lambda: new.puts)
+    assert service.selected() == [first, first], "the first cluster serves until the second can"
+    assert condition(service.get(), "UpgradeInProgress")["status"] == "True"
+    assert len(old.puts) == 1, "the first cluster keeps its configuration"
+    new.status = "RUNNING"
+    assert service.named("active", other_than=first) == second
+    assert service.selected() == [second, second]
+    service.is_ready()
+
+    operator.stop()
+    space.rest(operators())
+    service.is_ready()
+    assert len(new.puts) == 1, "a new leader sends no configuration that the head has"
+
+    service.patch(**spec(old))
+    assert service.named("active", other_than=second) == first, "an earlier spec finds its cluster, which still runs"
+    assert service.selected() == [first, first]
+
+
+def test_replicas_are_changed_in_the_running_cluster(space, operators, service, boards):
+    board = boards()
+    operators()
+    first = deploy(service, board)
+    service.patch(**spec(board, replicas=2))
+    eventually(lambda: len(space.pods(first)) == 3)
+    changed = spec(board, replicas=2)
+    group = json.loads(json.dumps(changed["rayClusterConfig"]["workerGroupSpecs"][0]))
+    changed["rayClusterConfig"]["workerGroupSpecs"].append({**group, "groupName": "more", "replicas": 1, "minReplicas": 1})
+    service.patch(**changed)
+    eventually(lambda: len(space.pods(first)) == 4)
+    assert service.named("active") == first and not service.status().get("pendingServiceStatus")
+
+
+def test_suspended_and_resumed(space, operators, service, boards):
+    board = boards()
+    operators()
+    first = deploy(service, board)
+    service.patch(suspend=True)
+    eventually(lambda: (condition(service.get(), "Suspended") or {}).get("status") == "True")
+    assert not space.pods(first) and service.selected() == [None, None]
+    board.forget()
+    service.patch(suspend=False)
+    again = service.named("pending")
+    service.lead(again, board)
+    service.is_ready()
+    assert condition(service.get(), "Suspended")["status"] == "False"
+
+
+def test_mistakes_are_named_and_the_old_version_serves(space, operators, service, boards):
+    old, new = boards(), boards()
+    operators()
+    first = deploy(service, old)
+    service.patch(serveConfigV2="applications:\n- {name: a, route_prefix: /, import_path: m:a}\n- {name: b, route_prefix: /, import_path: m:b}\n")
+    message = service.is_ready("ValidationFailed")["message"]
+    assert 'applications[0] and applications[1] have the same route_prefix "/"' in message
+    assert service.selected() == [first, first]
+
+    new.refusal = "ValueError: no module named m"
+    service.patch(**spec(new))
+    second = service.named("pending")
+    service.lead(second, new)
+
+    def refused():
+        upgrade = condition(service.get(), "UpgradeInProgress")
+        assert "no module named m" in upgrade["message"], upgrade
+        return True
+
+    eventually(refused)
+    assert len(new.puts) == 1, "what was refused is not sent again at once"
+    assert service.selected() == [first, first]
+
+
+def test_it_rests(space, operators, service, boards):
+    board = boards()
+    operator = operators()
+    deploy(service, board)
+    space.rest(operator)
