@@ -22,13 +22,12 @@ static bool forgot(const struct service_decision *d, const struct service_cluste
     return false;
 }
 
-/* Only the cluster that is to have the requests gets the configuration of the spec: the other one goes on with its own. */
 static bool must_put(struct service_decision *d, const struct service_cluster *c)
 {
     const struct serve_said *said = &c->said;
-    bool given = service_given(d, c) == d->s->config_hash, refused = said->refused_hash == d->s->config_hash;
+    bool given = rayservice_given(d, c) == d->s->config_hash, refused = said->refused_hash == d->s->config_hash;
     int64_t from_ms = refused ? said->refused_ms + SERVE_REFUSED_MS : said->put_ms ? said->put_ms + SERVE_TROUBLE_MS : 0;
-    if (!d->s->config_hash || !said->known || (d->pending && c != d->pending) || (given && !forgot(d, c)))
+    if (!rayservice_wanted(d, c) || !said->known || (given && !forgot(d, c)))
         return false;
     if (d->in->now.mono_ms >= from_ms || (!refused && !given))
         return true;
@@ -43,7 +42,7 @@ static int64_t next_look_ms(const struct service_decision *d, const struct servi
     if (!said->failures && !said->known)
         return 0;
     if (!said->failures)
-        return said->answered_ms + (service_runs(d, c, NULL) ? SERVE_CALM_MS : SERVE_LOOK_MS);
+        return said->answered_ms + (rayservice_runs(d, c, NULL) ? SERVE_CALM_MS : SERVE_LOOK_MS);
     for (uint32_t i = 1; i < said->failures && pause_ms < SERVE_TROUBLE_MAX_MS; i++)
         pause_ms *= 2;
     return said->failed_ms + (pause_ms < SERVE_TROUBLE_MAX_MS ? pause_ms : SERVE_TROUBLE_MAX_MS);
@@ -60,7 +59,7 @@ static void label_head(struct service_decision *d, const struct service_cluster 
     act->index = serves;
 }
 
-void service_ask(struct service_decision *d, const struct service_cluster *c)
+void rayservice_ask(struct service_decision *d, const struct service_cluster *c)
 {
     label_head(d, c);
     if (!c->head_ready || c->said.asking)

@@ -3,17 +3,18 @@
 
 /* ---- bodies ---- */
 
-bool service_make_cluster(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool rayservice_make_cluster(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t,
+                             struct err *e)
 {
     slice_copy(act->name, f->name, sizeof f->name);
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return rayservice_build_cluster(service_model(op), &op->body, &op->body_arena) ||
+    return rayservice_build_cluster(rayservice_model(op), &op->body, &op->body_arena) ||
            err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 
-bool service_make_update(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool rayservice_make_update(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     const struct record *own = record_get(op, act->uid, istr_slice(c->ns));
     struct jval live;
@@ -24,13 +25,13 @@ bool service_make_update(struct op *op, struct record *c, const struct action *a
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
     kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return rayservice_build_update(service_model(op), act->uid, kube_version_format(own->version, version), live, &op->body,
+    return rayservice_build_update(rayservice_model(op), act->uid, kube_version_format(own->version, version), live, &op->body,
                                    &op->body_arena) ||
            err_set(e, ERR_LIMIT, "the groups of RayCluster %.*s do not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name),
                    LIMIT_JSON_ITEM);
 }
 
-bool service_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool rayservice_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
     slice_copy(act->name, f->name, sizeof f->name);
@@ -42,13 +43,14 @@ bool service_make_delete(struct op *op, struct record *c, const struct action *a
 }
 
 /* act->uid: of the cluster that the service is to lead to. */
-bool service_make_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool rayservice_make_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t,
+                             struct err *e)
 {
     bool head = act->verb == &rayservice_apply_head_service;
     struct record *to = record_get(op, act->uid, istr_slice(c->ns));
     if (!to || !to->present)
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
-    const struct rayservice *s = service_model(op);
+    const struct rayservice *s = rayservice_model(op);
     struct slice name = head ? rayservice_head_name(s, &op->body_arena) : rayservice_serve_name(s, &op->body_arena);
     slice_copy(name, f->name, sizeof f->name);
     f->fresh = !service_of(c, name);
@@ -60,10 +62,10 @@ bool service_make_service(struct op *op, struct record *c, const struct action *
     model_load(op, to);
     const struct ray_cluster *cluster = op->loaded->model;
     model_load(op, c);
-    return rayservice_build_service(service_model(op), cluster, head, &op->body_arena, &op->body, e);
+    return rayservice_build_service(rayservice_model(op), cluster, head, &op->body_arena, &op->body, e);
 }
 
-bool service_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e)
+bool rayservice_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e)
 {
     struct jval doc;
     (void)c;
@@ -74,7 +76,7 @@ bool service_seal(struct op *op, struct record *c, const struct action *act, str
     return true;
 }
 
-bool service_make_label(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool rayservice_make_label(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
     slice_copy(act->name, f->name, sizeof f->name);
@@ -89,7 +91,7 @@ bool service_make_label(struct op *op, struct record *c, const struct action *ac
 
 /* ---- answers ---- */
 
-void service_failed_by(struct op *op, struct record *c, const struct action *act, const char *text)
+void rayservice_failed_by(struct op *op, struct record *c, const struct action *act, const char *text)
 {
     object_refused(op, c, act->verb, text);
 }
@@ -135,7 +137,7 @@ static void not_done(struct op *op, struct flight *f, const struct kube_answer *
         record_trouble(op, f->c, f, text);
 }
 
-bool service_answer_cluster(struct op *op, struct flight *f, const struct kube_answer *a)
+bool rayservice_answer_cluster(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     if (a->outcome == KUBE_OK)
         cluster_done(op, f, a);
@@ -144,7 +146,7 @@ bool service_answer_cluster(struct op *op, struct flight *f, const struct kube_a
     return false;
 }
 
-bool service_answer_service(struct op *op, struct flight *f, const struct kube_answer *a)
+bool rayservice_answer_service(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version = 0;
     if (a->outcome != KUBE_OK) {
@@ -168,7 +170,7 @@ bool service_answer_service(struct op *op, struct flight *f, const struct kube_a
     return false;
 }
 
-bool service_answer_label(struct op *op, struct flight *f, const struct kube_answer *a)
+bool rayservice_answer_label(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version = 0;
     if (a->outcome != KUBE_OK) {

@@ -177,7 +177,7 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
 
 /* ---- questions ---- */
 
-void service_ask_head(struct op *op, struct record *c, const struct action *act)
+void rayservice_ask_head(struct op *op, struct record *c, const struct action *act)
 {
     struct rayservice_own *own = c->own;
     struct record *cluster = record_get(op, act->uid, istr_slice(c->ns));
@@ -191,8 +191,8 @@ void service_ask_head(struct op *op, struct record *c, const struct action *act)
     struct ray_dash_request r = {.call = put ? RAY_DASH_SERVE_PUT : RAY_DASH_SERVE, .doubtful = q->said.failures > 0};
     if (put) {
         model_load(op, c);
-        r.body = service_model(op)->config;
-        q->putting = service_model(op)->config_hash;
+        r.body = rayservice_model(op)->config;
+        q->putting = rayservice_model(op)->config_hash;
     }
     op->stats.dash_calls++;
     q->said.asking = true;

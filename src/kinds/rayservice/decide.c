@@ -56,7 +56,12 @@ static void find_clusters(struct service_decision *d)
     d->missing = !d->pending;
 }
 
-uint64_t service_given(const struct service_decision *d, const struct service_cluster *c)
+bool rayservice_wanted(const struct service_decision *d, const struct service_cluster *c)
+{
+    return d->s->config_hash && !d->missing && (d->pending ? c == d->pending : c == d->active);
+}
+
+uint64_t rayservice_given(const struct service_decision *d, const struct service_cluster *c)
 {
     static const char *const both[] = {"activeServiceStatus", "pendingServiceStatus"};
     uint64_t hash = c->said.put_hash;
@@ -94,15 +99,15 @@ static const struct serve_app *app_of(const struct service_cluster *c, struct sl
     return NULL;
 }
 
-bool service_runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why)
+bool rayservice_runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why)
 {
     const struct serve_said *said = &c->said;
-    bool wanted = d->s->config_hash && (d->pending ? c == d->pending : true);
+    bool wanted = rayservice_wanted(d, c);
     if (!said->known)
         return no(why, silent(d, c));
     if (wanted && said->refused_hash == d->s->config_hash)
         return no(why, arena_printf(d->a, "Ray Serve refused serveConfigV2: %.*s", SLICE_ARG(said->refused_why)));
-    if (wanted && service_given(d, c) != d->s->config_hash)
+    if (wanted && rayservice_given(d, c) != d->s->config_hash)
         return no(why, arena_printf(d->a, "serveConfigV2 is sent to RayCluster %.*s", SLICE_ARG(c->name)));
     for (uint32_t i = 0; i < d->s->app_count && wanted; i++)
         if (!app_of(c, d->s->apps[i]))
@@ -197,7 +202,7 @@ static void apply(struct service_decision *d, const struct service *have, uint64
 /* The services are turned to the pending cluster when it can take all requests, and stay where they are until then. */
 static void decide_services(struct service_decision *d)
 {
-    bool turn = d->pending && service_runs(d, d->pending, NULL);
+    bool turn = d->pending && rayservice_runs(d, d->pending, NULL);
     const struct service_cluster *to = turn ? d->pending : d->active;
     if (!to)
         return;
@@ -257,9 +262,9 @@ static void decide_course(struct service_decision *d)
     }
     decide_cluster(d);
     if (d->active)
-        service_ask(d, d->active);
+        rayservice_ask(d, d->active);
     if (d->pending)
-        service_ask(d, d->pending);
+        rayservice_ask(d, d->pending);
     decide_services(d);
     decide_unused(d);
 }
@@ -276,5 +281,5 @@ void rayservice_decide(const struct service_view *in, struct arena *a, struct pl
         decide_course(&d);
     else
         d.active = find_active(&d);
-    service_decide_status(&d);
+    rayservice_decide_status(&d);
 }

@@ -18,15 +18,17 @@ struct service_decision {
 };
 
 /* decide.c */
+/* The cluster is the one that the spec asks for: it gets the configuration of the spec. Another one goes on with its own. */
+bool rayservice_wanted(const struct service_decision *d, const struct service_cluster *c);
 /* All applications run, with the configuration of the spec where there is one. *why: what keeps them from it; may be NULL. */
-bool service_runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why);
+bool rayservice_runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why);
 /* The configuration that its head was given last, by rayservice.config_hash; 0: not known. */
-uint64_t service_given(const struct service_decision *d, const struct service_cluster *c);
+uint64_t rayservice_given(const struct service_decision *d, const struct service_cluster *c);
 
 /* ask.c: questions to heads, and the label of heads that take requests */
-void service_ask(struct service_decision *d, const struct service_cluster *c);
+void rayservice_ask(struct service_decision *d, const struct service_cluster *c);
 
 /* status.c: adds the status patch when it says something new, and events that belong to it. Returns whether the server has it already. */
-bool service_decide_status(struct service_decision *d);
+bool rayservice_decide_status(struct service_decision *d);
 
 #endif

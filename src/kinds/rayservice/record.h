@@ -25,25 +25,25 @@ struct rayservice_own {
 };
 
 /* The loaded model. */
-static inline struct rayservice *service_model(const struct op *op)
+static inline struct rayservice *rayservice_model(const struct op *op)
 {
     return op->loaded->model;
 }
 
 /* view.c */
-void read_service(struct op *op, struct record *c, const struct spec_object *from);
-int64_t decide_service(struct op *op, struct record *c, struct plan *p);
+void read_rayservice(struct op *op, struct record *c, const struct spec_object *from);
+int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p);
 
 /* dashboard.c */
 struct serve_asked *asked_of(struct op *op, struct record *c, const struct record *cluster, struct slice head_uid);
 void asked_drop(struct op *op, struct record *c);
 void asked_drop_gone(struct op *op, struct record *c); /* of clusters that are gone */
-verb_do service_ask_head;
+verb_do rayservice_ask_head;
 
 /* calls.c */
-verb_make service_make_cluster, service_make_update, service_make_delete, service_make_service, service_make_label;
-verb_answer service_answer_cluster, service_answer_service, service_answer_label;
-bool service_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
-verb_failed service_failed_by;
+verb_make rayservice_make_cluster, rayservice_make_update, rayservice_make_delete, rayservice_make_service, rayservice_make_label;
+verb_answer rayservice_answer_cluster, rayservice_answer_service, rayservice_answer_label;
+bool rayservice_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
+verb_failed rayservice_failed_by;
 
 #endif

@@ -85,7 +85,7 @@ static void write_cluster(const struct service_decision *d, struct jout *w, cons
     }
     if (c->said.known || other)
         write_apps(w, c, json_get(prior, "applicationStatuses"), d->a);
-    uint64_t given = service_given(d, c);
+    uint64_t given = rayservice_given(d, c);
     if (given) {
         ray_hash_format(given, hash);
         jout_kstr(w, "serveConfigHash", (struct slice){hash, sizeof hash});
@@ -113,9 +113,9 @@ static struct condition ready_condition(const struct service_decision *d)
     } else if (d->active) {
         c.yes = d->active->ready > 0;
         c.reason = c.yes ? SLICE("NonZeroServeEndpoints") : SLICE("ZeroServeEndpoints");
-        service_runs(d, d->active, &c.message);
+        rayservice_runs(d, d->active, &c.message);
     } else if (d->pending) {
-        service_runs(d, d->pending, &c.message);
+        rayservice_runs(d, d->pending, &c.message);
     } else if (d->in->refusals && d->in->refusals->count) {
         c.message = arena_printf(d->a, "its RayCluster cannot be created: %s", d->in->refusals->reason);
     }
@@ -130,7 +130,7 @@ static struct condition upgrade_condition(const struct service_decision *d)
     c.yes = d->active && (d->pending || d->missing);
     c.reason = c.yes ? SLICE("BothActivePendingClustersExist") : d->active ? SLICE("NoPendingCluster") : SLICE("NoActiveCluster");
     if (c.yes && d->pending)
-        service_runs(d, d->pending, &c.message);
+        rayservice_runs(d, d->pending, &c.message);
     else if (c.yes)
         c.message = d->in->refusals && d->in->refusals->count
                         ? arena_printf(d->a, "the new RayCluster cannot be created: %s", d->in->refusals->reason)
@@ -191,7 +191,7 @@ static void say_changes(struct service_decision *d)
         plan_event(d->p, true, "RayServiceNotReady", arena_cut(d->a, ready.message, LIMIT_KUBE_EVENT_NOTE));
 }
 
-bool service_decide_status(struct service_decision *d)
+bool rayservice_decide_status(struct service_decision *d)
 {
     struct status_writer w = {.plan = d->p,
                               .prior = d->prior,

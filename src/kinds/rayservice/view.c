@@ -1,7 +1,7 @@
 /* RayServices: what a decision about one may look at. Its clusters are records like any others. */
 #include "record.h"
 
-void read_service(struct op *op, struct record *c, const struct spec_object *from)
+void read_rayservice(struct op *op, struct record *c, const struct spec_object *from)
 {
     struct rayservice *model = arena_new(&op->loaded->arena, struct rayservice);
     (void)c;
@@ -133,12 +133,12 @@ static const struct service *find_service(const struct record *c, struct slice n
     return r ? &r->service : NULL;
 }
 
-int64_t decide_service(struct op *op, struct record *c, struct plan *p)
+int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
     arena_reset(a, 256 * KIB);
     asked_drop_gone(op, c);
-    const struct rayservice *s = service_model(op);
+    const struct rayservice *s = rayservice_model(op);
     struct service_view v = {.service = s,
                              .status = status_of(c, a),
                              .status_hash = c->status_ours ? c->status_hash : 0,
@@ -150,7 +150,7 @@ int64_t decide_service(struct op *op, struct record *c, struct plan *p)
     view_clusters(op, c, s, &v);
     count_unused(op, c, &v);
     model_load(op, c); /* its clusters' were loaded meanwhile */
-    v.service = service_model(op);
+    v.service = rayservice_model(op);
     v.errors = &op->loaded->errors;
     rayservice_decide(&v, a, p);
     op->stats.decisions++;
