@@ -9,7 +9,8 @@
 #include <mobula/shape.h>
 
 /* The tables that others speak of: src/kinds/NAME/kind.c. All of them: kinds[]. */
-extern const struct kind kind_raycluster, kind_raycluster_legacy, kind_rayjob, kind_raycronjob, kind_rayservice, kind_workload, kind_pod, kind_kservice;
+extern const struct kind kind_raycluster, kind_raycluster_legacy, kind_rayjob, kind_raycronjob, kind_rayservice;
+extern const struct kind kind_workload, kind_pod, kind_kservice;
 void kind_tell(struct op *op, struct pod_record *pod, enum child_news what); /* calls told() of the owner's kind */
 
 /* ---- records and views ---- */

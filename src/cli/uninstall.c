@@ -115,7 +115,9 @@ static const struct flag list[] = {
      "the definitions, too: every RayCluster, RayJob, RayCronJob and RayService of every namespace is deleted with them"},
     {"kinds", FLAG_TEXT, AT(kinds), "ray.io|legacy|all", "with --crds, the definitions of which group (ray.io)"},
     {"purge", FLAG_SWITCH, AT(purge), NULL,
-     "with --apply: first every RayService, RayCronJob, RayJob and RayCluster of the namespaces where it makes clusters, while the operator runs"},
+     "with --apply: first every RayService, RayCronJob, RayJob and RayCluster of the namespaces where it makes clusters, while the "
+     "operator "
+     "runs"},
     {"apply", FLAG_SWITCH, AT(apply), NULL, "delete it, in this order, and wait until each is gone"},
     {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of --apply (2m)"},
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
@@ -128,7 +130,8 @@ static const struct flags flags = {
     .usage = "mobula uninstall [--apply] [FLAG...]",
     .about = "Prints the names of what `mobula install` with these flags has made, and of ConfigMap " RAY_TOOLS_CONFIGMAP_NAME
              ", for `kubectl delete --ignore-not-found -f -`; with --apply it deletes them itself.\n"
-             "Namespaces, definitions, RayClusters, RayJobs, RayCronJobs and RayServices stay, and so do the pods of clusters. Delete RayJobs that run "
+             "Namespaces, definitions, RayClusters, RayJobs, RayCronJobs and RayServices stay, and so do the pods of clusters. Delete "
+             "RayJobs that run "
              "on a cluster of\n"
              "somebody else's (clusterSelector) before: the operator takes their finalizer off.",
     .list = list,

@@ -2,7 +2,8 @@
 #include <mobula/kinds.h>
 
 /* Lowest first. A new kind is one word here; it need not be declared anywhere else unless another kind speaks of it. */
-#define KINDS(kind) kind(raycluster) kind(raycluster_legacy) kind(rayjob) kind(raycronjob) kind(rayservice) kind(workload) kind(pod) kind(kservice)
+#define KINDS(kind)                                                                                                                        \
+    kind(raycluster) kind(raycluster_legacy) kind(rayjob) kind(raycronjob) kind(rayservice) kind(workload) kind(pod) kind(kservice)
 #define DECLARATION(name) extern const struct kind kind_##name;
 #define ENTRY(name) &kind_##name,
 KINDS(DECLARATION)

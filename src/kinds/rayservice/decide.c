@@ -27,10 +27,13 @@ static bool leads_both(const struct service_decision *d, const struct service_cl
 /* Status names it. Where status was lost, as by a restore, the service tells. */
 static const struct service_cluster *find_active(const struct service_decision *d)
 {
+    struct slice pending = json_get_str(d->prior, "pendingServiceStatus.rayClusterName", d->a);
     const struct service_cluster *c = cluster_of(d, json_get_str(d->prior, "activeServiceStatus.rayClusterName", d->a));
-    for (uint32_t i = 0; i < d->in->cluster_count && !c; i++)
-        if (!d->in->clusters[i].deleting && leads(d->in->serve_service, d->in->clusters[i].serve_want))
-            c = &d->in->clusters[i];
+    for (uint32_t i = 0; i < d->in->cluster_count && !c; i++) {
+        const struct service_cluster *one = &d->in->clusters[i];
+        if (!one->deleting && !slice_eq(one->name, pending) && leads(d->in->serve_service, one->serve_want))
+            c = one;
+    }
     return c;
 }
 
@@ -238,7 +241,7 @@ static void decide_end(struct service_decision *d, const char *why)
 
 static bool is_timed_out(struct service_decision *d)
 {
-    int64_t until_us = d->s->created_us + d->s->initializing_ms * 1000, left_ms = (until_us - d->in->now.wall_us) / 1000 + 1;
+    int64_t until_us = d->s->created_us + d->s->initializing_ms * 1000, left_ms = (until_us - d->in->now.wall_us + 999) / 1000;
     if (json_is(json_get(status_condition(d->prior, SLICE("Ready")), "reason"), "InitializingTimeout"))
         return true;
     if (!d->s->initializing_ms || d->active || !d->s->created_us)

@@ -1,0 +1,137 @@
+/* RayServices: what the reader says of them, and the hashes that decide whether a new cluster is needed. */
+#include "tests/unit/spec/errors.h"
+
+#include "src/kinds/rayservice/rayservice.h"
+
+#define POD "'template':{'spec':{'containers':[{'name':'r','image':'i'}]}}"
+#define HEAD "'headGroupSpec':{" POD "}"
+#define CLUSTER "'rayClusterConfig':{" HEAD "}"
+#define SERVICE(spec) "{'apiVersion':'ray.io/v1','kind':'RayService','metadata':{'name':'demo'},'spec':{" spec "}}"
+#define WITH(fields) SERVICE(CLUSTER "," fields)
+#define CONFIG(yaml) WITH("'serveConfigV2':'" yaml "'")
+#define NOTED(notes) "{'metadata':{'name':'demo','annotations':{" notes "}},'spec':{" CLUSTER "}}"
+#define NAMED(name) "{'metadata':{'name':'" name "'},'spec':{" CLUSTER "}}"
+#define APP(name, route) "{name: " name ", route_prefix: " route ", import_path: m}"
+
+static const struct {
+    const char *id, *json, *errors;
+} cases[] = {
+    {"smallest", SERVICE(CLUSTER), NULL},
+    {"null is nothing", WITH("'serveConfigV2':null,'upgradeStrategy':null,'serveService':null,'suspend':null"), NULL},
+    {"another kind", "{'apiVersion':'v1','kind':'Service','metadata':{'name':'demo'},'spec':{" CLUSTER "}}",
+     "apiVersion: is v1: write ray.io/v1\nkind: is Service: must be RayService"},
+    {"nothing", "{}", "metadata: is missing\nspec: is missing"},
+    {"no cluster", SERVICE(""), "spec.rayClusterConfig: is missing"},
+    {"name of 47", NAMED("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstu"), NULL},
+    {"name of 48", NAMED("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuv"), "metadata.name: has 48 bytes: at most 47"},
+    {"errors of the cluster have their whole path",
+     SERVICE("'rayClusterConfig':{" HEAD ",'workerGroupSpecs':[{'groupName':'w','minReplicas':3,'maxReplicas':1," POD "}]}"),
+     "spec.rayClusterConfig.workerGroupSpecs[0].minReplicas: "},
+    {"strategies of the cluster", SERVICE("'rayClusterConfig':{'upgradeStrategy':{'type':'Recreate'}," HEAD "}"),
+     "spec.rayClusterConfig.upgradeStrategy.type: must not be set on a cluster that a RayService makes"},
+    {"a head service with a name", SERVICE("'rayClusterConfig':{'headGroupSpec':{'headService':{'metadata':{'name':'x'}}," POD "}}"),
+     "spec.rayClusterConfig.headGroupSpec.headService.metadata.name: must not be set"},
+    {"configuration", CONFIG("applications: [" APP("a", "/a") "," APP("b", "/b") "]"), NULL},
+    {"configuration that is no YAML", CONFIG("applications: ["), "spec.serveConfigV2: cannot be read: "},
+    {"two documents", CONFIG("a: 1\\n---\\nb: 1"), "spec.serveConfigV2: holds 2 YAML documents"},
+    {"configuration that is a list", CONFIG("[1]"), "spec.serveConfigV2: is no object"},
+    {"no applications", CONFIG("proxy_location: EveryNode"), "spec.serveConfigV2: has no list `applications`"},
+    {"an application twice", CONFIG("applications: [" APP("a", "/a") "," APP("a", "/b") "]"),
+     "spec.serveConfigV2: applications[0] and applications[1] have the same name \"a\""},
+    {"a route twice", CONFIG("applications: [" APP("a", "/") "," APP("b", "/") "]"),
+     "spec.serveConfigV2: applications[0] and applications[1] have the same route_prefix \"/\""},
+    {"no import path", CONFIG("applications: [{name: a}]"), "spec.serveConfigV2: applications[0] has no import_path"},
+    {"strategies", WITH("'upgradeStrategy':{'type':'None'}"), NULL},
+    {"unknown strategy", WITH("'upgradeStrategy':{'type':'Rolling'}"), "spec.upgradeStrategy.type: is "},
+    {"incremental", WITH("'upgradeStrategy':{'type':'NewClusterWithIncrementalUpgrade'}"),
+     "spec.upgradeStrategy.type: is NewClusterWithIncrementalUpgrade, which needs routes with weights"},
+    {"delay", WITH("'rayClusterDeletionDelaySeconds':0"), NULL},
+    {"delay below 0", WITH("'rayClusterDeletionDelaySeconds':-1"), "spec.rayClusterDeletionDelaySeconds: is -1: must be from 0"},
+    {"timeout", NOTED("'ray.io/initializing-timeout':'10m'"), NULL},
+    {"timeout in seconds", NOTED("'ray.io/initializing-timeout':'90'"), NULL},
+    {"timeout of nothing", NOTED("'ray.io/initializing-timeout':'0'"),
+     "metadata.annotations[\"ray.io/initializing-timeout\"]: is \"0\": must be a time above 0"},
+    {"timeout in words", NOTED("'ray.io/initializing-timeout':'soon'"),
+     "metadata.annotations[\"ray.io/initializing-timeout\"]: is \"soon\": must be a time above 0"},
+};
+
+static void test_errors(struct arena *a)
+{
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("%s", cases[i].id);
+        struct rayservice s;
+        struct spec_errors errors = {0};
+        const struct spec_object from = spec_object_of(parse_quoted(cases[i].json, a), a);
+        bool ok = rayservice_read(&from, a, &s, &errors);
+        CHECK_INT(ok, cases[i].errors == NULL);
+        check_spec_errors(&errors, cases[i].errors, a);
+        arena_reset(a, MIB);
+    }
+}
+
+/* One application more than the limit is refused. */
+static void test_limit(struct arena *a)
+{
+    for (int more = 0; more < 2; more++) {
+        test_case("%d applications", RAYSERVICE_APPS_MAX + more);
+        struct buf b = {.max = MIB};
+        struct rayservice s;
+        struct spec_errors errors = {0};
+        buf_printf(&b, "{\"metadata\":{\"name\":\"demo\"},\"spec\":{\"rayClusterConfig\":{\"headGroupSpec\":{\"template\":{\"spec\":"
+                       "{\"containers\":[{\"name\":\"r\",\"image\":\"i\"}]}}}},\"serveConfigV2\":\"applications: [");
+        for (int i = 0; i < RAYSERVICE_APPS_MAX + more; i++)
+            buf_printf(&b, "%s{name: a%d, route_prefix: /%d, import_path: m}", i ? "," : "", i, i);
+        buf_printf(&b, "]\"}}");
+        struct jval doc;
+        CHECK(json_read(&doc, buf_slice(&b), a, NULL));
+        const struct spec_object from = spec_object_of(doc, a);
+        CHECK_INT(rayservice_read(&from, a, &s, &errors), !more);
+        CHECK_INT(s.app_count, more ? 0 : RAYSERVICE_APPS_MAX);
+        buf_free(&b);
+        arena_reset(a, MIB);
+    }
+}
+
+#define GROUP(name, more) "{'groupName':'" name "'," more POD "}"
+#define SPEC(groups) "{" HEAD ",'workerGroupSpecs':[" groups "]}"
+
+/* Whether two cluster specs are the same to a running cluster. */
+static void test_hashes(struct arena *a)
+{
+    static const struct {
+        const char *id, *one, *two;
+        bool same, scaled;
+    } pairs[] = {
+        {"the same", SPEC(GROUP("a", "")), SPEC(GROUP("a", "")), true, false},
+        {"members in another order", "{'rayVersion':'2'," HEAD "}", "{" HEAD ",'rayVersion':'2'}", true, false},
+        {"replicas", SPEC(GROUP("a", "'replicas':1,")), SPEC(GROUP("a", "'replicas':2,")), true, true},
+        {"limits", SPEC(GROUP("a", "'minReplicas':1,'maxReplicas':2,")), SPEC(GROUP("a", "'minReplicas':0,'maxReplicas':9,")), true, true},
+        {"workers to delete", SPEC(GROUP("a", "")), SPEC(GROUP("a", "'scaleStrategy':{'workersToDelete':['x']},")), true, true},
+        {"suspend", SPEC(GROUP("a", "")), SPEC(GROUP("a", "'suspend':true,")), true, true},
+        {"the name of a group", SPEC(GROUP("a", "")), SPEC(GROUP("b", "")), false, true},
+        {"one group more", SPEC(GROUP("a", "")), SPEC(GROUP("a", "") "," GROUP("b", "")), false, true},
+        {"a version", "{'rayVersion':'2'," HEAD "}", "{'rayVersion':'3'," HEAD "}", false, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        test_case("hash: %s", pairs[i].id);
+        struct jval spec = parse_quoted(pairs[i].one, a);
+        uint64_t hash = rayservice_hash(spec, UINT32_MAX, a), scale = rayservice_scale_hash(spec, a);
+        CHECK(hash != 0);
+        spec = parse_quoted(pairs[i].two, a); /* in the same memory */
+        CHECK_INT(hash == rayservice_hash(spec, UINT32_MAX, a), pairs[i].same);
+        CHECK_INT(scale != rayservice_scale_hash(spec, a), pairs[i].scaled);
+    }
+    test_case("hash: the first group of two");
+    uint64_t one = rayservice_hash(parse_quoted(SPEC(GROUP("a", "")), a), 1, a);
+    CHECK(one == rayservice_hash(parse_quoted(SPEC(GROUP("a", "'replicas':7,") "," GROUP("b", "")), a), 1, a));
+}
+
+int main(void)
+{
+    struct arena a = {0};
+    test_errors(&a);
+    test_limit(&a);
+    test_hashes(&a);
+    arena_free(&a);
+    return test_done();
+}

@@ -1,0 +1,280 @@
+/* RayServices in a world: requests lead to a cluster that serves them, wherever the operator ends and whatever answer is lost. */
+#include "tests/world/scene.h"
+
+#include "tests/model/sim/fakeray.h"
+
+static const char services_path[] = "/apis/ray.io/v1/namespaces/n/rayservices";
+
+enum { HEADS_MAX = 8, DEPLOY_MS = 3000 };
+
+/* What a head was given. */
+struct serve_head {
+    char cluster[64];
+    uint32_t session, puts;
+    int64_t put_ms; /* 0: nothing in this session */
+};
+static struct {
+    struct world *world;
+    struct serve_head heads[HEADS_MAX];
+    uint32_t count;
+    const char *stuck; /* no application gets ready on heads with this in their configuration; NULL: all do */
+    bool is_stuck[HEADS_MAX];
+} board;
+
+static struct serve_head *head_of(const char *cluster)
+{
+    for (uint32_t i = 0; i < board.count; i++)
+        if (strcmp(board.heads[i].cluster, cluster) == 0)
+            return &board.heads[i];
+    if (board.count == HEADS_MAX)
+        abort();
+    struct serve_head *h = &board.heads[board.count++];
+    snprintf(h->cluster, sizeof h->cluster, "%s", cluster);
+    return h;
+}
+
+static bool serves(const struct serve_head *h)
+{
+    return h->put_ms && !board.is_stuck[h - board.heads] && board.world->now.mono_ms - h->put_ms >= DEPLOY_MS;
+}
+
+static int board_answer(struct fakehead *fake, struct slice method, struct slice target, struct slice body, struct buf *out)
+{
+    struct fakeray *ray = (struct fakeray *)fake;
+    struct serve_head *h = head_of(ray->cluster);
+    if (h->session != ray->sessions)
+        *h = (struct serve_head){.session = ray->sessions, .puts = h->puts};
+    if (!h->cluster[0])
+        snprintf(h->cluster, sizeof h->cluster, "%s", ray->cluster);
+    if (!slice_starts(target, SLICE("/api/serve/applications/")))
+        return 404;
+    if (slice_is(method, "PUT")) {
+        h->puts++;
+        h->put_ms = board.world->now.mono_ms;
+        board.is_stuck[h - board.heads] = board.stuck && slice_find_text(body, board.stuck) >= 0;
+        return 200;
+    }
+    buf_printf(out, "{\"proxies\":{\"n\":{\"node_ip\":\"%s\",\"status\":\"HEALTHY\"}},\"applications\":{", ray->ip);
+    if (h->put_ms)
+        buf_printf(out, "\"a\":{\"name\":\"a\",\"status\":\"%s\",\"message\":\"\",\"deployments\":{}}",
+                   serves(h) ? "RUNNING" : "DEPLOYING");
+    buf_printf(out, "}}");
+    return 200;
+}
+
+static void make_service_world(struct world *w, bool elect)
+{
+    struct apiserver_config config = {.seed = 1};
+    world_init(w, &config);
+    memset(&board, 0, sizeof board);
+    board.world = w;
+    make_namespace(w);
+    make_crd(w, "ray.io", "");
+    make_definition(w, "ray.io", "RayService", "rayservices", "");
+    fakerays_begin(w, true);
+    w->rays->dash = board_answer;
+    world_start_operator(w, elect);
+}
+
+/* version: of the cluster's spec; import: what the application is made of. */
+static struct slice service_spec(struct world *w, const char *version, const char *import)
+{
+    struct slice cluster = cluster_body(w, "c", 1, arena_printf(&w->arena, "\"rayVersion\":\"%s\",", version).ptr);
+    const char *at = strstr(cluster.ptr, "\"spec\":");
+    struct slice spec = slice_skip(cluster, (size_t)(at - cluster.ptr) + 7);
+    spec.len--; /* the brace of the whole */
+    return arena_printf(&w->arena,
+                        "\"spec\":{\"serveConfigV2\":\"applications: [{name: a, import_path: %s}]\",\"rayClusterDeletionDelaySeconds\":20,"
+                        "\"rayClusterConfig\":%.*s}",
+                        import, SLICE_ARG(spec));
+}
+
+static void create_service(struct world *w)
+{
+    struct slice body = arena_printf(&w->arena,
+                                     "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayService\",\"metadata\":{\"name\":\"s\",\"namespace\":"
+                                     "\"n\"},%.*s}",
+                                     SLICE_ARG(service_spec(w, "2.52.0", "m:a")));
+    CHECK_INT(world_call(w, "POST", services_path, "application/json", body), 201);
+}
+
+static void change_service(struct world *w, const char *version, const char *import)
+{
+    struct slice path = arena_printf(&w->arena, "%s/s", services_path),
+                 patch = arena_printf(&w->arena, "{%.*s}", SLICE_ARG(service_spec(w, version, import)));
+    CHECK_INT(world_call(w, "PATCH", path.ptr, "application/merge-patch+json", patch), 200);
+}
+
+static struct slice value_of(struct world *w, const char *resource, const char *name, const char *path)
+{
+    struct jval doc;
+    struct slice text = apiserver_get(w->server, slice_of(resource), SLICE("n"), slice_of(name), &w->arena);
+    return !slice_empty(text) && json_read(&doc, text, &w->arena, NULL) ? json_get_str(doc, path, &w->arena) : SLICE_NONE;
+}
+
+/* The cluster that requests go to; empty: none. */
+static const char *selected(struct world *w)
+{
+    struct jval doc;
+    struct slice text = apiserver_get(w->server, SLICE("services"), SLICE("n"), SLICE("s-serve-svc"), &w->arena);
+    if (slice_empty(text) || !json_read(&doc, text, &w->arena, NULL))
+        return "";
+    struct slice to = json_str(json_child(json_get(doc, "spec.selector"), "ray.io/cluster"), &w->arena);
+    return arena_printf(&w->arena, "%.*s", SLICE_ARG(to)).ptr;
+}
+
+static const char *active(struct world *w)
+{
+    struct slice name = value_of(w, "rayservices.ray.io", "s", "status.activeServiceStatus.rayClusterName");
+    return arena_printf(&w->arena, "%.*s", SLICE_ARG(name)).ptr;
+}
+
+static bool exists(struct world *w, const char *cluster)
+{
+    return !slice_empty(value_of(w, "rayclusters.ray.io", cluster, "metadata.uid"));
+}
+
+/* Requests go to nobody, or to a cluster whose application runs. */
+static bool check_selected(struct world *w)
+{
+    const char *to = selected(w);
+    return !*to || (exists(w, to) && serves(head_of(to)));
+}
+
+/* Runs until `to` (empty: any cluster but `not`) is active, at most two minutes. Returns its name. */
+static const char *run_until_active(struct world *w, const char * not )
+{
+    bool right = true;
+    for (int64_t end_ms = w->now.mono_ms + 120 * 1000; w->now.mono_ms < end_ms;) {
+        world_step(w, w->now.mono_ms + 50);
+        right &= check_selected(w);
+        const char *now = active(w);
+        if (*now && strcmp(now, not ) != 0)
+            break;
+    }
+    CHECK(right);
+    return active(w);
+}
+
+static void test_switch(void)
+{
+    struct world w;
+    test_case("deployed, replaced, and the earlier cluster deleted after its delay");
+    make_service_world(&w, false);
+    create_service(&w);
+    const char *first = run_until_active(&w, "");
+    CHECK(*first);
+    CHECK_STR(slice_of(selected(&w)), first);
+    CHECK_INT(head_of(first)->puts, 1);
+    change_service(&w, "2.60.0", "m:b");
+    const char *second = run_until_active(&w, first);
+    CHECK(*second && strcmp(second, first) != 0);
+    CHECK_STR(slice_of(selected(&w)), second);
+    CHECK_INT(head_of(first)->puts, 1);
+    CHECK_INT(head_of(second)->puts, 1);
+    world_run(&w, 10 * 1000);
+    CHECK(exists(&w, first));
+    world_run(&w, 20 * 1000);
+    CHECK(!exists(&w, first));
+    check_fixed_point(&w);
+    CHECK_INT(head_of(second)->puts, 1);
+    world_free(&w);
+}
+
+static void test_failing(void)
+{
+    struct world w;
+    test_case("a version that does not run gets no request, and going back ends it");
+    make_service_world(&w, false);
+    create_service(&w);
+    const char *first = run_until_active(&w, "");
+    board.stuck = "broken";
+    change_service(&w, "2.60.0", "m:broken");
+    for (int i = 0; i < 60; i++) {
+        world_run(&w, 1000);
+        CHECK(check_selected(&w));
+    }
+    CHECK_STR(slice_of(selected(&w)), first);
+    CHECK(!slice_empty(value_of(&w, "rayservices.ray.io", "s", "status.pendingServiceStatus.rayClusterName")));
+    change_service(&w, "2.52.0", "m:a");
+    world_run(&w, 40 * 1000);
+    CHECK_STR(slice_of(active(&w)), first);
+    CHECK_INT(apiserver_count(w.server, SLICE("rayclusters.ray.io")), 1);
+    CHECK_INT(head_of(first)->puts, 1);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+static void test_head_forgets(void)
+{
+    struct world w;
+    test_case("a head that starts again gets its applications again");
+    make_service_world(&w, false);
+    create_service(&w);
+    const char *first = run_until_active(&w, "");
+    fakeray_restart(fakeray_of(&w, "ray.io", "n", first));
+    world_run(&w, 30 * 1000);
+    CHECK_INT(head_of(first)->puts, 2);
+    CHECK(serves(head_of(first)));
+    CHECK_STR(slice_of(active(&w)), first);
+    world_free(&w);
+}
+
+/* Kills the operator when its n-th write has come to the API server. */
+struct killer {
+    struct world_hooks hooks; /* first */
+    uint32_t writes, at;
+};
+
+static void on_arrived(struct world_hooks *h, struct world_request *q)
+{
+    ((struct killer *)h)->writes += !slice_is(q->method, "GET");
+}
+
+/* The operator ends after each of its writes in turn, and another takes over. */
+static void test_crashes(void)
+{
+    for (uint32_t at = 1; at <= 40; at++) {
+        struct world w;
+        struct killer killer = {.hooks = {.arrived = on_arrived}, .at = at};
+        bool right = true, killed = false;
+        test_case("the operator ends after write %u", at);
+        make_service_world(&w, false);
+        w.hooks = &killer.hooks;
+        create_service(&w);
+        const char *first = "", *now;
+        for (int64_t end_ms = w.now.mono_ms + 300 * 1000; w.now.mono_ms < end_ms;) {
+            world_step(&w, w.now.mono_ms + 50);
+            right &= check_selected(&w);
+            if (!killed && killer.writes >= at) {
+                killed = true;
+                world_kill_operator(&w);
+                world_run(&w, 2000);
+                world_start_operator(&w, false);
+            }
+            now = active(&w);
+            if (!*first && *now) {
+                first = now;
+                change_service(&w, "2.60.0", "m:b");
+            } else if (*first && strcmp(now, first) != 0 && !exists(&w, first))
+                break;
+        }
+        CHECK(right);
+        CHECK(*first && strcmp(active(&w), first) != 0);
+        CHECK_STR(slice_of(selected(&w)), active(&w));
+        CHECK_INT(apiserver_count(w.server, SLICE("rayclusters.ray.io")), 1);
+        w.hooks = NULL;
+        world_free(&w);
+        if (!killed)
+            break;
+    }
+}
+
+int main(void)
+{
+    test_switch();
+    test_failing();
+    test_head_forgets();
+    test_crashes();
+    return test_done();
+}
