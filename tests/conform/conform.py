@@ -207,6 +207,7 @@ SENTINELS["Event"] = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": 
 SENTINELS["RayCluster.ray.io"].update(spec={"headGroupSpec": {"template": {"spec": {"containers": []}}}})
 SENTINELS["RayJob.ray.io"].update(spec={"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"containers": []}}}}})
 SENTINELS["RayCronJob.ray.io"].update(spec={"schedule": "@daily", "jobTemplate": SENTINELS["RayJob.ray.io"]["spec"]})
+SENTINELS["RayService.ray.io"].update(spec={"rayClusterConfig": SENTINELS["RayJob.ray.io"]["spec"]["rayClusterSpec"]})
 SENTINELS["RayCluster.cluster.ray.io"].update(spec={"headPodType": "h", "podTypes": [{"name": "h", "podConfig": {}}]})
 
 

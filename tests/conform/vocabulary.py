@@ -447,6 +447,33 @@ def raycronjob_status(rng):
     return {"status": {k: status[k] for k in some(rng, sorted(status), 1)}}
 
 
+def rayservice(rng):
+    spec = {"serveConfigV2": mostly(rng, "applications: []", 5)}
+    if rng.random() < 0.9:
+        spec["rayClusterConfig"] = raycluster(rng)["spec"]
+    if rng.random() < 0.3:
+        spec["upgradeStrategy"] = {"type": mostly(rng, rng.choice(["NewCluster", "None"]), "Rolling")}
+    if rng.random() < 0.3:
+        spec["rayClusterDeletionDelaySeconds"] = mostly(rng, rng.choice([0, 60]), -1)
+    if rng.random() < 0.2:
+        spec["suspend"] = rng.choice([True, False, None])
+    if rng.random() < 0.15:
+        spec["managedBy"] = mostly(rng, "ray.io/kuberay-operator", "me")
+    return {"spec": spec}
+
+
+def rayservice_change(rng):
+    return {"spec": rng.choice([{"suspend": rng.choice([True, False, None])}, {"serveConfigV2": rng.choice(["a: 1", None])},
+                                {"excludeHeadPodFromServeSvc": rng.choice([True, None])}, {"serveService": {"spec": {"type": "NodePort"}}},
+                                {"managedBy": rng.choice(["ray.io/kuberay-operator", None])}, {"rayClusterConfig": {"suspend": True}}])}
+
+
+def rayservice_status(rng):
+    status = {"serviceStatus": mostly(rng, "Running", 1), "numServeEndpoints": mostly(rng, 2, "none"), "conditions": conditions(rng),
+              "lastUpdateTime": mostly(rng, TIMES[0], "soon"), "activeServiceStatus": {"rayClusterName": "a", "anything": {"goes": 1}}}
+    return {"status": {k: status[k] for k in some(rng, sorted(status), 1)}}
+
+
 KINDS = [
     Kind("ConfigMap", "/api/v1", "configmaps", configmap, configmap_change, weight=5),
     Kind("Pod", "/api/v1", "pods", pod, pod_change, pod_status, weight=5),
@@ -462,6 +489,7 @@ KINDS = [
     Kind("RayJob", "/apis/ray.io/v1", "rayjobs", rayjob, rayjob_change, rayjob_status, custom=True, weight=3),
     Kind("RayCluster", "/apis/cluster.ray.io/v1", "rayclusters", legacy, legacy_change, legacy_status, custom=True, weight=3),
     Kind("RayCronJob", "/apis/ray.io/v1", "raycronjobs", raycronjob, raycronjob_change, raycronjob_status, custom=True),
+    Kind("RayService", "/apis/ray.io/v1", "rayservices", rayservice, rayservice_change, rayservice_status, custom=True),
 ]
 DEFINED = {path.stem for path in (Path(__file__).resolve().parents[2] / "airgap/crds").glob("*ray.io.yaml")}
 assert DEFINED == {f"{k.plural}.{k.version.split('/')[0]}" for k in KINDS if k.custom}, "each definition has its words here"

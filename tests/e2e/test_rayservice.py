@@ -195,7 +195,8 @@ def test_mistakes_are_named_and_the_old_version_serves(space, operators, service
     old, new = boards(), boards()
     operators()
     first = deploy(service, old)
-    service.patch(serveConfigV2="applications:\n- {name: a, route_prefix: /, import_path: m:a}\n- {name: b, route_prefix: /, import_path: m:b}\n")
+    service.patch(serveConfigV2="applications:\n- {name: a, route_prefix: /, import_path: m:a}\n"
+                                "- {name: b, route_prefix: /, import_path: m:b}\n")
     message = service.is_ready("ValidationFailed")["message"]
     assert 'applications[0] and applications[1] have the same route_prefix "/"' in message
     assert service.selected() == [first, first]

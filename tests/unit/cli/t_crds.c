@@ -62,6 +62,15 @@ static void same_cluster(struct arena *a)
     CHECK(json_equal(cluster, embedded));
 }
 
+/* … and what a RayService says of its clusters. */
+static void same_service_cluster(struct arena *a)
+{
+    test_case("rayClusterConfig");
+    struct jval cluster = bare(json_get(load_schema("airgap/crds/rayclusters.ray.io.yaml", a), "properties.spec"), a);
+    struct jval service = load_schema("airgap/crds/rayservices.ray.io.yaml", a);
+    CHECK(json_equal(cluster, bare(json_get(service, "properties.spec.properties.rayClusterConfig"), a)));
+}
+
 /* What a RayCronJob says of its jobs is what a RayJob says of itself. */
 static void same_job(struct arena *a)
 {
@@ -116,6 +125,7 @@ int main(void)
 {
     struct arena a = {0};
     same_cluster(&a);
+    same_service_cluster(&a);
     same_job(&a);
     known_words(&a);
     arena_free(&a);

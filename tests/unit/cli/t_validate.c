@@ -110,7 +110,7 @@ static void texts(struct arena *a)
         {"apiVersion: ray.io/v1\nkind: rayjobs\n", "FILE:2: kind: is \"rayjobs\": write RayJob\n", 0, 1},
         {"apiVersion: ray.io/v1\nkind: RayClutser\n", "FILE:2: kind: is \"RayClutser\": write RayCluster\n", 0, 1},
         {"apiVersion: ray.io/v1\nkind: Rake\n", "FILE:2: kind: is \"Rake\", which is no kind of ray.io: write KINDS\n", 0, 1},
-        {"apiVersion: ray.io/v1\nkind: RayService\n", "FILE:2: kind: is RayService, which mobula does not carry out", 0, 1},
+        {"apiVersion: ray.io/v1\nkind: RayServise\n", "FILE:2: kind: is \"RayServise\": write RayService\n", 0, 1},
         {"apiVersion: ray.io/v1\n", "FILE:1: kind: is missing: write KINDS\n", 0, 1},
         {"apiVersion: [ray.io/v1]\nkind: 3\n", "FILE:2: kind: is missing", 0, 1},
         {"apiVersion: v1\nkind: List\n", "FILE:1: skipped: \"v1 List\" is no KINDS", 1, 0},
