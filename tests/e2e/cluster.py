@@ -180,6 +180,11 @@ class Workspace:
                              {"apiVersion": "ray.io/v1", "kind": "RayCronJob", "metadata": {"name": name, "namespace": self.name},
                               "spec": {"schedule": schedule, "jobTemplate": template}})
 
+    def serve(self, name, spec, **metadata):
+        """A RayService."""
+        return self.api.call("POST", self.path("rayservices", group=V1),
+                             {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": name, **metadata}, "spec": spec})
+
     def job(self, name):
         return self.api.get(self.path("rayjobs", name, V1))
 

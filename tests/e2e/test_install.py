@@ -8,7 +8,7 @@ from cluster import LEGACY, ROOT, V1, Audit, Refused, eventually, kubeconfig_of,
 from cluster import definitions, mobula, objects, raycluster, rayjob, what
 from test_legacy import raycluster as legacy
 
-MAX_RESOURCES, MAX_GRANTS, PLAIN_GRANTS = 14, 39, 28
+MAX_RESOURCES, MAX_GRANTS, PLAIN_GRANTS = 17, 45, 28
 
 
 def grants(found):
@@ -49,6 +49,7 @@ def exercise(space, operator):
     space.apply(raycluster("taken"))
     operator.says("taken-head", "has the head's name, but not its labels or its owner")
     exercise_jobs(space)
+    exercise_service(space)
     space.schedule("each-minute", "* * * * *")
     eventually(lambda: space.api.get(space.path("raycronjobs", "each-minute", V1)).get("status", {}).get("lastScheduleTime"), 90)
     path = space.path("leases", "mobula", "/apis/coordination.k8s.io/v1")
@@ -70,6 +71,19 @@ def exercise_jobs(space):
     eventually(lambda: space.cluster(shrunk)["spec"]["workerGroupSpecs"][0].get("suspend"))
     space.api.patch(space.path("rayjobs", "shrinks", V1), {"spec": {"deletionStrategy": after("DeleteCluster")}})
     eventually(lambda: space.find(space.path("rayclusters", shrunk, V1)) is None)
+
+
+def exercise_service(space):
+    """The head takes no requests, and whoever says so is corrected. KubeRay's finalizer is removed."""
+    cluster = raycluster("c", workers=0)["spec"]
+    space.serve("served", {"excludeHeadPodFromServeSvc": True, "rayClusterConfig": cluster}, finalizers=["ray.io/rayservice-finalizer"])
+    service = space.path("rayservices", "served", V1)
+    name = eventually(lambda: space.api.get(service).get("status", {}).get("pendingServiceStatus", {}).get("rayClusterName"))
+    space.ready(name, 1)
+    head = space.path("pods", f"{name}-head")
+    space.api.patch(head, {"metadata": {"labels": {"ray.io/serve": "true"}}})
+    eventually(lambda: space.api.get(head)["metadata"]["labels"]["ray.io/serve"] == "false")
+    space.kubectl("delete", "rayservice", "served", "--timeout=60s")
 
 
 def used(entries):
@@ -135,6 +149,8 @@ def test_a_silent_grant_is_needed(space, operators, grant):
         space.start(rayjob("j"))
     elif resource.startswith("raycronjobs"):
         space.schedule("j", "* * * * *")
+    elif resource.startswith("rayservices"):
+        space.serve("j", {"rayClusterConfig": raycluster("c", workers=0)["spec"]})
     else:
         space.apply(raycluster("c", workers=1))
     word = "blockOwnerDeletion" if resource.endswith("finalizers") else resource
@@ -251,7 +267,7 @@ def test_one_kind_alone(api, space, operators, kinds, other):
     kubectl("-n", space.name, "delete", "role", "mobula")
     kubectl("apply", "-f", "-", stdin=manifests("--no-crds", f"--kinds={kinds}", "--namespace", space.name))
     audit = Audit()
-    operator = operators(f"--kinds={kinds}", "--raycronjobs=false")
+    operator = operators(f"--kinds={kinds}", "--raycronjobs=false", "--rayservices=false")
     operator.ready()
     space.apply(raycluster("c", workers=1))
     space.apply(legacy("old"), LEGACY)
@@ -292,7 +308,8 @@ def test_all_namespaces(api, space, operators):
             api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
             eventually(lambda name=name: kubectl("-n", name, "get", "serviceaccount", "default", check=False).returncode == 0)
             eventually(lambda name=name: kubectl("-n", name, "auth", "can-i", "create", "pods", account, check=False).returncode == 0)
-        operator = operators("--all-namespaces", "--leader-elect", "--lease-namespace", space.name, "--kinds=ray.io", "--raycronjobs=false")
+        operator = operators("--all-namespaces", "--leader-elect", "--lease-namespace", space.name, "--kinds=ray.io", "--raycronjobs=false",
+                             "--rayservices=false")
         for name in others:
             api.call("POST", f"{V1}/namespaces/{name}/rayclusters", raycluster("c", workers=1))
         for name in others:
