@@ -256,13 +256,13 @@ struct ray_serve_proxy {
 struct ray_dash_answer {
     enum ray_dash_call call;
     enum ray_dash_outcome outcome;
-    struct err err;                    /* of every outcome but OK: with the head's own words, one line of them */
-    int http_status;                   /* 0: none */
-    struct slice ray_version, session; /* VERSION */
-    struct slice submission_id;        /* SUBMIT */
-    bool done;                         /* STOP: it ran and was told to; DELETE */
-    const struct ray_dash_job *jobs;   /* JOB: one; JOBS */
-    const struct ray_serve_app *apps;  /* SERVE, in the head's order */
+    struct err err;                        /* of every outcome but OK: with the head's own words, one line of them */
+    int http_status;                       /* 0: none */
+    struct slice ray_version, session;     /* VERSION */
+    struct slice submission_id;            /* SUBMIT */
+    bool done;                             /* STOP: it ran and was told to; DELETE */
+    const struct ray_dash_job *jobs;       /* JOB: one; JOBS */
+    const struct ray_serve_app *apps;      /* SERVE, in the head's order */
     const struct ray_serve_proxy *proxies; /* SERVE: one for each node that takes requests */
     uint32_t job_count, app_count, proxy_count;
     struct slice log; /* LOG: whole lines, at most LIMIT_RAY_LOG bytes of JSON text */
