@@ -19,6 +19,14 @@ enum link_state {
 
 struct link;
 
+/* Of an accepted link: the least goes first when its listener has no place left. The owner raises it. */
+enum link_worth {
+    LINK_STRANGER, /* no whole request has come yet */
+    LINK_ASKED,    /* one has */
+    LINK_KNOWN,    /* the token of the last one was accepted */
+    LINK_SERVED,   /* likewise, and it waits for its answer */
+};
+
 /* The owner's callback, embedded in the owner's struct: step is called after something happened on the link. It is called from net_dispatch
  * only, never from inside another link call, so it may call any function on any link. */
 struct link_owner {
@@ -45,6 +53,8 @@ struct link {
     int64_t peer_expires_us; /* wall clock: notAfter of the server's certificate; 0: unknown */
     struct link *ready_next; /* private to net */
     bool ready;
+    enum link_worth worth;
+    const char *peer; /* the other end's address, of an accepted link; NULL: unknown. It lives as long as the link */
 };
 
 /* Received plaintext, and how many bytes of it were consumed. The rest stays in the buffer. When the buffer is full the link stops reading
@@ -180,11 +190,13 @@ struct loop *loop_new(struct net_allow *allow, struct err *e); /* allow stays th
 void loop_free(struct loop *l);                                /* ends every link at once: their pointers are dead */
 struct net *loop_net(struct loop *l);
 /* Listens on "HOST:PORT", ":PORT" or "[V6]:PORT"; each accepted connection becomes an open plain link, and accept is called with it to set
- * its owner (it may close it, and without an owner it is closed). At most `most` of each listener are open at a time: for one more the
- * oldest fails with ERR_LIMIT. "0" as PORT picks one: *port. */
+ * its owner (it may close it, and without an owner it is closed). At most `most` of each listener are open at a time: for one more, one of
+ * the least worth fails with ERR_LIMIT, of these a silent one first, then the oldest. Of one address at most `most_each` below LINK_KNOWN
+ * are open: for one more, one of that address goes. "0" as PORT picks one: *port. */
 struct link_accept {
     void (*accept)(struct link_accept *a, struct link *l, struct now now);
-    uint32_t most; /* 0: LIMIT_NET_ACCEPTED */
+    uint32_t most;      /* 0: LIMIT_NET_ACCEPTED */
+    uint32_t most_each; /* 0: no limit for one address */
 };
 bool loop_listen(struct loop *l, struct slice address, struct link_accept *accept, uint16_t *port, struct err *e);
 /* The same with TLS: a link is accepted before its handshake, and opens after it. *identity is looked at for each connection, and may be

@@ -10,7 +10,8 @@
 struct serve_ask {
     const struct http_reader *head; /* method, target, headers */
     struct slice body;
-    void *state; /* the owner's; NULL at first */
+    struct slice peer; /* the client's address; empty: unknown */
+    void *state;       /* the owner's; NULL at first */
 };
 
 struct serve_user {
@@ -26,11 +27,13 @@ struct serve_user {
 struct serve_options {
     const struct serve_user *user;
     void *owner;
-    uint32_t connections; /* at a time: for one more the oldest ends. 0: LIMIT_NET_ACCEPTED */
+    uint32_t connections; /* at a time: for one more, one of the least worth ends (struct link_accept). 0: LIMIT_NET_ACCEPTED */
+    uint32_t each;        /* of one address, without those that serve_trust was called for; 0: no limit */
     size_t body_max;      /* of one request; 0: a body is not read, and the connection ends with the answer */
     size_t bodies_max;    /* of all requests together */
     size_t answers_max;   /* of all answers that have not been taken yet: beyond it the connection that has waited longest ends. 0: none */
-    int64_t request_ms;   /* within which a request must have come, from its first byte, and the first from the connection's begin */
+    int64_t head_ms;      /* within which the first head must have come, TLS handshake included; 0: request_ms */
+    int64_t request_ms;   /* within which the rest of a request must have come, and each further one from its first byte */
     int64_t answer_ms;    /* within which its answer must have been taken */
     int64_t idle_ms;      /* how long a connection may be silent between two requests; 0: it ends with its first answer */
 };
@@ -43,6 +46,8 @@ struct link_accept *serve_accept(struct serve *s); /* for loop_listen */
 /* The body is copied; headers as in http_write_response, without Connection. q is dead after this. An answer that cannot be written (above
  * LIMIT_SERVE_ANSWER) becomes a 500 without a body. */
 void serve_answer(struct serve_ask *q, int status, const struct http_header *headers, size_t count, struct slice body, struct now now);
+/* Whether it is known who asks: such a connection is the last to end when there are too many. */
+void serve_trust(struct serve_ask *q, bool known);
 /* Frees the body of a request that is not answered yet. */
 void serve_drop_body(struct serve_ask *q);
 /* From now on connections end with their next answer, and those without a request end at once. */

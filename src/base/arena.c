@@ -99,6 +99,12 @@ struct slice arena_printf(struct arena *a, const char *fmt, ...)
     return (struct slice){text, (size_t)len};
 }
 
+struct slice arena_clean(struct arena *a, struct slice text, size_t max)
+{
+    size_t size = (text.len < max ? text.len : max) + 1;
+    return utf8_clean(text, arena_alloc(a, size), size);
+}
+
 struct slice arena_cut(struct arena *a, struct slice text, size_t max)
 {
     return text.len <= max && utf8_valid(text) ? text : utf8_copy(text, arena_alloc(a, max + 1), max + 1);

@@ -31,7 +31,8 @@ static void put(struct line *l, struct slice unit)
 
 static void put_tail(struct line *l, struct slice s)
 {
-    memcpy(l->text + l->len, s.ptr, s.len);
+    if (s.len)
+        memcpy(l->text + l->len, s.ptr, s.len);
     l->len += s.len;
 }
 

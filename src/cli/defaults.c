@@ -62,7 +62,8 @@ static struct slice with_parts(struct slice file, struct slice parts, bool marke
 {
     char *copy = arena_alloc(a, file.len + 1);
     bool wanted = true;
-    memcpy(copy, file.ptr, file.len);
+    if (file.len)
+        memcpy(copy, file.ptr, file.len);
     for (struct slice rest = {copy, file.len}; !slice_empty(rest);) {
         struct slice line = slice_cut(&rest, '\n'), more = slice_skip(line, slice_starts(line, SLICE("# ")) ? 2 : line.len);
         struct slice word = slice_cut(&more, ':');

@@ -39,8 +39,8 @@ static void say(struct desk *d, struct slice state, struct slice message)
         message.len = (size_t)log;
     message = slice_trim(message);
     fprintf(stderr, "job %.*s: %.*s%s", SLICE_ARG(d->o.name), SLICE_ARG(state), slice_empty(message) ? "\n" : ": ");
-    while (!slice_empty(message))
-        fprintf(stderr, "%s\n", utf8_clean(slice_cut(&message, '\n'), line, sizeof line).ptr);
+    for (const char *indent = ""; !slice_empty(message); indent = "    ") /* what was not written here must not look like our own lines */
+        fprintf(stderr, "%s%s\n", indent, utf8_clean(slice_cut(&message, '\n'), line, sizeof line).ptr);
 }
 
 bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e)

@@ -14,7 +14,8 @@ static void keep_last(struct logs_view *v, struct slice text)
     size_t room = text.len < LOGS_LAST ? LOGS_LAST - text.len : 0, kept = v->last_len < room ? v->last_len : room;
     size_t added = text.len < LOGS_LAST ? text.len : LOGS_LAST;
     memmove(v->last, v->last + v->last_len - kept, kept);
-    memcpy(v->last + kept, text.ptr + text.len - added, added);
+    if (added)
+        memcpy(v->last + kept, text.ptr + text.len - added, added);
     v->last_len = kept + added;
 }
 

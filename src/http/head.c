@@ -9,7 +9,7 @@ enum { QUOTE_MAX = 60 };
 
 /* What the headers say about where the message ends. */
 struct framing_headers {
-    unsigned hosts, codings;
+    unsigned hosts, codings, credentials;
     bool close, keep_alive;
 };
 
@@ -119,6 +119,8 @@ static bool read_header(struct http_reader *r, struct framing_headers *f, struct
         read_connection(f, h.value);
     } else if (slice_eq_nocase(h.name, SLICE("host"))) {
         f->hosts++;
+    } else if (slice_eq_nocase(h.name, SLICE("authorization"))) {
+        f->credentials++;
     } else if (slice_eq_nocase(h.name, SLICE("expect"))) {
         r->expects_continue = r->side == HTTP_REQUESTS && slice_eq_nocase(h.value, SLICE("100-continue"));
     }
@@ -136,6 +138,8 @@ static bool decide_framing(struct http_reader *r, const struct framing_headers *
         return err_set(e, ERR_HTTP, "Transfer-Encoding in HTTP/1.0");
     if (r->side == HTTP_REQUESTS && (f->hosts > 1 || (f->hosts == 0 && minor == 1)))
         return err_set(e, ERR_HTTP, "want one Host header, got %u", f->hosts);
+    if (f->credentials > 1)
+        return err_set(e, ERR_HTTP, "want one Authorization header at most, got %u: a proxy may have judged another one", f->credentials);
     r->keep_alive = !f->close && (minor == 1 || f->keep_alive);
     bool bodiless = r->side == HTTP_RESPONSES && (r->no_body || r->status < 200 || r->status == 204 || r->status == 304);
     if (bodiless || r->length == 0)

@@ -21,14 +21,23 @@ static void review_drop(struct map *m, struct review *r)
     mem_free(r);
 }
 
-/* Room for one more: what is over goes, and if nothing is, all does. */
+/* A token that was accepted counts as known for a while after its review is over: it is reviewed again before those of strangers, and keeps
+ * its rate. */
+static bool is_known(const struct review *r, struct now now)
+{
+    return r && r->yes && r->until_ms + HUB_KNOWN_MS > now.mono_ms;
+}
+
+/* Room for one more: first what counts for nothing any more, then each no, then each yes that is over, then everything. */
 static void make_room(struct map *m, struct now now)
 {
     struct review *r;
-    for (int all = 0; all < 2 && m->count >= LIMIT_HUB_USERS; all++)
-        for (uint32_t i = 0; (r = map_next(m, &i)) != NULL;)
-            if (all || r->until_ms <= now.mono_ms)
+    for (int step = 0; step < 4 && m->count >= LIMIT_HUB_USERS; step++)
+        for (uint32_t i = 0; (r = map_next(m, &i)) != NULL;) {
+            bool over = r->until_ms <= now.mono_ms;
+            if (step == 3 || (step == 0 && over && !is_known(r, now)) || (step == 1 && !r->yes) || (step == 2 && over))
                 review_drop(m, r);
+        }
 }
 
 static struct review *remember(struct hub *h, struct map *m, struct slice key, bool yes, const struct slice texts[3])
@@ -90,13 +99,23 @@ void auth_free(struct hub *h)
 static void review_done(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
 {
     (void)c;
-    (void)about;
     (void)a;
     h->reviews--;
+    h->unknown_reviews -= about != NULL;
 }
 
-/* The body is in h->body. */
-static void ask_review(struct call *c, struct slice path, call_step *then)
+/* Reviews of unknown tokens have a budget of their own, so that a flood of them neither reaches the API server nor keeps known callers out.
+ */
+static bool unknown_pays(struct call *c)
+{
+    struct hub *h = c->hub;
+    int64_t *address = &h->address_ms[hash64(c->ask->peer, h->o.seed) % HUB_ADDRESSES];
+    return h->unknown_reviews < LIMIT_HUB_UNKNOWN_REVIEWS && rate_pays(address, HUB_ADDRESS_MS, HUB_ADDRESS_BURST, h->now) &&
+           rate_pays(&h->unknown_ms, HUB_UNKNOWN_MS, HUB_UNKNOWN_BURST, h->now);
+}
+
+/* The body is in h->body. known: the token was accepted before. */
+static void ask_review(struct call *c, struct slice path, bool known, call_step *then)
 {
     struct hub *h = c->hub;
     struct kube_request r = {.method = SLICE("POST"),
@@ -105,12 +124,13 @@ static void ask_review(struct call *c, struct slice path, call_step *then)
                              .body = buf_slice(&h->body),
                              .secret = true,
                              .timeout_ms = HUB_REVIEW_MS};
-    if (h->reviews >= LIMIT_HUB_REVIEWS) {
-        call_refuse(c, &refuse_later, "too many tokens are being reviewed at this moment");
+    if (h->reviews >= LIMIT_HUB_REVIEWS || (!known && !unknown_pays(c))) {
+        call_refuse(c, &refuse_later, "too many %stokens are being reviewed at this moment", known ? "" : "unknown ");
     } else {
         h->reviews++;
+        h->unknown_reviews += !known;
         c->then = then;
-        hub_ask(h, c, &r, review_done, NULL);
+        hub_ask(h, c, &r, review_done, known ? NULL : h);
     }
     mem_wipe(h->body.ptr, h->body.cap);
     buf_clear(&h->body);
@@ -149,10 +169,9 @@ struct slice auth_bearer(const struct call *c)
 static void known(struct call *c, struct review *r)
 {
     static const struct refusal nobody = {401, "Unauthorized", "give a token that the API server of the control plane accepts", 0};
+    serve_trust(c->ask, r->yes);
     if (!r->yes) {
         call_refuse(c, &nobody, "the API server does not accept the token%s%.*s", slice_empty(r->reason) ? "" : ": ", SLICE_ARG(r->reason));
-    } else if (!auth_pays(&r->full_ms, c->hub->now)) {
-        call_refuse(c, &refuse_later, "more than %d calls a second with this token", 1000 / HUB_RATE_MS);
     } else {
         c->user = arena_dup(&c->arena, r->user);
         c->subject = arena_dup(&c->arena, r->subject);
@@ -177,6 +196,42 @@ static struct slice subject_of(struct jval user, struct arena *a)
     return out;
 }
 
+/* Whether the token is a JWT that says of itself that it is for control planes. Only the API server can tell whether that is true: it
+ * decides here which of two questions it is asked. */
+static bool is_for_hubs(struct slice token, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_HUB_TOKEN};
+    struct slice rest = token;
+    struct jval doc, k, one, all;
+    struct err e = {0};
+    slice_cut(&rest, '.');
+    struct slice claims = slice_cut(&rest, '.');
+    if (slice_empty(claims) || !rest.ptr || claims.len > LIMIT_HUB_TOKEN)
+        return false;
+    char *padded = arena_alloc(a, claims.len + 3);
+    size_t len = claims.len;
+    for (size_t i = 0; i < len; i++)
+        padded[i] = claims.ptr[i] == '-' ? '+' : claims.ptr[i] == '_' ? '/' : claims.ptr[i];
+    while (len % 4)
+        padded[len++] = '=';
+    bool read = base64_decode((struct slice){padded, len}, &text, &e) && json_read(&doc, buf_slice(&text), a, &e);
+    all = read ? json_get(doc, "aud") : (struct jval){.at = -1};
+    bool ours = json_is(all, HUB_AUDIENCE);
+    for (struct jiter it = json_iter(all); json_type(all) == JSON_ARRAY && json_next(&it, &k, &one);)
+        ours |= json_is(one, HUB_AUDIENCE);
+    return ours;
+}
+
+/* A server that does not know audiences answers without them: its yes is for any. */
+static bool has_audience(struct jval status)
+{
+    struct jval k, one;
+    bool ours = false;
+    for (struct jiter it = json_iter(json_get(status, "audiences")); json_next(&it, &k, &one);)
+        ours |= json_is(one, HUB_AUDIENCE);
+    return ours;
+}
+
 static void on_token(struct call *c)
 {
     struct jval status = review_status(c, "TokenReview"), user = json_get(status, "user");
@@ -185,6 +240,7 @@ static void on_token(struct call *c)
         return;
     struct slice name = json_get_str(user, "username", a);
     bool yes = json_get_bool(status, "authenticated", false) && !slice_empty(name);
+    yes = yes && (!is_for_hubs(auth_bearer(c), a) || has_audience(status));
     const struct slice texts[] = {name, yes ? subject_of(user, a) : SLICE_NONE, json_get_str(status, "error", a)};
     known(c, remember(c->hub, &c->hub->users, c->token, yes, texts));
 }
@@ -203,15 +259,20 @@ void auth_who(struct call *c, call_step *then)
     tls_sha256_hex(token, hex);
     c->token = arena_dup(&c->arena, slice_of(hex));
     c->next_step = then;
-    struct review *r = remembered(h, &h->users, c->token);
+    struct review *r = remembered(h, &h->users, c->token), *before = map_get(&h->users, c->token);
+    if (before && before->yes && !auth_pays(&before->full_ms, h->now)) {
+        call_refuse(c, &refuse_later, "more than %d calls a second with this token", 1000 / HUB_RATE_MS);
+        return;
+    }
     if (r) {
         known(c, r);
         return;
     }
     buf_clear(&h->body);
     jout_init(&w, &h->body);
-    jout_form(&w, "{apiVersion:'authentication.k8s.io/v1',kind:'TokenReview',spec:{token:'%.*s'}}", SLICE_ARG(token));
-    ask_review(c, SLICE("/apis/authentication.k8s.io/v1/tokenreviews"), on_token);
+    jout_form(&w, "{apiVersion:'authentication.k8s.io/v1',kind:'TokenReview',spec:{token:'%.*s',audiences:%s}}", SLICE_ARG(token),
+              is_for_hubs(token, &c->arena) ? "[\"" HUB_AUDIENCE "\"]" : NULL);
+    ask_review(c, SLICE("/apis/authentication.k8s.io/v1/tokenreviews"), is_known(before, h->now), on_token);
 }
 
 /* ---- whether ---- */
@@ -221,6 +282,8 @@ static void allowed(struct call *c, const struct review *r)
     static const struct refusal no = {403, "Forbidden", "have this verb given to the user by a Role in this namespace", 0};
     if (r->yes)
         c->next_step(c);
+    else if (c->hide)
+        c->hide(c);
     else
         call_refuse(c, &no, "%.*s may not %s %.*s.mobula.dev%s%.*s in project %.*s%s%.*s", SLICE_ARG(c->user), c->verb,
                     SLICE_ARG(c->resource), slice_empty(c->name) ? "" : " ", SLICE_ARG(c->name), SLICE_ARG(c->project),
@@ -264,5 +327,5 @@ void auth_may(struct call *c, call_step *then)
     buf_printf(&h->body,
                "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SubjectAccessReview\",\"spec\":%.*s%s\"resourceAttributes\":%.*s}}",
                SLICE_ARG(slice_head(c->subject, c->subject.len - 1)), c->subject.len > 2 ? "," : "", SLICE_ARG(attributes));
-    ask_review(c, SLICE("/apis/authorization.k8s.io/v1/subjectaccessreviews"), on_right);
+    ask_review(c, SLICE("/apis/authorization.k8s.io/v1/subjectaccessreviews"), true, on_right);
 }

@@ -153,6 +153,23 @@ void call_refuse(struct call *c, const struct refusal *r, const char *fmt, ...)
     buf_free(&b);
 }
 
+bool answer_too_large(const struct kube_answer *a)
+{
+    static const char *const words[] = {"request is too large", "larger than max", "ResourceExhausted"};
+    bool large = a->outcome == KUBE_REFUSED && a->status.code == 413;
+    for (size_t i = 0; i < COUNT_OF(words) && a->outcome == KUBE_REFUSED; i++)
+        large |= a->status.code == 500 && strstr(a->status.message, words[i]);
+    return large;
+}
+
+static bool find_resource(struct slice name)
+{
+    for (size_t i = 0; i < COUNT_OF(resources); i++)
+        if (slice_is(name, resources[i]))
+            return true;
+    return false;
+}
+
 void call_refuse_as(struct call *c, const struct kube_answer *a)
 {
     static const struct {
@@ -160,6 +177,8 @@ void call_refuse_as(struct call *c, const struct kube_answer *a)
         const char *word, *remedy;
     } words[] = {
         {400, "BadRequest", "mend the object"},
+        {403, "Forbidden",
+         "read the message: the control plane's account, a quota or an admission rule of its cluster does not allow this"},
         {404, "NotFound", "list what there is"},
         {409, "Conflict", "read the object again, and write it with its metadata.resourceVersion"},
         {413, "TooLarge", "make the object smaller"},
@@ -169,9 +188,10 @@ void call_refuse_as(struct call *c, const struct kube_answer *a)
         call_refuse(c, &refuse_lost, "the API server of the control plane does not answer: %s", a->err.text);
         return;
     }
-    bool taken = a->status.reason == KUBE_ALREADY_EXISTS;
+    bool taken = a->status.reason == KUBE_ALREADY_EXISTS, person = find_resource(c->resource) && strcmp(c->verb, "sync") != 0;
+    int code = answer_too_large(a) ? 413 : a->status.code;
     for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (words[i].code == a->status.code) {
+        if (words[i].code == code && (code != 403 || person)) {
             call_refuse(c, &(struct refusal){words[i].code, words[i].word, taken ? "use another name" : words[i].remedy, 0}, "%s",
                         a->status.message);
             return;
@@ -288,10 +308,7 @@ static bool matches(struct slice pattern, struct slice path, struct slice *parts
 
 static bool names_are_sound(struct call *c)
 {
-    bool known = slice_empty(c->resource);
-    for (size_t i = 0; i < COUNT_OF(resources); i++)
-        known |= slice_is(c->resource, resources[i]);
-    return known && (slice_empty(c->project) || name_dns1123_label(c->project)) &&
+    return (slice_empty(c->resource) || find_resource(c->resource)) && (slice_empty(c->project) || name_dns1123_label(c->project)) &&
            (slice_empty(c->name) || name_dns1123_subdomain(c->name));
 }
 

@@ -124,7 +124,13 @@ static void read_map(struct call *c)
     call_ask(c, &r);
 }
 
-/* The caller must be the operator of the workload's cloud, and is checked as for /v1/sync: by the verb sync on that cloud. */
+static void refuse_unknown_folder(struct call *c)
+{
+    call_refuse(c, &missing, "there is no workload in this project with a folder that you may fetch");
+}
+
+/* The caller must be the operator of the workload's cloud, and is checked as for /v1/sync: by the verb sync on that cloud. Other callers
+ * get the same answer for a folder that exists and for one that does not. */
 void folder_get_begin(struct call *c)
 {
     struct hub *h = c->hub;
@@ -133,8 +139,11 @@ void folder_get_begin(struct call *c)
     struct folder *f = arena_new(a, struct folder);
     struct jval spec;
     struct err e = {0};
+    c->hide = refuse_unknown_folder;
+    c->resource = hub_clouds.plural;
     if (!w || !w->of->present || !json_read(&spec, w->spec, a, &e) || !work_folder_hash(json_get_str(spec, "workingDir", a), &f->hash)) {
-        call_refuse(c, &missing, "there is no workload %.*s in project %.*s that has a folder", SLICE_ARG(c->name), SLICE_ARG(c->project));
+        c->name = SLICE("");
+        auth_may(c, refuse_unknown_folder); /* so that the answer takes as long as one about a folder that exists */
         return;
     }
     f->hash = arena_dup(a, f->hash);
@@ -142,7 +151,6 @@ void folder_get_begin(struct call *c)
     c->uid = work_folder_map(w->uid, f->hash, a);
     c->cloud = w->of;
     w->of->calls++;
-    c->resource = hub_clouds.plural;
     c->name = arena_dup(a, w->of->name);
     operator_may(c, read_map);
 }

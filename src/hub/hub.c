@@ -55,9 +55,11 @@ struct hub *hub_new(struct net *net, struct kube_config *config, const struct hu
     h->serve = serve_new(&(struct serve_options){.user = &people,
                                                  .owner = h,
                                                  .connections = LIMIT_HUB_CONNECTIONS,
+                                                 .each = LIMIT_HUB_STRANGERS,
                                                  .body_max = LIMIT_HUB_BODY,
                                                  .bodies_max = LIMIT_HUB_BODIES,
                                                  .answers_max = LIMIT_HUB_UNTAKEN,
+                                                 .head_ms = HUB_HEAD_MS,
                                                  .request_ms = HUB_REQUEST_MS,
                                                  .answer_ms = HUB_ANSWER_MS,
                                                  .idle_ms = HUB_IDLE_MS});

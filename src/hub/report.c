@@ -44,7 +44,7 @@ static void on_write(struct hub *h, struct call *c, void *about, const struct ku
     int code = a->outcome == KUBE_REFUSED ? a->status.code : 0;
     if (w)
         w->writing = false;
-    bool lost = a->outcome != KUBE_OK && code != 404 && code != 409 && code != 422 && code != 400;
+    bool lost = a->outcome != KUBE_OK && code != 404 && code != 409 && code != 422 && code != 400 && !answer_too_large(a);
     if (a->outcome == KUBE_OK) {
         h->stats.statuses++;
         if (w && one->done)
@@ -66,11 +66,11 @@ static void on_write(struct hub *h, struct call *c, void *about, const struct ku
                  LF_CSTR("error", a->status.message));
 }
 
-static void put_text(struct jout *w, const char *key, struct jval v, struct arena *a)
+static void put_word(struct jout *w, const char *key, struct jval v, struct arena *a)
 {
     struct slice text = json_str(v, a);
     if (text.ptr)
-        jout_kstr(w, key, text);
+        jout_kstr(w, key, arena_clean(a, text, LIMIT_HUB_WORD));
 }
 
 void put_time(struct jout *w, const char *key, struct jval v, struct arena *a)
@@ -81,17 +81,33 @@ void put_time(struct jout *w, const char *key, struct jval v, struct arena *a)
         jout_kstr(w, key, text);
 }
 
-static void put_list(struct jout *w, const char *key, struct jval v)
+/* Of a list of objects, these members of the first LIMIT_HUB_ITEMS. */
+static void put_list(struct jout *w, const char *key, struct jval v, const char *const *members, struct arena *a)
 {
-    if (json_type(v) == JSON_ARRAY)
-        jout_kval(w, key, v);
+    struct jval k, one;
+    unsigned left = LIMIT_HUB_ITEMS;
+    if (json_type(v) != JSON_ARRAY)
+        return;
+    jout_karray(w, key);
+    for (struct jiter it = json_iter(v); left && json_next(&it, &k, &one); left--) {
+        struct jval url = json_get(one, "url");
+        if (json_there(url) && !clean_url(json_str(url, a)))
+            continue;
+        jout_object(w);
+        for (const char *const *m = members; *m; m++)
+            put_word(w, *m, json_get(one, *m), a);
+        jout_end(w);
+    }
+    jout_end(w);
 }
 
 /* The status as its CRD has it replaces the one that is there; in h->body. Returns its hash, without who has reported it when. */
 static uint64_t write_status(struct call *c, struct jval status, struct slice uid)
 {
     struct hub *h = c->hub;
+    static const char *const objects[] = {"apiVersion", "kind", "namespace", "name", "uid", NULL}, *const urls[] = {"name", "url", NULL};
     struct arena *a = &c->arena;
+    struct slice message = json_get_str(status, "message", a);
     struct jout w;
     buf_clear(&h->body);
     buf_printf(&h->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"},{\"op\":\"add\",\"path\":\"/status\",\"value\":",
@@ -99,14 +115,15 @@ static uint64_t write_status(struct call *c, struct jval status, struct slice ui
     jout_init(&w, &h->body);
     jout_object(&w);
     jout_kint(&w, "observedGeneration", json_get_int(status, "generation", 0));
-    put_text(&w, "state", json_get(status, "state"), a);
-    put_text(&w, "reason", json_get(status, "reason"), a);
-    put_text(&w, "message", json_get(status, "message"), a);
+    put_word(&w, "state", json_get(status, "state"), a);
+    put_word(&w, "reason", json_get(status, "reason"), a);
+    if (message.ptr)
+        jout_kstr(&w, "message", clean_message(message, a));
     jout_kint(&w, "attempts", json_get_int(status, "attempts", 0));
     put_time(&w, "startedAt", json_get(status, "startedAt"), a);
     put_time(&w, "endedAt", json_get(status, "endedAt"), a);
-    put_list(&w, "objects", json_get(status, "objects"));
-    put_list(&w, "urls", json_get(status, "urls"));
+    put_list(&w, "objects", json_get(status, "objects"), objects, a);
+    put_list(&w, "urls", json_get(status, "urls"), urls, a);
     uint64_t said = hash64(buf_slice(&h->body), 1);
     const struct workload *is = map_get(&h->workloads, uid);
     if (is && !slice_empty(is->ray))

@@ -47,13 +47,16 @@ static void ask(struct call *c)
     call_ask(c, &r);
 }
 
+static void not_served(struct call *c)
+{
+    static const struct refusal other = {404, "NotFound", "name another, or add it to those of the control plane's --namespace", 0};
+    call_refuse(c, &other, "project %.*s is not served by this control plane", SLICE_ARG(c->project));
+}
+
+/* Whoever may not ask about a project does not learn whether it is served. */
 void project_may(struct call *c, call_step *then)
 {
-    static const struct refusal not_served = {404, "NotFound", "name another, or add it to those of the control plane's --namespace", 0};
-    if (!hub_store_space(c->hub, c->project))
-        call_refuse(c, &not_served, "project %.*s is not served by this control plane", SLICE_ARG(c->project));
-    else
-        auth_may(c, then);
+    auth_may(c, hub_store_space(c->hub, c->project) ? then : not_served);
 }
 
 void rest_begin(struct call *c)

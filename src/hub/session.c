@@ -86,10 +86,12 @@ static struct slice components(struct jval health, struct slice *failed, struct 
     buf_init(&b, LIMIT_HUB_BODY);
     jout_init(&w, &b);
     jout_array(&w);
-    for (struct jiter it = json_iter(json_get(health, "components")); json_next(&it, &k, &one);) {
+    unsigned left = LIMIT_HUB_ITEMS;
+    for (struct jiter it = json_iter(json_get(health, "components")); left && json_next(&it, &k, &one); left--) {
         const char *word = status_word(json_get(one, "state"));
-        struct slice name = json_get_str(one, "name", a), reason = json_get_str(one, "reason", a),
-                     details = json_get_str(one, "message", a);
+        struct slice name = arena_clean(a, json_get_str(one, "name", a), LIMIT_HUB_WORD),
+                     reason = arena_clean(a, json_get_str(one, "reason", a), LIMIT_HUB_WORD),
+                     details = arena_clean(a, json_get_str(one, "message", a), LIMIT_HUB_DETAILS);
         if (strcmp(word, "FAILED") == 0)
             *failed = arena_printf(a, "%.*s%s%.*s: %.*s", SLICE_ARG(*failed), failed->len ? "; " : "", SLICE_ARG(name), SLICE_ARG(details));
         jout_form(&w, "{name:'%.*s',status:'%s',reason:'%.*s',details:'%.*s'}", SLICE_ARG(name), word, SLICE_ARG(reason),
@@ -112,10 +114,13 @@ static bool write_list(struct jout *w, struct jval list, const char *name, const
     *wanted = json_type(items) != JSON_ARRAY;
     if (*wanted)
         return false;
-    struct slice all = json_raw(items);
-    struct slice message = json_get_str(list, "message", a);
-    jout_form(w, "%s:{hash:'%.*s',count:%zu,items:%.*s,message:'%.*s'}", name, SLICE_ARG(hash), json_len(items), SLICE_ARG(all),
-              SLICE_ARG(message));
+    struct slice all = clean_json(items, a), message = arena_clean(a, json_get_str(list, "message", a), LIMIT_HUB_DETAILS);
+    if (all.len > LIMIT_HUB_LIST) {
+        message = arena_printf(a, "left out: the list has %zu bytes, and at most %d are stored (LIMIT_HUB_LIST)", all.len, LIMIT_HUB_LIST);
+        all = SLICE("[]");
+    }
+    jout_form(w, "%s:{hash:'%.*s',count:%zu,items:%.*s,message:'%.*s'}", name, SLICE_ARG(arena_clean(a, hash, hash.len)), json_len(items),
+              SLICE_ARG(all), SLICE_ARG(message));
     return true;
 }
 

@@ -48,7 +48,8 @@ static struct slice key_of(struct hub *h, struct slice ns, struct slice name)
 static char *copy(struct slice s)
 {
     char *p = mem_alloc(s.len + 1);
-    memcpy(p, s.ptr, s.len);
+    if (s.len)
+        memcpy(p, s.ptr, s.len);
     return p;
 }
 

@@ -33,9 +33,15 @@ static bool read_text(struct call *c, const char *name, size_t max, struct slice
 {
     struct jval v = json_get(json_root(&c->doc), name);
     *out = json_there(v) ? arena_dup(&c->arena, json_str(v, &c->arena)) : SLICE("");
-    if (out->len <= max && (json_type(v) == JSON_STRING || !json_there(v)))
+    bool plain = out->len <= max && (json_type(v) == JSON_STRING || !json_there(v));
+    for (struct slice rest = *out; plain && !slice_empty(rest);) {
+        size_t step = utf8_step(rest);
+        plain = step && !utf8_control(slice_head(rest, step));
+        rest = slice_skip(rest, step);
+    }
+    if (plain)
         return true;
-    call_refuse(c, &refuse_bad, "%s is a string of at most %zu bytes", name, max);
+    call_refuse(c, &refuse_bad, "%s is a string of at most %zu bytes, without control characters", name, max);
     return false;
 }
 
@@ -233,7 +239,10 @@ void operator_may(struct call *c, call_step *then)
 {
     static const struct refusal identity = {403, "Forbidden", "use the token of the account that the cloud's operatorIdentity names", 0};
     const struct cloud *cloud = c->cloud;
-    if (!slice_empty(cloud->identity) && !slice_eq(cloud->identity, c->user))
+    bool other = !slice_empty(cloud->identity) && !slice_eq(cloud->identity, c->user);
+    if (other && c->hide)
+        c->hide(c);
+    else if (other)
         call_refuse(c, &identity, "%.*s is not the operator of cloud %s", SLICE_ARG(c->user), cloud->key);
     else
         auth_may(c, then);

@@ -16,28 +16,50 @@ static unsigned most_of(const struct listener *s)
     return s->accept->most ? s->accept->most : LIMIT_NET_ACCEPTED;
 }
 
-/* The oldest of the listener's connections, when it has no place for another one. */
-static struct wire *surplus(const struct listener *s)
+/* Connections that count against one limit, and which of them goes for one more. */
+struct crowd {
+    unsigned held;
+    struct wire *least;
+};
+
+/* Connections that were closed and linger first, then silent ones, then by what the owner knows of them. */
+static unsigned worth_of(const struct wire *w)
 {
-    unsigned held = 0;
-    struct wire *oldest = NULL;
-    for (struct wire *w = s->loop->wires; w; w = w->next) { /* the newest comes first */
-        if (w->listener != s || w->step >= WIRE_FAILED)
-            continue;
-        held++;
-        oldest = w;
-    }
-    return held < most_of(s) ? NULL : oldest;
+    return w->step == WIRE_CLOSING ? 0 : 1U + w->heard + (unsigned)w->link.worth;
 }
 
-/* Whoever is new gets in, and the oldest goes at once. Were the new ones to wait instead, as many silent visitors as there are places would
- * keep everybody out. */
+/* Wires come with the newest first: of equals the last one, which is the oldest, goes. */
+static void crowd_count(struct crowd *c, struct wire *w)
+{
+    c->held++;
+    if (!c->least || worth_of(w) <= worth_of(c->least))
+        c->least = w;
+}
+
+/* The connection that goes for a new one from this address; NULL: there is a place. */
+static struct wire *surplus(const struct listener *s, const char *peer)
+{
+    struct crowd all = {0}, same = {0};
+    for (struct wire *w = s->loop->wires; w; w = w->next) {
+        if (w->listener != s || w->step >= WIRE_FAILED)
+            continue;
+        crowd_count(&all, w);
+        if (w->link.worth < LINK_KNOWN && strcmp(w->peer, peer) == 0)
+            crowd_count(&same, w);
+    }
+    if (s->accept->most_each && same.held >= s->accept->most_each)
+        return same.least;
+    return all.held < most_of(s) ? NULL : all.least;
+}
+
+/* A new connection is always accepted, and another one is closed for it. If new ones waited instead, as many silent connections as there
+ * are places would keep all callers out. */
 static void give_way(struct wire *w)
 {
     struct loop *l = w->loop;
     if (log_limit_pass(&l->surplus_log, l->now))
-        log_warn("more connections came than are kept open: the oldest is closed for each new one", LF_CSTR("oldest", w->peer),
-                 LF_INT("limit", most_of(w->listener)));
+        log_warn("more connections came than are kept open: for each new one, one that has not asked for anything is closed, or the oldest",
+                 LF_CSTR("closed", w->peer), LF_INT("limit", most_of(w->listener)), LF_INT("each", w->listener->accept->most_each));
     if (w->step == WIRE_CLOSING) {
         wire_gone(w);
         return;
@@ -47,16 +69,16 @@ static void give_way(struct wire *w)
     wire_fail(w);
 }
 
-static void take(struct listener *s, int fd, const struct address *from)
+static void take(struct listener *s, int fd, const char *peer)
 {
     struct loop *l = s->loop;
-    char text[ADDRESS_TEXT_MAX];
     if (s->identity && !*s->identity) { /* there is no certificate yet */
         close(fd);
         return;
     }
-    struct wire *w = wire_new(l, slice_of(address_text(from, text)));
+    struct wire *w = wire_new(l, slice_of(peer));
     w->listener = s;
+    w->link.peer = w->peer;
     w->watch.fd = fd;
     tcp_options(fd);
     w->step = s->identity ? WIRE_HANDSHAKE : WIRE_OPEN;
@@ -80,10 +102,12 @@ static void listener_ready(struct watch *watch)
     struct address from = {.len = sizeof from.v6};
     int fd = accept4(s->watch.fd, &from.any, &from.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-        struct wire *oldest = surplus(s);
-        if (oldest)
-            give_way(oldest);
-        take(s, fd, &from);
+        char text[ADDRESS_TEXT_MAX];
+        const char *peer = address_text(&from, text);
+        struct wire *least = surplus(s, peer);
+        if (least)
+            give_way(least);
+        take(s, fd, peer);
     } else if (tcp_is_scarce(errno)) {
         /* The connection stays in the queue and epoll goes on about it: look away for a moment. */
         l->accept_pause_ms = l->now.mono_ms + NET_ACCEPT_PAUSE_MS;

@@ -8,7 +8,7 @@
 /* A NAT drops a mapping that was silent for 4 minutes, and some firewalls much earlier; a path that died says nothing at all. So a silent
  * connection is probed after 15 s and every 15 s, and given up when neither a probe nor bytes of ours were acknowledged: after 45 s of
  * silence, or 40 s after bytes were sent. Linux gives up at the first probe that is due after TCP_UNACKED_MS, whatever TCP_PROBES says. */
-enum { TCP_IDLE_S = 15, TCP_PROBE_S = 15, TCP_PROBES = 3, TCP_UNACKED_MS = 40 * 1000, TCP_BACKLOG = 64 };
+enum { TCP_IDLE_S = 15, TCP_PROBE_S = 15, TCP_PROBES = 3, TCP_UNACKED_MS = 40 * 1000, TCP_BACKLOG = 512 };
 
 void tcp_options(int fd)
 {

@@ -133,7 +133,7 @@ bool wire_recv(struct wire *w)
         fail_errno(w, errno);
         return false;
     }
-    w->news = true;
+    w->news = w->heard = true;
     if (n == 0) {
         w->eof = true;
         if (w->tls)

@@ -88,6 +88,11 @@ static struct conn *conn_of(struct serve_ask *q)
     return (struct conn *)(void *)((char *)q - offsetof(struct conn, ask));
 }
 
+void serve_trust(struct serve_ask *q, bool known)
+{
+    conn_of(q)->link->worth = known ? LINK_SERVED : LINK_ASKED;
+}
+
 void serve_drop_body(struct serve_ask *q)
 {
     struct conn *c = conn_of(q);
@@ -118,6 +123,8 @@ void serve_answer(struct serve_ask *q, int status, const struct http_header *hea
     struct conn *c = conn_of(q);
     struct serve *s = c->of;
     c->last |= s->o.idle_ms == 0 || s->stopping || !c->reader.keep_alive;
+    /* with many connections, those whose caller is not known are not kept: they would take the places of new ones */
+    c->last |= s->o.each && c->link->worth < LINK_KNOWN && s->stats.connections > s->o.each / 2;
     if (!write_answer(c, status, headers, count, body)) {
         log_error("an answer could not be written", LF_INT("status", status), LF_INT("bytes", body.len));
         c->answer.full = false;
@@ -125,6 +132,8 @@ void serve_answer(struct serve_ask *q, int status, const struct http_header *hea
         write_answer(c, 500, NULL, 0, SLICE_NONE);
     }
     s->stats.waiting -= c->state == CONN_WAITING;
+    if (c->link->worth == LINK_SERVED)
+        c->link->worth = LINK_KNOWN;
     serve_drop_body(q);
     c->state = CONN_WRITING;
     c->link->deadline_ms = now.mono_ms + s->o.answer_ms;
@@ -137,7 +146,8 @@ void serve_answer(struct serve_ask *q, int status, const struct http_header *hea
 
 static void begin_ask(struct conn *c)
 {
-    c->ask = (struct serve_ask){.head = &c->reader, .body = buf_slice(&c->body)};
+    c->ask =
+        (struct serve_ask){.head = &c->reader, .body = buf_slice(&c->body), .peer = c->link->peer ? slice_of(c->link->peer) : SLICE("")};
 }
 
 /* Returns false, as nothing more can be read. */
@@ -161,6 +171,8 @@ static void hand_over(struct conn *c, struct now now)
     s->stats.waiting++;
     c->state = CONN_WAITING;
     c->link->deadline_ms = TIME_NEVER;
+    if (c->link->worth < LINK_ASKED)
+        c->link->worth = LINK_ASKED;
     begin_ask(c);
     s->o.user->ask(s->o.owner, &c->ask, now);
 }
@@ -193,6 +205,7 @@ static bool take_head(struct conn *c, struct now now)
     }
     if (length > most)
         return refuse_body(c, now);
+    c->link->deadline_ms = now.mono_ms + c->of->o.request_ms;
     count_body(c, length);
     if (!check_memory(c, now))
         return false;
@@ -308,7 +321,7 @@ static void accept_link(struct link_accept *a, struct link *l, struct now now)
     s->conns = c;
     s->stats.connections++;
     l->owner = &c->owner;
-    l->deadline_ms = now.mono_ms + s->o.request_ms;
+    l->deadline_ms = now.mono_ms + (s->o.head_ms ? s->o.head_ms : s->o.request_ms);
 }
 
 /* ---- life ---- */
@@ -316,7 +329,7 @@ static void accept_link(struct link_accept *a, struct link *l, struct now now)
 struct serve *serve_new(const struct serve_options *o)
 {
     struct serve *s = mem_alloc(sizeof *s);
-    s->accept = (struct link_accept){.accept = accept_link, .most = o->connections};
+    s->accept = (struct link_accept){.accept = accept_link, .most = o->connections, .most_each = o->each};
     s->o = *o;
     return s;
 }

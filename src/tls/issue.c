@@ -44,7 +44,8 @@ static void put(struct writer *w, struct slice s)
     if (w->full)
         return;
     w->at -= s.len;
-    memcpy(w->bytes + w->at, s.ptr, s.len);
+    if (s.len)
+        memcpy(w->bytes + w->at, s.ptr, s.len);
 }
 
 static void put_byte(struct writer *w, unsigned byte)

@@ -136,7 +136,7 @@ static void put_resources(struct jval list, struct arena *a, struct jout *w)
     struct jval k, one;
     jout_karray(w, "resources");
     for (struct jiter it = json_iter(list); json_next(&it, &k, &one);) {
-        struct slice name = json_get_str(one, "name", a);
+        struct slice name = arena_clean(a, json_get_str(one, "name", a), LIMIT_HUB_WORD);
         if (slice_empty(name))
             continue;
         jout_form(w, "{name:'%.*s'", SLICE_ARG(name));
@@ -153,8 +153,9 @@ void work_ray_write(struct jval ray, struct arena *a, struct jout *w)
     static const char *const numbers[] = {"nodesAlive", "nodesDead"};
     struct slice health = json_get_str(ray, "health", a), version = json_get_str(ray, "version", a),
                  dashboard = json_get_str(ray, "dashboard", a), message = json_get_str(ray, "message", a);
-    jout_form(w, "health:'%.*s',version?:'%.*s',dashboard?:'%.*s',message:'%.*s'", SLICE_ARG(slice_head(health, 16)),
-              SLICE_ARG(slice_head(version, 64)), SLICE_ARG(slice_head(dashboard, 16)), SLICE_ARG(slice_head(message, ERR_TEXT_MAX)));
+    jout_form(w, "health:'%.*s',version?:'%.*s',dashboard?:'%.*s',message:'%.*s'", SLICE_ARG(arena_clean(a, health, 16)),
+              SLICE_ARG(arena_clean(a, version, 64)), SLICE_ARG(arena_clean(a, dashboard, 16)),
+              SLICE_ARG(arena_clean(a, message, ERR_TEXT_MAX)));
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
         jout_kint(w, numbers[i], json_get_int(ray, numbers[i], 0));
     put_resources(json_get(ray, "resources"), a, w);

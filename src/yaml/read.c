@@ -136,7 +136,8 @@ static bool read_parts(struct reader *r, struct slice text)
 static struct slice with_newline(struct slice text, struct arena *a)
 {
     char *copy = arena_alloc(a, text.len + 1);
-    memcpy(copy, text.ptr, text.len);
+    if (text.len)
+        memcpy(copy, text.ptr, text.len);
     copy[text.len] = '\n';
     return (struct slice){copy, text.len + 1};
 }

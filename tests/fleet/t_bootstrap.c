@@ -34,7 +34,7 @@ static void reports(struct hubworld *h, struct client *op, struct client *pod, c
         200);
     CHECK_STR(field(h, "workloads", "train", "status.ray.health"), "HEALTHY");
     CHECK_STR(field(h, "workloads", "train", "status.ray.version"), "2.60.0");
-    CHECK_STR(field(h, "workloads", "train", "status.ray.dashboard"), "UNHEALTHY, at le");
+    CHECK_STR(field(h, "workloads", "train", "status.ray.dashboard"), "UNHEALTHY, at…");
     CHECK_STR(field(h, "workloads", "train", "status.ray.own"), "");
     asked(op, known,
           arena_printf(&h->w.arena, ",\"wait\":0,\"statuses\":[{\"uid\":\"%.*s\",\"generation\":1,\"state\":\"RUNNING\"}]", SLICE_ARG(uid))

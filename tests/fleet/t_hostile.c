@@ -294,6 +294,154 @@ static void test_same_again(void)
     finish(&h);
 }
 
+/* ---- tokens ---- */
+
+enum { CALLERS = 8 };
+
+static int list_as(struct client *c, const char *token)
+{
+    return ask(c, "GET", "/v1/projects/n/clouds", token, "");
+}
+
+static void test_unknown_tokens(void)
+{
+    enum { MANY = 2 * HUB_ADDRESS_BURST };
+    struct hubworld h;
+    int counts[600] = {0};
+    start(&h);
+    struct client *ann = client_new(&h), *c[CALLERS];
+    for (int i = 0; i < CALLERS; i++)
+        c[i] = client_new(&h);
+    test_case("a flood of unknown tokens is bounded, and a known caller is answered when its review is over");
+    CHECK_INT(list_as(ann, "ann"), 200);
+    run(&h, HUB_YES_MS);
+    for (int i = 0; i < MANY; i++) {
+        send(c[i % CALLERS], "GET", "/v1/projects/n/clouds", arena_printf(&h.w.arena, "bad-%d", i).ptr, SLICE(""));
+        if (i % CALLERS < CALLERS - 1)
+            continue;
+        run(&h, 1);
+        for (int k = 0; k < CALLERS; k++)
+            counts[answer(c[k])]++;
+    }
+    run(&h, 20);
+    for (int k = 0; k < CALLERS; k++)
+        counts[answer(c[k])]++;
+    CHECK(counts[401] >= HUB_ADDRESS_BURST && counts[401] <= HUB_ADDRESS_BURST + 10);
+    CHECK_INT(counts[429], MANY - counts[401]);
+    CHECK_INT(list_as(ann, "ann"), 200);
+    test_case("an unknown caller gets 429 meanwhile, and is reviewed when the flood is over");
+    run(&h, HUB_ADDRESS_MS * (HUB_ADDRESS_BURST + 1));
+    CHECK_INT(list_as(c[0], "bob"), 200);
+    finish(&h);
+}
+
+/* A JWT with these claims, which the model API server takes for the name of its user. */
+static const char *jwt(struct hubworld *h, const char *claims)
+{
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = KIB};
+    base64_encode(slice_of(claims), &b);
+    for (size_t i = 0; i < b.len; i++)
+        b.ptr[i] = b.ptr[i] == '+' ? '-' : b.ptr[i] == '/' ? '_' : b.ptr[i];
+    while (b.len && b.ptr[b.len - 1] == '=')
+        b.len--;
+    return arena_printf(&h->w.arena, "x.%.*s.y", SLICE_ARG(buf_slice(&b))).ptr;
+}
+
+static void test_audience(void)
+{
+    static const struct {
+        const char *claims;
+        int status;
+    } cases[] = {
+        {"{\"aud\":[\"mobula.dev/control-plane\"],\"sub\":\"a\"}", 200},
+        {"{\"aud\":\"mobula.dev/control-plane\"}", 200},
+        {"{\"aud\":[\"https://kubernetes.default.svc\",\"mobula.dev/control-plane\"]}", 200},
+        {"{\"aud\":[\"https://kubernetes.default.svc\"]}", 200},
+        {"{\"aud\":7}", 200},
+        {"not json", 200},
+    };
+    struct hubworld h;
+    start(&h);
+    struct client *c = client_new(&h);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("token with %s", cases[i].claims);
+        CHECK_INT(list_as(c, jwt(&h, cases[i].claims)), cases[i].status);
+    }
+    test_case("a server that does not know audiences accepts a token for any: its yes does not count");
+    CHECK_INT(list_as(c, arena_printf(&h.w.arena, "%s-unaware", jwt(&h, cases[0].claims)).ptr), 401);
+    CHECK_INT(list_as(c, arena_printf(&h.w.arena, "%s-unaware", jwt(&h, cases[3].claims)).ptr), 200);
+    finish(&h);
+}
+
+/* ---- text ---- */
+
+static void test_dirty_text(void)
+{
+    struct hubworld h;
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "w1", "edge", "");
+    struct client *c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ",\"wait\":0"), 200);
+    struct slice uid = json_get_str(workload_at(&h, 0), "uid", &h.w.arena);
+    test_case("words of an operator are stored as one line without control characters, and addresses of the web alone");
+    CHECK_INT(
+        sync_ask(c, "edge", "one", revision(&h),
+                 arena_printf(&h.w.arena,
+                              ",\"wait\":0,\"statuses\":[{\"uid\":\"%.*s\",\"generation\":1,\"state\":\"RUN\\u001bNING\","
+                              "\"reason\":\"A\\nB\",\"message\":\"\\u001b[2J\\u0007hi\\nW2 SUCCEEDED\\u009b\\nlog:\\none\\u001b\\n  two\","
+                              "\"objects\":[{\"kind\":\"Ray\\nJob\",\"other\":1}],\"urls\":[{\"name\":\"x\",\"url\":"
+                              "\"javascript:alert(1)\"},{\"name\":\"d\",\"url\":\"https://d/\"},{\"url\":\"http://a\\n\"}]}]",
+                              SLICE_ARG(uid))
+                     .ptr),
+        200);
+    CHECK_STR(state_of(&h, "w1", "state"), "RUN NING");
+    CHECK_STR(state_of(&h, "w1", "reason"), "A B");
+    CHECK_STR(state_of(&h, "w1", "message"), "[2J hi W2 SUCCEEDED\nlog:\none \n  two");
+    struct jval status = json_get(object_of(&h, "workloads", "w1"), "status");
+    CHECK_STR(json_raw(json_get(status, "objects")), "[{\"kind\":\"Ray Job\"}]");
+    CHECK_STR(json_raw(json_get(status, "urls")), "[{\"name\":\"d\",\"url\":\"https://d/\"}]");
+    test_case("lists too, and components; a name of an instance with control characters is refused");
+    CHECK_INT(sync_ask(c, "edge", "one", "",
+                       ",\"wait\":0,\"nodes\":{\"hash\":\"b\",\"items\":[{\"name\":\"n\\n1\",\"cpu\":[1,true]}]},\"health\":{"
+                       "\"components\":[{\"name\":\"X\\u001b\",\"state\":\"ERROR\",\"message\":\"no\\nyes\"}]}"),
+              200);
+    status = json_get(object_of(&h, "clouds", "edge"), "status");
+    CHECK_STR(json_raw(json_get(status, "nodes.items")), "[{\"name\":\"n 1\",\"cpu\":[1,true]}]");
+    CHECK_STR(json_get_str(json_at(json_get(status, "components"), 0), "details", &h.w.arena), "no yes");
+    CHECK_INT(sync_ask(c, "edge", "one\\n", "", ",\"wait\":0"), 400);
+    test_case("more components, and a larger list, than are stored");
+    CHECK_INT(sync_ask(c, "edge", "one", "",
+                       repeated(&h, ",\"wait\":0,\"health\":{\"components\":[{\"name\":\"X\",\"state\":\"OK\"}",
+                                ",{\"name\":\"X\",\"state\":\"OK\"}", LIMIT_HUB_ITEMS,
+                                repeated(&h, "]},\"nodes\":{\"hash\":\"c\",\"items\":[\"", "x", LIMIT_HUB_LIST, "\"]}"))),
+              200);
+    status = json_get(object_of(&h, "clouds", "edge"), "status");
+    CHECK_INT(json_len(json_get(status, "components")), LIMIT_HUB_ITEMS);
+    CHECK_STR(json_raw(json_get(status, "nodes.items")), "[]");
+    CHECK(slice_has(json_get_str(status, "nodes.message", &h.w.arena), "LIMIT_HUB_LIST"));
+    finish(&h);
+}
+
+static void test_no_oracle(void)
+{
+    struct hubworld h;
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "train", "edge", ",\"workingDir\":\"upload:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"");
+    struct client *c = client_new(&h);
+    test_case("a folder that exists and one that does not are the same to a stranger");
+    CHECK_INT(ask(c, "GET", "/v1/projects/n/workloads/train/folder", "nobody", ""), 404);
+    struct slice there = arena_dup(&h.w.arena, said(&h, "error.message"));
+    CHECK_INT(ask(c, "GET", "/v1/projects/n/workloads/other/folder", "nobody", ""), 404);
+    CHECK_STR(said(&h, "error.message"), arena_dup(&h.w.arena, there).ptr);
+    test_case("and so is a project that is served to one that is not");
+    CHECK_INT(ask(c, "GET", "/v1/projects/n/workloads", "nobody", ""), 403);
+    CHECK_INT(ask(c, "GET", "/v1/projects/other/workloads", "nobody", ""), 403);
+    CHECK_INT(ask(c, "GET", "/v1/projects/other/workloads", "ann", ""), 404);
+    finish(&h);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
@@ -304,5 +452,9 @@ int main(void)
     test_bootstrap();
     test_values();
     test_same_again();
+    test_unknown_tokens();
+    test_audience();
+    test_dirty_text();
+    test_no_oracle();
     return test_done();
 }

@@ -14,8 +14,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (tar_next(&rest, &f, &e)) {
         if (f.content.ptr < all.ptr || f.content.ptr + f.content.len > all.ptr + all.len || rest.len >= before)
             abort();
-        if (f.name.len == 0 || f.name.ptr[0] == '/' || slice_has(f.name, "../") || slice_ends(f.name, SLICE("/..")))
+        if (f.name.len == 0 || f.name.ptr[0] == '/')
             abort();
+        for (struct slice parts = f.name; parts.ptr;) { /* a folder may be called "m.." */
+            struct slice part = slice_cut(&parts, '/');
+            if (slice_is(part, "..") || slice_is(part, "."))
+                abort();
+        }
         before = rest.len;
     }
     return 0;

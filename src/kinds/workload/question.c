@@ -67,7 +67,8 @@ static void keep(struct workload_answer *a, struct buf *b)
 {
     a->text = mem_alloc(b->len);
     a->len = b->len;
-    memcpy(a->text, b->ptr, b->len);
+    if (b->len)
+        memcpy(a->text, b->ptr, b->len);
     buf_free(b);
     remote_push(a->of->remote, a->of->op->now);
 }

@@ -127,6 +127,8 @@ static const struct {
     {"connect", HTTP_REQUESTS, "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", "CONNECT a:443 keep end; "},
     {"no-host", HTTP_REQUESTS, "GET / HTTP/1.1\r\n\r\n", " bad http: want one Host header, got 0"},
     {"two-hosts", HTTP_REQUESTS, GET "Host: a\r\n\r\n", " bad http: want one Host header, got 2"},
+    {"two-credentials", HTTP_REQUESTS, GET "Authorization: Bearer a\r\nauthorization: Bearer b\r\n\r\n",
+     " bad http: want one Authorization header at most, got 2: a proxy may have judged another one"},
     {"two-hosts-1.0", HTTP_REQUESTS, "GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n", " bad http: want one Host header, got 2"},
     {"target-space", HTTP_REQUESTS, "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", " bad http: want HTTP/1.1, got \"b HTTP/1.1\""},
     {"target-empty", HTTP_REQUESTS, "GET  HTTP/1.1\r\nHost: a\r\n\r\n",

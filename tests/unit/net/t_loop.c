@@ -143,14 +143,63 @@ static void test_accept_limit(void)
     CHECK(echoes(&r, fds[MORE - 1]));
     CHECK_INT(t.taken, MORE);
     CHECK_INT(t.ended, 1);
-    CHECK(is_over(fds[0]));
-    for (int i = 1; i < MORE; i++)
-        CHECK(echoes(&r, fds[i]));
+    CHECK(is_over(fds[1])); /* the first has said something */
+    for (int i = 0; i < MORE; i++)
+        CHECK(i == 1 || echoes(&r, fds[i]));
     for (int i = 0; i < MORE; i++)
         close(fds[i]);
     CHECK(RIG_UNTIL(&r, t.ended == MORE));
     log_global.fd = 1;
     CHECK(rig_close(&r));
+}
+
+/* Connections of the worth given, in this order, and one more: which of them goes. */
+static void test_worth(void)
+{
+    enum { HELD = 4 };
+    static const struct {
+        const char *what;
+        enum link_worth worth[HELD];
+        bool heard[HELD];
+        uint32_t each;
+        int goes;
+    } cases[] = {
+        {"silent ones go before older ones that have asked", {LINK_ASKED, LINK_ASKED, LINK_STRANGER, LINK_STRANGER}, {1, 1, 0, 0}, 0, 2},
+        {"and before those that have begun to ask", {LINK_STRANGER, LINK_STRANGER, LINK_STRANGER, LINK_STRANGER}, {1, 1, 0, 1}, 0, 2},
+        {"one that has asked goes before one that is known", {LINK_KNOWN, LINK_SERVED, LINK_ASKED, LINK_SERVED}, {1, 1, 1, 1}, 0, 2},
+        {"of known ones, one that waits for nothing", {LINK_SERVED, LINK_SERVED, LINK_KNOWN, LINK_KNOWN}, {1, 1, 1, 1}, 0, 2},
+        {"of equals the oldest", {LINK_SERVED, LINK_SERVED, LINK_SERVED, LINK_SERVED}, {1, 1, 1, 1}, 0, 0},
+        {"of one address so many that are not known", {LINK_SERVED, LINK_ASKED, LINK_STRANGER, LINK_KNOWN}, {1, 1, 1, 1}, 2, 2},
+        {"where known ones do not count", {LINK_SERVED, LINK_KNOWN, LINK_KNOWN, LINK_STRANGER}, {1, 1, 1, 0}, 2, -1},
+    };
+    for (size_t n = 0; n < COUNT_OF(cases); n++) {
+        struct rig r;
+        struct taker t = taker_of(TAKE_ECHO);
+        uint16_t port = 0;
+        int fds[HELD + 1];
+        test_case("%s", cases[n].what);
+        t.accept.most = cases[n].goes < 0 ? HELD + 1 : HELD;
+        t.accept.most_each = cases[n].each;
+        log_global.fd = -1;
+        rig_open(&r);
+        CHECK(loop_listen(r.loop, SLICE("127.0.0.1:0"), &t.accept, &port, NULL));
+        for (int i = 0; i < HELD; i++) {
+            fds[i] = dial_local(port);
+            CHECK(RIG_UNTIL(&r, t.taken == i + 1));
+            CHECK(t.last->peer && strcmp(t.last->peer, "127.0.0.1") == 0);
+            t.last->worth = cases[n].worth[i];
+            CHECK(!cases[n].heard[i] || echoes(&r, fds[i]));
+        }
+        fds[HELD] = dial_local(port);
+        CHECK(echoes(&r, fds[HELD]));
+        for (int i = 0; i <= HELD; i++) {
+            CHECK_INT(is_over(fds[i]), i == cases[n].goes);
+            close(fds[i]);
+        }
+        CHECK(RIG_UNTIL(&r, t.ended == HELD + 1));
+        log_global.fd = 1;
+        CHECK(rig_close(&r));
+    }
 }
 
 /* As many as two queues full come at once. What the first has said is answered all the same. */
@@ -432,6 +481,7 @@ int main(void)
     test_accept();
     test_not_wanted();
     test_accept_limit();
+    test_worth();
     test_crowd();
     test_lingering();
     test_addresses();

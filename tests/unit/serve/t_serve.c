@@ -179,6 +179,60 @@ static void test_kept(void)
     serve_free(r.serve);
 }
 
+static void test_worth(void)
+{
+    struct rig r;
+    struct visitor v[3];
+    test_case("the first head has its own time, and the body the usual one");
+    r = (struct rig){.now = {1000, 0}};
+    r.serve = serve_new(&(struct serve_options){.user = &user,
+                                                .owner = &r,
+                                                .each = 2,
+                                                .body_max = BODY,
+                                                .bodies_max = 2 * BODY,
+                                                .head_ms = 30,
+                                                .request_ms = 100,
+                                                .answer_ms = 200,
+                                                .idle_ms = 1000});
+    r.hold = true;
+    enter(&r, &v[0]);
+    CHECK_INT(v[0].link.deadline_ms, 1030);
+    CHECK_INT(v[0].link.worth, LINK_STRANGER);
+    r.now.mono_ms += 20;
+    say(&r, &v[0], SLICE("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n"));
+    CHECK_INT(v[0].link.deadline_ms, 1120);
+    CHECK_INT(v[0].link.worth, LINK_STRANGER);
+    test_case("a connection is worth more with its request, and more when its caller is known");
+    say(&r, &v[0], SLICE("{}"));
+    CHECK_INT(v[0].link.worth, LINK_ASKED);
+    serve_trust(r.held[0], true);
+    CHECK_INT(v[0].link.worth, LINK_SERVED);
+    serve_answer(r.held[0], 204, NULL, 0, SLICE_NONE, r.now);
+    turn(&r);
+    CHECK_INT(v[0].link.worth, LINK_KNOWN);
+    say(&r, &v[0], GET("/b"));
+    serve_trust(r.held[1], false);
+    CHECK_INT(v[0].link.worth, LINK_ASKED);
+    test_case("with half as many as one address may have, those of unknown callers end with their answer");
+    serve_answer(r.held[1], 204, NULL, 0, SLICE_NONE, r.now);
+    turn(&r);
+    CHECK(!v[0].closed);
+    enter(&r, &v[1]);
+    enter(&r, &v[2]);
+    say(&r, &v[1], GET("/c"));
+    serve_answer(r.held[2], 204, NULL, 0, SLICE_NONE, r.now);
+    turn(&r);
+    CHECK(v[1].closed);
+    say(&r, &v[2], GET("/d"));
+    serve_trust(r.held[3], true);
+    serve_answer(r.held[3], 204, NULL, 0, SLICE_NONE, r.now);
+    turn(&r);
+    CHECK(!v[2].closed);
+    serve_free(r.serve);
+    for (size_t i = 0; i < COUNT_OF(v); i++)
+        leave(&v[i]);
+}
+
 static void test_later(void)
 {
     struct rig r;
@@ -326,6 +380,7 @@ int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     test_kept();
+    test_worth();
     test_later();
     test_limits();
     test_memory();
