@@ -39,6 +39,12 @@ enum {
     LIMIT_TLS_ANCHORS = 4096, /* certificates in one CA bundle */
     LIMIT_TLS_PEM = 4 * MIB,  /* bytes of one PEM file */
     LIMIT_TLS_CHAIN = 8,      /* certificates of a client identity */
+    /* of TLS 1.3 */
+    LIMIT_TLS_HELLO = 20 * KIB,    /* a peer's first records, until its version is known; a cookie */
+    LIMIT_TLS_MESSAGE = 128 * KIB, /* one handshake message */
+    LIMIT_TLS_QUEUE = 256 * KIB,   /* records of ours that wait for the wire, with our certificates */
+    LIMIT_TLS_IDLE = 32,           /* records in a row that bring no data: key updates, tickets, empty ones */
+    LIMIT_TLS_RECORDS = 1 << 23,   /* sent with one key; then it is updated (AES-GCM: 2^24.5) */
 };
 
 /* http */

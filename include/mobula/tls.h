@@ -1,9 +1,10 @@
-/* tls: a TLS 1.2 session as a transformer of bytes. It knows no socket: the owner moves ciphertext to and from the wire, and
+/* tls: a TLS session, 1.3 or 1.2, as a transformer of bytes. It knows no socket: the owner moves ciphertext to and from the wire, and
  * plaintext to and from the caller. Only this room knows BearSSL, and this header is all that an engine must offer.
  *
- * Six suites (ECDHE with AES-GCM or ChaCha20-Poly1305), ALPN http/1.1, no renegotiation. Certificates are checked by our own X.509
+ * TLS 1.3 is ours, over BearSSL's primitives; 1.2 is BearSSL's engine, which goes on with the same ClientHello. AES-GCM or
+ * ChaCha20-Poly1305, ephemeral keys, ALPN http/1.1, no renegotiation, no tickets. Certificates are checked by our own X.509
  * class on top of BearSSL's: the chain, its dates, subjectAltName (DNS names and IP addresses), extended key usage serverAuth; the
- * common name is never looked at. There is no revocation check. A server that insists on TLS 1.3 is a named error. */
+ * common name is never looked at. There is no revocation check. */
 #ifndef MOBULA_TLS_H
 #define MOBULA_TLS_H
 
@@ -44,7 +45,7 @@ enum tls_state {
     TLS_HANDSHAKE,
     TLS_OPEN,   /* plaintext may be written and read */
     TLS_CLOSED, /* the peer said close_notify; what it sent before may still be read */
-    TLS_FAILED, /* tls_error says why; nothing moves any more */
+    TLS_FAILED, /* tls_error says why; nothing moves any more but an alert, which tls_send_peek has */
 };
 
 struct tls;
@@ -76,6 +77,13 @@ enum tls_state tls_state(const struct tls *t);
  * person can act on: "server requires TLS 1.3", "certificate is for X, wanted Y", "certificate expired on …, clock says …", "certificate is
  * signed by an unknown CA (…)", "server wants a client certificate". */
 const struct err *tls_error(const struct tls *t);
+/* What an open session has agreed on: "TLS 1.3", "X25519", "TLS_AES_128_GCM_SHA256". */
+struct tls_info {
+    const char *version, *group, *suite;
+};
+void tls_info(const struct tls *t, struct tls_info *out);
+/* For all sessions that begin afterwards: TLS 1.2 is neither offered nor taken. */
+void tls_insist_on_13(bool on);
 /* When the server's certificate ends, in microseconds since 1970; 0 before the handshake is done. */
 int64_t tls_peer_expires(const struct tls *t);
 

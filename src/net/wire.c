@@ -195,6 +195,7 @@ static void settle_tls(struct wire *w)
         }
         break;
     case TLS_FAILED:
+        wire_send(w); /* the alert */
         w->link.error = *tls_error(w->tls);
         err_wrap(&w->link.error, "%s", w->peer);
         wire_fail(w);

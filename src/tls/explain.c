@@ -1,7 +1,7 @@
 /* Codes of BearSSL's and alerts of the peer's in words that a person can act on. */
 #include <mobula/tls.h>
 
-#include "check.h"
+#include "v13.h"
 
 static const struct {
     int code;
@@ -29,7 +29,7 @@ static const struct {
     int code;
     const char *text;
 } engine_texts[] = {
-    {BR_ERR_UNSUPPORTED_VERSION, "server does not speak TLS 1.2 (or no TLS at all)"},
+    {BR_ERR_UNSUPPORTED_VERSION, "server speaks neither TLS 1.3 nor 1.2 (or no TLS at all)"},
     {BR_ERR_BAD_VERSION, "server changes its TLS version within a connection"},
     {BR_ERR_BAD_LENGTH, "record with a wrong length"},
     {BR_ERR_TOO_LARGE, "record is too long"},
@@ -43,6 +43,11 @@ static const struct {
     {BR_ERR_BAD_SIGNATURE, "server's signature is wrong: it does not have the key of its certificate"},
     {BR_ERR_WRONG_KEY_USAGE, "server's certificate does not fit the cipher suite"},
     {BR_ERR_NO_CLIENT_AUTH, "server wants a client certificate"},
+    {V13_ERR_DOWNGRADE, "server speaks TLS 1.3, but its answer says TLS 1.2: the handshake was changed on its way"},
+    {V13_ERR_GROUP, "server chose a group for the key exchange that was not offered, or sent a key that is not of it"},
+    {V13_ERR_OLD, "server does not speak TLS 1.3, which --tls-min-version asks for"},
+    {V13_ERR_SCHEME, "server signs with an algorithm that was not offered, or that does not fit its certificate"},
+    {V13_ERR_MALFORMED, "malformed message in the handshake"},
 };
 
 /* RFC 5246 §7.2, RFC 8446 §6. */
@@ -77,11 +82,7 @@ static const struct {
 };
 
 enum {
-    ALERT_HANDSHAKE_FAILURE = 40,
-    ALERT_BAD_CERTIFICATE = 42,
-    ALERT_ILLEGAL_PARAMETER = 47,
     ALERT_ACCESS_DENIED = 49,
-    ALERT_PROTOCOL_VERSION = 70,
     ALERT_INSUFFICIENT_SECURITY = 71,
     ALERT_UNRECOGNIZED_NAME = 112,
     ALERT_CERTIFICATE_REQUIRED = 116,
@@ -97,7 +98,7 @@ static const char *alert_name(int number)
 
 static bool is_about_our_certificate(int alert)
 {
-    bool certificate = alert >= ALERT_BAD_CERTIFICATE && alert <= ALERT_ACCESS_DENIED && alert != ALERT_ILLEGAL_PARAMETER;
+    bool certificate = alert >= ALERT_BAD_CERT && alert <= ALERT_ACCESS_DENIED && alert != ALERT_ILLEGAL;
     return certificate || alert == ALERT_CERTIFICATE_REQUIRED;
 }
 
@@ -105,11 +106,14 @@ static bool is_about_our_certificate(int alert)
 static void explain_alert(struct err *e, int alert, bool has_identity, bool suite_agreed)
 {
     const char *name = alert_name(alert);
-    bool vague = alert == ALERT_HANDSHAKE_FAILURE || alert == ALERT_INSUFFICIENT_SECURITY;
-    if (alert == ALERT_PROTOCOL_VERSION)
-        err_set(e, ERR_TLS, "server requires TLS 1.3 (mobula speaks TLS 1.2): alert %d %s", alert, name);
+    bool vague = alert == ALERT_NO_HANDSHAKE || alert == ALERT_INSUFFICIENT_SECURITY;
+    if (alert == ALERT_VERSION)
+        err_set(e, ERR_TLS, "server does not speak %s: alert %d %s",
+                v13_least == VERSION_13 ? "TLS 1.3, which --tls-min-version asks for" : "TLS 1.3 or 1.2, which were offered", alert, name);
     else if (vague && !suite_agreed)
-        err_set(e, ERR_TLS, "server has no cipher suite in common (ECDHE with AES-GCM or ChaCha20-Poly1305), or no TLS 1.2: alert %d %s",
+        err_set(e, ERR_TLS,
+                "server has no cipher suite, group or signature in common with ours (AES-GCM or ChaCha20-Poly1305; X25519, P-256/384/521; "
+                "ECDSA or RSA): alert %d %s",
                 alert, name);
     else if (vague || is_about_our_certificate(alert))
         err_set(e, ERR_TLS, "server %s client certificate: alert %d %s", has_identity ? "refuses our" : "wants a", alert, name);
@@ -156,12 +160,25 @@ void tls_explain(struct err *e, int code, bool has_identity, bool suite_agreed)
         explain_alert(e, code - BR_ERR_RECV_FATAL_ALERT, has_identity, suite_agreed);
         return;
     }
+    for (size_t i = 0; i < COUNT_OF(engine_texts); i++)
+        if (engine_texts[i].code == code)
+            err_set(e, ERR_TLS, "%s", engine_texts[i].text);
     if (code >= BR_ERR_X509_OK) {
         tls_explain_certificate(e, code, NULL, 0);
         return;
     }
-    for (size_t i = 0; i < COUNT_OF(engine_texts); i++)
-        if (engine_texts[i].code == code)
-            err_set(e, ERR_TLS, "%s", engine_texts[i].text);
     err_set(e, ERR_TLS, "protocol error (code %d)", code);
+}
+
+void tls_explain_client(struct err *e, int code)
+{
+    int alert = code - (code >= BR_ERR_SEND_FATAL_ALERT ? BR_ERR_SEND_FATAL_ALERT : BR_ERR_RECV_FATAL_ALERT);
+    if (code >= BR_ERR_SEND_FATAL_ALERT)
+        err_set(e, ERR_TLS, "client broke the protocol: alert %d %s was sent to it", alert, alert_name(alert));
+    else if (code >= BR_ERR_RECV_FATAL_ALERT)
+        err_set(e, ERR_TLS, "client ended the TLS session: alert %d %s", alert, alert_name(alert));
+    else if (code == V13_ERR_OLD)
+        err_set(e, ERR_TLS, "client does not speak TLS 1.3, which --tls-min-version asks for");
+    else
+        err_set(e, ERR_TLS, "the TLS session with the client failed (code %d)", code);
 }

@@ -10,7 +10,7 @@ static const struct {
     const char *text;
 } cases[] = {
     {BR_ERR_BAD_PARAM, ERR_TLS, "protocol error (code 1)"},
-    {BR_ERR_UNSUPPORTED_VERSION, ERR_TLS, "server does not speak TLS 1.2 (or no TLS at all)"},
+    {BR_ERR_UNSUPPORTED_VERSION, ERR_TLS, "server speaks neither TLS 1.3 nor 1.2 (or no TLS at all)"},
     {BR_ERR_BAD_VERSION, ERR_TLS, "server changes its TLS version within a connection"},
     {BR_ERR_TOO_LARGE, ERR_TLS, "record is too long"},
     {BR_ERR_BAD_MAC, ERR_TLS, "record was changed on its way"},
@@ -34,7 +34,7 @@ static const struct {
     {BR_ERR_SEND_FATAL_ALERT + 10, ERR_TLS, "server broke the protocol: alert 10 unexpected_message was sent to it"},
     {BR_ERR_SEND_FATAL_ALERT + 200, ERR_TLS, "server broke the protocol: alert 200 unknown was sent to it"},
     {BR_ERR_RECV_FATAL_ALERT + 80, ERR_TLS, "server ended the session: alert 80 internal_error"},
-    {BR_ERR_RECV_FATAL_ALERT + 71, ERR_TLS, "server has no cipher suite in common"},
+    {BR_ERR_RECV_FATAL_ALERT + 71, ERR_TLS, "server has no cipher suite, group or signature in common"},
     {BR_ERR_RECV_FATAL_ALERT + 48, ERR_TLS, "server wants a client certificate: alert 48 unknown_ca"},
 };
 

@@ -1,0 +1,98 @@
+/* The groups of the key exchange (RFC 8446 §4.2.8, §7.4), in the order in which they are preferred. */
+#include "v13.h"
+
+const struct v13_group v13_groups[] = {
+    {29, BR_EC_curve25519, false, "X25519", 32, 32},
+    {23, BR_EC_secp256r1, false, "secp256r1", 65, 65},
+    {24, BR_EC_secp384r1, false, "secp384r1", 97, 97},
+    {25, BR_EC_secp521r1, false, "secp521r1", 133, 133},
+};
+const size_t v13_group_count = COUNT_OF(v13_groups);
+
+const struct v13_group *v13_group_of(unsigned id)
+{
+    for (size_t i = 0; i < v13_group_count; i++)
+        if (v13_groups[i].id == id)
+            return &v13_groups[i];
+    return NULL;
+}
+
+/* A random scalar of the curve: big-endian, above zero and below the order. Returns its length. */
+static size_t make_key(int curve, unsigned char *key)
+{
+    size_t len = 0;
+    const unsigned char *order = br_ec_get_default()->order(curve, &len);
+    do
+        random_bytes(key, len);
+    while (curve != BR_EC_curve25519 && memcmp(key, order, len) >= 0);
+    if (curve != BR_EC_curve25519)
+        key[len - 1] |= 1; /* the order is odd, and so none of these is zero or passes it */
+    return len;
+}
+
+static size_t key_len(int curve)
+{
+    size_t len = 0;
+    br_ec_get_default()->order(curve, &len);
+    return len;
+}
+
+static void put_point(const unsigned char *key, int curve, struct buf *out)
+{
+    unsigned char point[BR_EC_KBUF_PUB_MAX_SIZE];
+    size_t len = br_ec_get_default()->mulgen(point, key, key_len(curve), curve);
+    buf_put(out, (struct slice){(const char *)point, len});
+}
+
+/* The X coordinate of the peer's point times our key. A result of zeros means a point of small order. */
+static size_t multiply(const unsigned char *key, int curve, struct slice point, unsigned char *secret)
+{
+    const br_ec_impl *ec = br_ec_get_default();
+    unsigned char work[BR_EC_KBUF_PUB_MAX_SIZE], any = 0;
+    size_t len = 0, at = ec->xoff(curve, &len);
+    memcpy(work, point.ptr, point.len);
+    if (curve != BR_EC_curve25519 && work[0] != 4)
+        return 0;
+    if (!ec->mul(work, point.len, key, key_len(curve), curve))
+        return 0;
+    for (size_t i = 0; i < len; i++)
+        any |= work[at + i];
+    memcpy(secret, work + at, len);
+    mem_wipe(work, sizeof work);
+    return any ? len : 0;
+}
+
+static bool is_zero(const unsigned char *p, size_t n)
+{
+    unsigned char any = 0;
+    for (size_t i = 0; i < n; i++)
+        any |= p[i];
+    return any == 0;
+}
+
+void v13_share(struct v13_exchange *x, const struct v13_group *g, struct buf *out)
+{
+    unsigned char *key = g->curve == BR_EC_curve25519 ? x->x25519 : x->curve;
+    if (is_zero(key, key_len(g->curve)))
+        make_key(g->curve, key);
+    put_point(key, g->curve, out);
+}
+
+size_t v13_agree(const struct v13_exchange *x, const struct v13_group *g, struct slice share, unsigned char *secret)
+{
+    if (share.len != g->server_share)
+        return 0;
+    return multiply(g->curve == BR_EC_curve25519 ? x->x25519 : x->curve, g->curve, share, secret);
+}
+
+size_t v13_answer(const struct v13_group *g, struct slice share, struct buf *out, unsigned char *secret)
+{
+    unsigned char key[66];
+    if (share.len != g->client_share)
+        return 0;
+    make_key(g->curve, key);
+    size_t n = multiply(key, g->curve, share, secret);
+    put_point(key, g->curve, out);
+    mem_wipe(key, sizeof key);
+    return n;
+}

@@ -1,0 +1,69 @@
+/* Records sealed and opened (RFC 8446 §5.2 to §5.5). */
+#include "v13.h"
+
+static void init_aes(struct v13_keys *k, const unsigned char *key)
+{
+    const br_block_ctr_class *fast = br_aes_x86ni_ctr_get_vtable();
+    const br_block_ctr_class *aes = fast ? fast : &br_aes_ct64_ctr_vtable;
+    br_ghash ghash = br_ghash_pclmul_get() ? br_ghash_pclmul_get() : br_ghash_ctmul64;
+    aes->init(&k->key.aes.vtable, key, k->suite->key_len);
+    br_gcm_init(&k->gcm, &k->key.aes.vtable, ghash);
+}
+
+void v13_keys_set(struct v13_keys *k, const struct v13_suite *s, const unsigned char *secret)
+{
+    unsigned char key[32];
+    k->suite = s;
+    k->sequence = 0;
+    if (k->secret != secret)
+        memcpy(k->secret, secret, v13_hash_len(s));
+    v13_expand(s, k->secret, "key", SLICE_NONE, key, s->key_len);
+    v13_expand(s, k->secret, "iv", SLICE_NONE, k->iv, sizeof k->iv);
+    if (s->chacha)
+        memcpy(k->key.chacha, key, sizeof key);
+    else
+        init_aes(k, key);
+    mem_wipe(key, sizeof key);
+}
+
+void v13_keys_update(struct v13_keys *k)
+{
+    unsigned char next[V13_HASH_MAX];
+    v13_expand(k->suite, k->secret, "traffic upd", SLICE_NONE, next, v13_hash_len(k->suite));
+    v13_keys_set(k, k->suite, next);
+    mem_wipe(next, sizeof next);
+}
+
+/* In place. The tag is what comes out of it. */
+static void run(struct v13_keys *k, bool seal, const unsigned char *head, unsigned char *text, size_t n, unsigned char *tag)
+{
+    unsigned char nonce[12];
+    memcpy(nonce, k->iv, sizeof nonce);
+    for (unsigned i = 0; i < 8; i++)
+        nonce[4 + i] ^= (unsigned char)(k->sequence >> (56 - 8 * i));
+    k->sequence++;
+    if (k->suite->chacha) {
+        br_poly1305_run poly = br_poly1305_ctmulq_get();
+        (poly ? poly : br_poly1305_ctmul_run)(k->key.chacha, nonce, text, n, head, V13_HEAD, tag, br_chacha20_ct_run, seal);
+        return;
+    }
+    br_gcm_reset(&k->gcm, nonce, sizeof nonce);
+    br_gcm_aad_inject(&k->gcm, head, V13_HEAD);
+    br_gcm_flip(&k->gcm);
+    br_gcm_run(&k->gcm, seal, text, n);
+    br_gcm_get_tag(&k->gcm, tag);
+}
+
+void v13_seal(struct v13_keys *k, const unsigned char *head, unsigned char *text, size_t n)
+{
+    run(k, true, head, text, n, text + n);
+}
+
+bool v13_open(struct v13_keys *k, const unsigned char *head, unsigned char *text, size_t n)
+{
+    unsigned char tag[V13_TAG], differs = 0;
+    run(k, false, head, text, n, tag);
+    for (unsigned i = 0; i < V13_TAG; i++)
+        differs |= tag[i] ^ text[n + i];
+    return differs == 0;
+}

@@ -1,0 +1,285 @@
+/* Sessions with OpenSSL's programs at the other end: every version, group, suite, kind of certificate and of client certificate. */
+#include "pki.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+/* A child with a pipe to its standard input and one from its output. */
+struct child {
+    pid_t pid;
+    int in, out;
+};
+
+static struct child spawn(const char *command)
+{
+    int to[2], from[2];
+    if (pipe(to) || pipe(from))
+        fatal("pipe");
+    struct child c = {.pid = fork(), .in = to[1], .out = from[0]};
+    if (c.pid == 0) {
+        dup2(to[0], 0);
+        dup2(from[1], 1);
+        dup2(from[1], 2);
+        for (int fd = 3; fd < 64; fd++)
+            close(fd);
+        execl("/bin/sh", "sh", "-c", command, NULL);
+        _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    return c;
+}
+
+static void finish(struct child *c)
+{
+    close(c->in);
+    kill(c->pid, SIGTERM);
+    waitpid(c->pid, NULL, 0);
+    close(c->out);
+}
+
+/* Moves ciphertext until the session has plaintext, has ended, or (when `open`) is open. */
+static void move(struct tls *t, int fd, bool open)
+{
+    for (;;) {
+        struct slice out = tls_send_peek(t);
+        if (out.len) {
+            ssize_t n = send(fd, out.ptr, out.len, MSG_NOSIGNAL);
+            if (n <= 0)
+                return;
+            tls_send_used(t, (size_t)n);
+            continue;
+        }
+        if (tls_state(t) >= TLS_CLOSED || tls_read_peek(t).len || (open && tls_state(t) == TLS_OPEN))
+            return;
+        size_t room = 0;
+        char *to = tls_recv_room(t, &room);
+        ssize_t n = to ? recv(fd, to, room, 0) : 0;
+        if (n <= 0) {
+            tls_eof(t);
+            return;
+        }
+        tls_recv_wrote(t, (size_t)n);
+    }
+}
+
+static void say(struct tls *t, const char *text)
+{
+    size_t room = 0;
+    char *to = tls_write_room(t, &room);
+    if (!CHECK(to && room >= strlen(text)))
+        return;
+    memcpy(to, text, strlen(text));
+    tls_write_wrote(t, strlen(text));
+    tls_flush(t);
+}
+
+static void check_info(struct tls *t, const char *want)
+{
+    struct tls_info i;
+    char text[128];
+    tls_info(t, &i);
+    snprintf(text, sizeof text, "%s %s %s", i.version, i.group, i.suite);
+    CHECK_STR(slice_of(text), want);
+}
+
+/* ---- OpenSSL as the server ---- */
+
+#define AES128 "TLS_AES_128_GCM_SHA256"
+
+static const struct {
+    const char *name, *args, *client;
+    const char *want; /* version, group, suite; NULL: the session fails */
+    const char *error;
+} servers[] = {
+    {"both", "", NULL, "TLS 1.3 X25519 " AES128, NULL},
+    {"rsa", "", NULL, "TLS 1.3 X25519 " AES128, NULL},
+    {"p384", "", NULL, "TLS 1.3 X25519 " AES128, NULL},
+    {"both", "-groups P-256", NULL, "TLS 1.3 secp256r1 " AES128, NULL},
+    {"both", "-groups P-384", NULL, "TLS 1.3 secp384r1 " AES128, NULL},
+    {"both", "-groups P-521", NULL, "TLS 1.3 secp521r1 " AES128, NULL},
+    {"both", "-groups X448", NULL, NULL, "server has no cipher suite, group or signature in common with ours"},
+    {"both", "-ciphersuites TLS_AES_256_GCM_SHA384", NULL, "TLS 1.3 X25519 TLS_AES_256_GCM_SHA384", NULL},
+    {"both", "-ciphersuites TLS_CHACHA20_POLY1305_SHA256", NULL, "TLS 1.3 X25519 TLS_CHACHA20_POLY1305_SHA256", NULL},
+    {"both", "-groups P-384 -ciphersuites TLS_AES_256_GCM_SHA384", NULL, "TLS 1.3 secp384r1 TLS_AES_256_GCM_SHA384", NULL},
+    {"rsa", "-sigalgs rsa_pss_rsae_sha512", NULL, "TLS 1.3 X25519 " AES128, NULL},
+    {"rsa", "-sigalgs rsa_pss_rsae_sha384", NULL, "TLS 1.3 X25519 " AES128, NULL},
+    {"both", "-stateless", NULL, "TLS 1.3 X25519 " AES128, NULL}, /* a HelloRetryRequest with a cookie */
+    {"both", "-stateless -groups P-256", NULL, "TLS 1.3 secp256r1 " AES128, NULL},
+    {"both", "-record_padding 512", NULL, "TLS 1.3 X25519 " AES128, NULL},
+    {"both", "-max_send_frag 512 -split_send_frag 512", NULL, "TLS 1.3 X25519 " AES128, NULL},
+    {"both", "-Verify 1 -verify_return_error -CAfile " PKI "/ca.pem", "client-ec", "TLS 1.3 X25519 " AES128, NULL},
+    {"both", "-Verify 1 -verify_return_error -CAfile " PKI "/ca.pem", "client-p384", "TLS 1.3 X25519 " AES128, NULL},
+    {"both", "-Verify 1 -verify_return_error -CAfile " PKI "/ca.pem", "client-rsa", "TLS 1.3 X25519 " AES128, NULL},
+    {"both", "-verify 1 -CAfile " PKI "/ca.pem", NULL, "TLS 1.3 X25519 " AES128, NULL},
+    {"both", "-tls1_2", NULL, "TLS 1.2 X25519 ECDHE_ECDSA_AES_128_GCM_SHA256", NULL},
+    {"rsa", "-tls1_2", NULL, "TLS 1.2 X25519 ECDHE_RSA_AES_128_GCM_SHA256", NULL},
+    {"rsa", "-tls1_2 -serverpref", NULL, "TLS 1.2 X25519 ECDHE_RSA_AES_256_GCM_SHA384", NULL},
+    {"rsa", "-tls1_2 -sigalgs rsa_pss_rsae_sha384", NULL, "TLS 1.2 X25519 ECDHE_RSA_AES_128_GCM_SHA256", NULL},
+    {"rsa", "-tls1_2 -sigalgs rsa_pkcs1_sha512", NULL, "TLS 1.2 X25519 ECDHE_RSA_AES_128_GCM_SHA256", NULL},
+    {"rsa", "-tls1_2 -cipher ECDHE-RSA-CHACHA20-POLY1305", NULL, "TLS 1.2 X25519 ECDHE_RSA_CHACHA20_POLY1305_SHA256", NULL},
+    {"both", "-tls1_2 -groups P-384", NULL, "TLS 1.2 secp384r1 ECDHE_ECDSA_AES_128_GCM_SHA256", NULL},
+    {"both", "-tls1_2 -Verify 1 -verify_return_error -CAfile " PKI "/ca.pem", "client-rsa", "TLS 1.2 X25519 ECDHE_ECDSA_AES_128_GCM_SHA256",
+     NULL},
+    {"both", "-tls1_1 -cipher ALL:@SECLEVEL=0", NULL, NULL, "server does not speak TLS 1.3 or 1.2, which were offered"},
+};
+
+static unsigned short wait_port(struct child *c)
+{
+    char text[4096] = "";
+    for (size_t used = 0; used < sizeof text - 1;) {
+        ssize_t n = read(c->out, text + used, sizeof text - 1 - used);
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+        const char *at = strstr(text, "ACCEPT 127.0.0.1:");
+        if (at && strchr(at, '\n'))
+            return (unsigned short)atoi(at + 17);
+    }
+    fatal("openssl s_server: %s", text);
+}
+
+static int dial(unsigned short port)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    if (connect(fd, (struct sockaddr *)&at, sizeof at))
+        fatal("connect");
+    return fd;
+}
+
+static struct tls *session(const char *server, const char *client)
+{
+    struct tls_options o = {.name = SLICE("kubernetes.default.svc"), .wall_us = clock_now().wall_us};
+    o.trust = pki_trust(strcmp(server, "rsa") == 0 ? "rsa-ca.pem" : "ca.pem");
+    o.identity = client ? pki_identity(client) : NULL;
+    struct tls *t = tls_open(&o, NULL);
+    tls_trust_drop(o.trust);
+    tls_identity_drop(o.identity);
+    return t;
+}
+
+static void talk_to_server(size_t i)
+{
+    char command[512];
+    test_case("s_server %s %s, client %s", servers[i].name, servers[i].args, servers[i].client ? servers[i].client : "none");
+    snprintf(command, sizeof command, "exec openssl s_server -accept 127.0.0.1:0 -rev -cert " PKI "/%s.pem -key " PKI "/%s.key %s",
+             servers[i].name, servers[i].name, servers[i].args);
+    struct child c = spawn(command);
+    int fd = dial(wait_port(&c));
+    struct tls *t = session(servers[i].name, servers[i].client);
+    move(t, fd, true);
+    if (!servers[i].want) {
+        CHECK_INT(tls_state(t), TLS_FAILED);
+        CHECK_STR(slice_head(slice_of(tls_error(t)->text), strlen(servers[i].error)), servers[i].error);
+    } else if (CHECK_INT(tls_state(t), TLS_OPEN)) {
+        check_info(t, servers[i].want);
+        say(t, "stressed\n");
+        move(t, fd, false);
+        CHECK_STR(tls_read_peek(t), "desserts\n");
+    }
+    if (tls_error(t)->code && servers[i].want)
+        printf("  %s\n", tls_error(t)->text);
+    tls_free(t);
+    close(fd);
+    finish(&c);
+}
+
+/* ---- OpenSSL as the client ---- */
+
+static const struct {
+    const char *name, *args, *want;
+} clients[] = {
+    {"both", "", "TLS 1.3 X25519 " AES128},
+    {"rsa", "", "TLS 1.3 X25519 " AES128},
+    {"p384", "", "TLS 1.3 X25519 " AES128},
+    {"both", "-groups P-256", "TLS 1.3 secp256r1 " AES128},
+    {"both", "-groups P-521:P-384", "TLS 1.3 secp521r1 " AES128},
+    {"both", "-groups X448:P-384", "TLS 1.3 secp384r1 " AES128}, /* by a HelloRetryRequest */
+    {"both", "-ciphersuites TLS_AES_256_GCM_SHA384", "TLS 1.3 X25519 TLS_AES_256_GCM_SHA384"},
+    {"both", "-ciphersuites TLS_CHACHA20_POLY1305_SHA256", "TLS 1.3 X25519 TLS_CHACHA20_POLY1305_SHA256"},
+    {"rsa", "-sigalgs rsa_pss_rsae_sha384", "TLS 1.3 X25519 " AES128},
+    {"both", "-no_middlebox", "TLS 1.3 X25519 " AES128},
+    {"both", "-alpn h2,http/1.1", "TLS 1.3 X25519 " AES128},
+    {"both", "-record_padding 1000", "TLS 1.3 X25519 " AES128},
+    {"both", "-tls1_2", "TLS 1.2 X25519 ECDHE_ECDSA_AES_128_GCM_SHA256"},
+    {"rsa", "-tls1_2", "TLS 1.2 X25519 ECDHE_RSA_AES_128_GCM_SHA256"},
+    {"both", "-groups X448", NULL},
+    {"both", "-sigalgs rsa_pss_rsae_sha256", NULL},
+    {"both", "-tls1_1 -cipher ALL:@SECLEVEL=0", NULL},
+};
+
+static void talk_to_client(size_t i, int listener, unsigned short port)
+{
+    char command[512];
+    test_case("s_client %s to %s", clients[i].args, clients[i].name);
+    snprintf(
+        command, sizeof command,
+        "exec openssl s_client -connect 127.0.0.1:%u -verify_return_error -verify_quiet -servername kubernetes.default.svc -CAfile " PKI
+        "/%s.pem %s 2>&1",
+        port, strcmp(clients[i].name, "rsa") == 0 ? "rsa-ca" : "ca", clients[i].args);
+    struct child c = spawn(command);
+    int fd = accept(listener, NULL, NULL);
+    struct tls_identity *id = pki_identity(clients[i].name);
+    struct tls *t = tls_accept(id);
+    tls_identity_drop(id);
+    move(t, fd, true);
+    CHECK_INT(tls_state(t), clients[i].want ? TLS_OPEN : TLS_FAILED);
+    if (tls_state(t) == TLS_OPEN && clients[i].want) {
+        check_info(t, clients[i].want);
+        CHECK(write(c.in, "hello\n", 6) == 6);
+        move(t, fd, false);
+        CHECK_STR(tls_read_peek(t), "hello\n");
+        tls_read_used(t, 6);
+        /* s_client takes a line of K as the demand for new keys, both ways. */
+        for (int k = 0; k < 3 && strncmp(clients[i].want, "TLS 1.3", 7) == 0; k++) {
+            CHECK(write(c.in, "K\n", 2) == 2);
+            usleep(20000);
+            CHECK(write(c.in, "more\n", 5) == 5);
+            move(t, fd, false);
+            struct slice got = tls_read_peek(t);
+            CHECK_STR(got, "more\n");
+            tls_read_used(t, got.len);
+        }
+        say(t, "answer\n");
+        move(t, fd, true);
+        tls_close(t);
+        move(t, fd, false);
+        shutdown(fd, SHUT_WR);
+        char text[16384];
+        size_t used = 0;
+        for (ssize_t n; used < sizeof text - 1 && (n = read(c.out, text + used, sizeof text - 1 - used)) > 0;)
+            used += (size_t)n;
+        text[used] = '\0';
+        CHECK(strstr(text, "answer\n") != NULL);
+        CHECK(!strstr(clients[i].args, "alpn") || strstr(text, "ALPN protocol: http/1.1"));
+    } else if (clients[i].want) {
+        printf("  %s\n", tls_error(t)->text);
+    }
+    tls_free(t);
+    close(fd);
+    finish(&c);
+}
+
+int main(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    struct arena a = {0};
+    pki_file("ca.pem", &a);
+    arena_free(&a);
+    alarm(120);
+    signal(SIGPIPE, SIG_IGN);
+    if (bind(listener, (struct sockaddr *)&at, sizeof at) || listen(listener, 4) || getsockname(listener, (struct sockaddr *)&at, &len))
+        fatal("listen");
+    for (size_t i = 0; i < COUNT_OF(servers); i++)
+        talk_to_server(i);
+    for (size_t i = 0; i < COUNT_OF(clients); i++)
+        talk_to_client(i, listener, ntohs(at.sin_port));
+    close(listener);
+    return test_done();
+}
