@@ -56,8 +56,7 @@ SMALL := $(SMALLEST) -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sec
 # gcc optimizes the whole program as one: 16 KB less on amd64. What comes of it is an ordinary object file, so any linker will do, and the
 # same one each time, as no parts of it are made side by side. It takes 15 s: WHOLE= leaves it out. The vendored libraries stay outside:
 # BearSSL's constant-time code is compiled file by file, as its authors had it.
-# On arm64 its code and data lie within 1 MiB, so that an address is one instruction: 37 KB less.
-WHOLE = $(call cc_has,-flto -flto-partition=one) $(if $(filter arm64,$(ARCH)),-mcmodel=tiny -Bvendor/tiny)
+WHOLE = $(call cc_has,-flto -flto-partition=one)
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 # musl's headers and the compiler's own, none of the machine's libc.
@@ -66,26 +65,26 @@ MUSL_INCLUDE = -nostdinc -isystem $(MUSL)/include -isystem $(shell $(CC) -print-
 
 # One way of compiling: its folder and its command. For those with sanitizers the vendored libraries are host's.
 DIR_whole := $(OUT)/whole
+STUB := $(DIR_whole)/stub
 DIR_static := $(OUT)/static
 DIR_test := build/test
 DIR_host := build/host
 DIR_fuzz := build/fuzz
 DIR_cover := build/cover
 CC_static = $(CC) $(COMMON) $(SMALL) $(SMALLER) $(HARDEN) $(MUSL_INCLUDE)
-CC_whole = $(CC_static) $(WHOLE) $(if $(WHOLE),-DMOBULA_PACKED)
+CC_whole = $(CC_static) $(WHOLE) -DMOBULA_PRODUCT -DMOBULA_STUB='"$(STUB)"'
 CC_test = $(CC) $(COMMON) -O1 -g $(SANITIZE)
 CC_host = $(CC) $(COMMON) -O2 -g
 CC_fuzz = clang $(COMMON) -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
 CC_cover = $(CC) $(COMMON) -O0 -g --coverage
 
-# LLVM's linker for both architectures: GNU's lays out no file as src/base/program.ld has it. Addresses that the program corrects when it
-# starts take a bit each instead of 24 bytes (DT_RELR). At -O0 it merges no literals, so they stay in the order of their functions. It is
-# called by its folder: a cross compiler looks for linkers with its own prefix only.
+# LLVM's linker for both architectures: addresses that the program corrects when it starts take a bit each instead of 24 bytes (DT_RELR),
+# and literals that end alike are stored once. It is called by its folder: a cross compiler looks for linkers with its own prefix only.
 LLD := $(dir $(realpath $(shell command -v ld.lld)))
 
 # static-pie by hand: the musl-gcc of Debian 12 quietly makes a dynamic binary when asked for one.
 LINK_static = $(CC) -B$(LLD) -fuse-ld=lld -nostdlib -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now \
-    -Wl,-z,noexecstack,--gc-sections,--build-id=none,-O0,--pack-dyn-relocs=relr $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o
+    -Wl,-z,noexecstack,--gc-sections,--build-id=none,-O2,--pack-dyn-relocs=relr $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o
 LINK_static_end = $(MUSL)/lib/libc.a $(shell $(CC) -print-libgcc-file-name) $(MUSL)/lib/libc.a $(MUSL)/lib/crtn.o
 LINK_test = $(CC) $(SANITIZE) -pthread
 LINK_host = $(CC) -pthread
@@ -210,30 +209,19 @@ mobula: $(OUT)/mobula ## the static binary (the default); ARCH=arm64 cross-build
 $(OUT)/mobula: $(OUT)/mobula.debug
 	@echo '  STRIP   $@'
 	$(Q)$(CROSS)strip -o $@ $<
-	@echo "          $$(stat -c %s $@) bytes of 1048576"
+	@echo "          $$(stat -c %s $@) bytes of 1572864"
 
-# The program's constants take a third of their room when they are compressed: the file has the compressed ones, and room without bytes (as
-# .bss has) for the others, which src/base/constants.c makes of them before main runs. What they are is known from the program linked with
-# their bytes, in which all that they name has the same address.
-WHOLE_PARTS = $(DIR_whole)/grouped.o $(libraries_static)
-addresses = $(CROSS)nm $(1) | sed 's/ . / /' | sort | sha256sum
-$(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/packed.o $(WHOLE_PARTS),$(OBJECTS) $(libraries_static))
+$(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/mobula.o,$(OBJECTS)) $(libraries_static)
 	@echo '  LINK    $@'
-	$(Q)$(LINK_static) $(if $(WHOLE),-Wl$(comma)-T$(comma)src/base/program.ld) -Wl,-Map=$@.map -o $@ $^ $(LINK_static_end)
-	$(Q)$(if $(WHOLE),[ "$$($(call addresses,$@))" = "$$($(call addresses,$(DIR_whole)/unpacked))" ])
+	$(Q)$(LINK_static) -Wl,-Map=$@.map -o $@ $^ $(LINK_static_end)
 
-$(DIR_whole)/packed.o: $(WHOLE_PARTS) src/base/program.ld src/base/constants.s
-	@echo '  PACK    $@'
-	$(Q)sed 's/ (NOLOAD)//' src/base/program.ld >$(@D)/unpacked.ld
-	$(Q)gzip -9n </dev/null >$(@D)/constants.gz
-	$(Q)$(CC) -c -Wa,-I$(@D) -o $@ src/base/constants.s
-	$(Q)$(LINK_static) -Wl,-T,$(@D)/unpacked.ld -o $(@D)/unpacked $@ $(WHOLE_PARTS) $(LINK_static_end)
-	$(Q)$(CROSS)objcopy -O binary --only-section=constants $(@D)/unpacked $(@D)/constants
-	$(Q)zopfli -c $(@D)/constants >$(@D)/constants.gz
-	$(Q)$(CC) -c -Wa,-I$(@D) -o $@ src/base/constants.s
-
-$(DIR_whole)/grouped.o: $(DIR_whole)/mobula.o src/base/grouped.ld
-	$(Q)$(CROSS)ld -r -T src/base/grouped.ld -o $@ $<
+# The head of the carried form (src/cli/carry.c), without a libc: one segment, no data, nothing to correct at its start.
+$(STUB): src/cli/carried/stub.c src/base/inflate.c include/mobula/base.h include/mobula/limits.h $(MUSL)/lib/libc.a $(DIR_whole)/.flags
+	@echo '  STUB    $@'
+	$(Q)$(CC) $(COMMON) -O2 -ffreestanding -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables \
+	    -ffunction-sections -fno-tree-loop-distribute-patterns $(HARDEN_$(ARCH)) $(MUSL_INCLUDE) -B$(LLD) -fuse-ld=lld \
+	    -nostdlib -static -no-pie -s -Wl,--no-rosegment,--gc-sections,--build-id=none,-z,noexecstack -o $@ $(filter %.c,$^)
+$(DIR_whole)/src/cli/carry.o: $(STUB)
 
 # To be an object (-r) with nothing visible in it but main, gcc must be told that it makes a program and must not ask the linker.
 $(DIR_whole)/mobula.o: $(OBJECTS)
@@ -380,8 +368,9 @@ check-stages: ## the tool that runs the parts of make test and adds up what they
 valgrind: build/host/mobula build/apiserver ## the operator under valgrind against the model API server
 	$(Q)tests/tools/valgrind build/host/mobula build/apiserver
 
-check-binary: $(OUT)/mobula ## what the artefact must be: static-pie, hardened, small, runs alone
+check-binary: $(OUT)/mobula ## what the artefact must be: static-pie, hardened, small, runs alone; and its carried form
 	$(Q)tests/tools/check-binary $(OUT)/mobula $(if $(CROSS),$(QEMU_$(ARCH)))
+	$(Q)tests/tools/check-carried $(OUT)/mobula $(if $(CROSS),$(QEMU_$(ARCH)))
 
 check-sandbox: ## the sandbox's table for arm64: its numbers, and the calls that the operator makes under an emulator
 	@tests/tools/setup build arm64

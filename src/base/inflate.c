@@ -152,8 +152,8 @@ static bool read_lengths(struct stream *s, const struct code *c, uint8_t *length
     return true;
 }
 
-/* The symbols of lengths in the order in which their own lengths stand: 16, 17, 18, 0, 8, 7, 9, 6, 10, ... 1, 15. Not a table: this unpacks
- * the program's tables (constants.c). */
+/* The symbols of lengths in the order in which their own lengths stand: 16, 17, 18, 0, 8, 7, 9, 6, 10, ... 1, 15. Not a
+ * table: the stub of the carried form has no use for one. */
 static unsigned nth_length(unsigned i)
 {
     return i < 3 ? 16 + i : i == 3 ? 0 : i % 2 ? 8 - (i - 3) / 2 : 8 + (i - 4) / 2;

@@ -10,6 +10,7 @@
 enum {
     INSTALL_REPLICAS_MAX = 16,
     INSTALL_TEXT_MAX = LIMIT_YAML_INPUT, /* bytes of the manifests */
+    INSTALL_PROGRAM_FILE_MAX = 16 * MIB, /* bytes of a program before it is packed */
     INSTALL_PROGRAM_MAX = MIB,           /* bytes of a ConfigMap, base64 not counted */
 };
 

@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "defaults.h"
 #include "install.h"
+#include "program.h"
 #include "sandbox.h"
 
 #include <mobula/health.h>
@@ -164,8 +165,8 @@ static bool check_flags(const struct options *o, struct err *e)
            check_configmap(&o->policy, "--policy-configmap", e) && defaults_check(&o->defaults, e);
 }
 
-/* The bytes of this program, mapped and not copied: they go into a ConfigMap once in a while. */
-static bool map_executable(struct slice *out, struct err *e)
+/* The carried form of this program, made once: it goes into a ConfigMap now and then. */
+static bool carry_executable(struct slice *out, struct err *e)
 {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -174,11 +175,17 @@ static bool map_executable(struct slice *out, struct err *e)
             close(fd);
         return err_set(e, ERR_IO, "cannot read /proc/self/exe for ConfigMap " RAY_TOOLS_CONFIGMAP_NAME ": mount /proc or use --tools=none");
     }
-    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    size_t size = (size_t)st.st_size;
+    void *p = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     if (p == MAP_FAILED)
         return err_set(e, ERR_IO, "cannot map /proc/self/exe for ConfigMap " RAY_TOOLS_CONFIGMAP_NAME ": use --tools=none");
-    *out = (struct slice){p, (size_t)st.st_size};
+    struct buf carried;
+    buf_init(&carried, size);
+    if (!program_carry((struct slice){p, size}, &carried))
+        fatal("the carried form of this program has more than its own %zu bytes", size);
+    munmap(p, size);
+    *out = buf_slice(&carried); /* until the process ends */
     return true;
 }
 
@@ -233,7 +240,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
         return false;
     to->namespaces = p->watched.list;
     to->namespace_count = p->watched.count;
-    return to->ray.tools != RAY_TOOLS_CONFIGMAP || map_executable(&to->executable, e);
+    return to->ray.tools != RAY_TOOLS_CONFIGMAP || carry_executable(&to->executable, e);
 }
 
 static const char *text_or_null(struct slice s)

@@ -15,9 +15,18 @@ bool program_arch(struct slice bytes, struct slice *arch, struct err *e)
 
 bool program_read(struct slice path, struct arena *a, struct slice *bytes, struct slice *arch, struct err *e)
 {
-    struct slice file = slice_empty(path) ? SLICE("/proc/self/exe") : path;
-    return cli_read_most(file, INSTALL_PROGRAM_MAX, "INSTALL_PROGRAM_MAX: a ConfigMap holds no more", a, bytes, e) &&
-           (program_arch(*bytes, arch, e) || err_wrap(e, "%.*s", SLICE_ARG(file)));
+    struct slice file = slice_empty(path) ? SLICE("/proc/self/exe") : path, whole;
+    __attribute__((cleanup(buf_free))) struct buf carried;
+    buf_init(&carried, INSTALL_PROGRAM_MAX);
+    if (!cli_read_most(file, INSTALL_PROGRAM_FILE_MAX, "INSTALL_PROGRAM_FILE_MAX", a, &whole, e))
+        return false;
+    if (!program_arch(whole, arch, e))
+        return err_wrap(e, "%.*s", SLICE_ARG(file));
+    if (!program_carry(whole, &carried))
+        return err_set(e, ERR_LIMIT, "%.*s: packed, it has more than the %d bytes that a ConfigMap holds (INSTALL_PROGRAM_MAX)",
+                       SLICE_ARG(file), INSTALL_PROGRAM_MAX);
+    *bytes = arena_dup(a, buf_slice(&carried));
+    return true;
 }
 
 /* ---- an image that is there already ---- */

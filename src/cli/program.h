@@ -4,7 +4,10 @@
 
 #include "ask.h"
 
-/* Reads the file (empty: this program) and what it runs on, as Kubernetes calls it. */
+/* The carried form (carry.c) of a program's bytes. Of one without a stub in it, such as a carried form, it is the bytes themselves. False:
+ * out is full. */
+bool program_carry(struct slice program, struct buf *out);
+/* The carried form of the file (empty: this program), and what it runs on, as Kubernetes calls it. */
 bool program_read(struct slice path, struct arena *a, struct slice *bytes, struct slice *arch, struct err *e);
 bool program_arch(struct slice bytes, struct slice *arch, struct err *e);
 /* A pause image that every node of this architecture has, by what the nodes say. False with *e: none is on all of them. */

@@ -41,6 +41,12 @@ def mobula(*args, stdin=None):
     return subprocess.run([MOBULA, *args], input=stdin, capture_output=True, text=True, timeout=60, check=False)
 
 
+def write_carried(to):
+    """The program's carried form, which stands in ConfigMaps."""
+    subprocess.run([ROOT / "tests/tools/carried", MOBULA, MOBULA, to], check=True, timeout=60)
+    return to.read_bytes()
+
+
 def manifests(*flags):
     """What `mobula install --print` prints."""
     out = mobula("install", "--print", *flags)

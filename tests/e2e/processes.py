@@ -42,10 +42,8 @@ current-context: rig
 class Operator:
     """`mobula operator` as a process, under the service account that `mobula install --print` made, and nothing more."""
 
-    program = MOBULA
-
-    def __init__(self, folder, namespace, *flags, name="operator", config=None):
-        self.namespace, self.flags, self.name = namespace, flags, name
+    def __init__(self, folder, namespace, *flags, name="operator", config=None, program=MOBULA):
+        self.namespace, self.flags, self.name, self.program = namespace, flags, name, program
         self.user = f"system:serviceaccount:{namespace}:{ACCOUNT}"
         self.log_path = folder / f"{name}.log"
         self.config = config or kubeconfig(folder / f"{name}.kubeconfig", namespace, f'token: "{token(namespace)}"')

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster import MOBULA, ROOT, RUN, V1, Refused, Workspace, eventually, kubeconfig_of, kubectl, manifests, raycluster, rayjob
+from cluster import (MOBULA, ROOT, RUN, V1, Refused, Workspace, eventually, kubeconfig_of, kubectl, manifests, raycluster, rayjob,
+                     write_carried)
 from processes import Operator
 
 numbers = itertools.count(1)
@@ -87,7 +88,7 @@ def test_rights_of_the_cluster_go_as_well(place):
     kubectl("delete", "namespace", f"{place}-other", "--wait=false")
 
 
-def test_without_a_registry(api, made):
+def test_without_a_registry(api, made, tmp_path):
     """The program travels in a ConfigMap, and runs in an image that the nodes say they have. kwok runs nothing: tests/e2e/ray does."""
     for node in api.get("/api/v1/nodes")["items"]:
         path = f"/api/v1/nodes/{node['metadata']['name']}/status"
@@ -96,7 +97,7 @@ def test_without_a_registry(api, made):
     done, _ = run("install", "--apply", "--no-crds", "--registryless", "--namespace", made)
     assert done.startswith("runs in registry.k8s.io/pause:3.10\n"), done
     (config,) = [c for c in api.get(f"/api/v1/namespaces/{made}/configmaps")["items"] if "binaryData" in c]
-    assert base64.b64decode(config["binaryData"]["mobula"]) == Path(MOBULA).read_bytes()
+    assert base64.b64decode(config["binaryData"]["mobula"]) == write_carried(tmp_path / "mobula")
     pod = api.get(f"/apis/apps/v1/namespaces/{made}/deployments/mobula")["spec"]["template"]["spec"]
     assert pod["containers"][0]["image"] == "registry.k8s.io/pause:3.10" and pod["containers"][0]["command"] == ["/program/mobula"]
     assert config["metadata"]["name"] in [v.get("configMap", {}).get("name") for v in pod["volumes"]]

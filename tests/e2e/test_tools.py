@@ -1,9 +1,9 @@
-"""How the binary gets into the workers: ConfigMap mobula-tools holds the operator's own executable."""
+"""How the binary gets into the workers: ConfigMap mobula-tools holds the carried form of the operator's own executable."""
 
 import base64
 import subprocess
 
-from cluster import MOBULA, Audit, Refused, eventually, raycluster
+from cluster import Audit, Refused, eventually, raycluster, write_carried
 
 WAITER = "wait-gcs-ready"
 
@@ -24,16 +24,26 @@ def waiters(space):
     return [c for p in workers(space) for c in p["spec"].get("initContainers", []) if c["name"] == WAITER]
 
 
-def test_the_configmap_is_the_executable(space, operator, tmp_path):
+def test_the_configmap_holds_the_carried_form(space, operator, tmp_path):
     space.apply(raycluster("c", workers=2))
     space.ready("c", 3)
     data = base64.b64decode(eventually(lambda: tools(space))["binaryData"]["mobula"])
-    assert data == MOBULA.read_bytes()
     copy = tmp_path / "mobula"
-    copy.write_bytes(data)
-    copy.chmod(0o755)
+    assert data == write_carried(copy)
     out = subprocess.run([copy, "version"], capture_output=True, text=True, timeout=10, check=True)
     assert out.stdout.startswith("mobula ")
+
+
+def test_a_carried_operator_carries_on(space, operators, tmp_path):
+    """Installed without a registry it runs from a memory file, with its sandbox, and makes the same ConfigMap."""
+    copy = tmp_path / "mobula"
+    carried = write_carried(copy)
+    op = operators(program=copy).ready()
+    space.apply(raycluster("c", workers=2))
+    space.ready("c", 3)
+    data = base64.b64decode(eventually(lambda: tools(space))["binaryData"]["mobula"])
+    assert data == carried
+    assert op.says("msg=started", "sandbox=on")
 
 
 def test_workers_wait_with_it(space, operator):
@@ -78,12 +88,13 @@ def test_it_comes_back(space, operator):
     eventually(back_after_another_worker, step=1)
 
 
-def test_another_binary_is_replaced(space, operators):
+def test_another_binary_is_replaced(space, operators, tmp_path):
+    carried = write_carried(tmp_path / "mobula")
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mobula-tools"}, "binaryData": {"mobula": "AAAA"}}
     space.api.call("POST", space.path("configmaps"), body)
     operators()
     space.apply(raycluster("c", workers=1))
-    eventually(lambda: base64.b64decode(tools(space)["binaryData"]["mobula"]) == MOBULA.read_bytes())
+    eventually(lambda: base64.b64decode(tools(space)["binaryData"]["mobula"]) == carried)
 
 
 def test_none_and_image(space, operators):

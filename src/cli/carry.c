@@ -1,0 +1,81 @@
+/* The carried form of a program: a stub (carried/stub.c) and behind it the program, compressed. One file that runs as the program does, in
+ * little more than half of its room: a ConfigMap holds 1 MiB. Each program of ours holds the stub for its own architecture, so any of them
+ * makes the carried form of any other. */
+#include "program.h"
+
+#include <elf.h>
+
+/* The kernel maps the stub's file whole when the one segment with bytes is as long as the file. Where the packed program begins stands in
+ * the ELF header, in bytes without a meaning. */
+enum { STUB_MAX = 16 * KIB, SEGMENTS_MAX = 8 };
+
+#ifdef MOBULA_STUB
+__asm__(".pushsection .rodata.stub,\"aR\"\n"
+        ".incbin \"" MOBULA_STUB "\"\n"
+        ".popsection\n");
+#endif
+
+/* Where the header of the stub's segment stands; 0: no stub begins here. */
+static size_t find_segment(struct slice at, uint16_t machine, Elf64_Phdr *load)
+{
+    static const unsigned char ident[] = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
+    Elf64_Ehdr head;
+    size_t place = sizeof head;
+    if (at.len < sizeof head || memcmp(at.ptr, ident, sizeof ident) != 0)
+        return 0;
+    memcpy(&head, at.ptr, sizeof head);
+    if (head.e_type != ET_EXEC || head.e_machine != machine || head.e_phoff != sizeof head || head.e_phnum > SEGMENTS_MAX)
+        return 0;
+    for (unsigned n = head.e_phnum; n > 0 && at.len - place >= sizeof *load; n--, place += sizeof *load) {
+        memcpy(load, at.ptr + place, sizeof *load);
+        if (load->p_type == PT_LOAD)
+            return load->p_offset == 0 && load->p_filesz > place && load->p_filesz <= STUB_MAX && load->p_filesz <= at.len ? place : 0;
+    }
+    return 0;
+}
+
+/* The stub within the program; none in a program that was built for tests, or is a carried form itself. */
+static struct slice find_stub(struct slice program)
+{
+    uint16_t machine;
+    Elf64_Phdr load;
+    if (program.len < sizeof(Elf64_Ehdr))
+        return SLICE_NONE;
+    memcpy(&machine, program.ptr + offsetof(Elf64_Ehdr, e_machine), sizeof machine);
+    struct slice at = slice_skip(program, 1);
+    for (ptrdiff_t next; (next = slice_find_text(at, ELFMAG)) >= 0; at = slice_skip(at, 1)) {
+        at = slice_skip(at, (size_t)next);
+        if (find_segment(at, machine, &load))
+            return slice_head(at, load.p_filesz);
+    }
+    return SLICE_NONE;
+}
+
+/* The headers of the whole: without sections, one segment, and where the packed program begins. */
+static void write_headers(struct slice file, uint32_t stub)
+{
+    char *to = (char *)(uintptr_t)file.ptr;
+    Elf64_Ehdr head;
+    Elf64_Phdr load;
+    memcpy(&head, to, sizeof head);
+    size_t place = find_segment(file, head.e_machine, &load);
+    memcpy(&head.e_ident[EI_PAD], &stub, sizeof stub);
+    head.e_shoff = 0;
+    head.e_shnum = head.e_shentsize = head.e_shstrndx = 0;
+    load.p_filesz = load.p_memsz = file.len;
+    memcpy(to, &head, sizeof head);
+    memcpy(to + place, &load, sizeof load);
+}
+
+bool program_carry(struct slice program, struct buf *out)
+{
+    struct slice stub = find_stub(program);
+    if (slice_empty(stub))
+        return buf_put(out, program);
+    size_t begin = out->len;
+    uint32_t size = (uint32_t)program.len;
+    if (!buf_put(out, stub) || !buf_put(out, (struct slice){(const char *)&size, sizeof size}) || !deflate(program, out))
+        return false;
+    write_headers(slice_skip(buf_slice(out), begin), (uint32_t)stub.len);
+    return true;
+}

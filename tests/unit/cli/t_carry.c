@@ -1,0 +1,80 @@
+/* The carried form of programs that are made up here. Of the real one tests/tools/check-carried has the rest. */
+#include "../test.h"
+
+#include "../../../src/cli/program.h"
+
+#include <elf.h>
+
+enum { STUB = 300, MACHINE = EM_X86_64 };
+
+/* A file of so many bytes with a header, and of the stub's kind one segment. */
+static void put_elf(struct buf *b, uint16_t type, uint16_t machine, uint64_t segment, size_t size)
+{
+    Elf64_Ehdr head = {.e_type = type, .e_machine = machine, .e_phoff = sizeof head, .e_phnum = 1, .e_shoff = 7, .e_shnum = 3};
+    Elf64_Phdr load = {.p_type = PT_LOAD, .p_filesz = segment, .p_memsz = segment};
+    memcpy(head.e_ident, "\177ELF\2\1\1", 7);
+    buf_put(b, (struct slice){(const char *)&head, sizeof head});
+    buf_put(b, (struct slice){(const char *)&load, sizeof load});
+    for (size_t n = sizeof head + sizeof load; n < size; n++)
+        buf_putc(b, (char)n);
+}
+
+static void check_carried(struct slice program, struct slice carried)
+{
+    Elf64_Ehdr head;
+    Elf64_Phdr load;
+    uint32_t begin, size;
+    struct err e = {0};
+    struct buf unpacked = {.max = MIB};
+    memcpy(&head, carried.ptr, sizeof head);
+    memcpy(&load, carried.ptr + sizeof head, sizeof load);
+    memcpy(&begin, &head.e_ident[EI_PAD], sizeof begin);
+    memcpy(&size, carried.ptr + begin, sizeof size);
+    CHECK_INT(begin, STUB);
+    CHECK_INT(size, program.len);
+    CHECK(head.e_type == ET_EXEC && head.e_shoff == 0 && head.e_shnum == 0);
+    CHECK(load.p_filesz == carried.len && load.p_memsz == carried.len);
+    CHECK(inflate(slice_skip(carried, begin + sizeof size), &unpacked, &e) && slice_eq(buf_slice(&unpacked), program));
+    buf_free(&unpacked);
+}
+
+static const struct {
+    const char *name;
+    uint16_t type, machine;
+    uint64_t segment;
+    bool found;
+} stubs[] = {
+    {"a stub", ET_EXEC, MACHINE, STUB, true},
+    {"for another machine", ET_EXEC, EM_AARCH64, STUB, false},
+    {"no stub's kind of file", ET_DYN, MACHINE, STUB, false},
+    {"longer than the program", ET_EXEC, MACHINE, STUB + 1, false},
+    {"shorter than its headers", ET_EXEC, MACHINE, sizeof(Elf64_Ehdr), false},
+    {"longer than any stub", ET_EXEC, MACHINE, 16 * KIB + 1, false},
+};
+
+int main(void)
+{
+    for (size_t i = 0; i < COUNT_OF(stubs); i++) {
+        test_case("carried: %s", stubs[i].name);
+        struct buf program = {.max = MIB}, carried = {.max = MIB};
+        put_elf(&program, ET_DYN, MACHINE, 0, 5000);
+        buf_put(&program, SLICE("\177ELF\0 words"));
+        put_elf(&program, stubs[i].type, stubs[i].machine, stubs[i].segment, STUB);
+        CHECK(program_carry(buf_slice(&program), &carried));
+        if (stubs[i].found)
+            check_carried(buf_slice(&program), buf_slice(&carried));
+        else
+            CHECK(slice_eq(buf_slice(&carried), buf_slice(&program)));
+        struct buf small = {.max = carried.len - 1};
+        CHECK(!program_carry(buf_slice(&program), &small));
+        buf_free(&small);
+        buf_free(&carried);
+        buf_free(&program);
+    }
+    test_case("carried: none of a file without bytes");
+    struct buf none = {.max = 10};
+    CHECK(program_carry(SLICE(""), &none) && none.len == 0);
+    CHECK(program_carry(SLICE("a program"), &none) && slice_eq(buf_slice(&none), SLICE("a program")));
+    buf_free(&none);
+    return test_done();
+}
