@@ -315,12 +315,13 @@ t: $(UNIT_OF_ROOM:%=build/test/%) ## unit tests of one room or kind: make t ROOM
 unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
 	$(Q)tests/tools/each $^
 
-# Minutes each under an emulator, and nothing in them that the processor decides.
-HEAVY := tests/unit/sim/t_sim tests/fleet/t_fleet tests/kinds/kservice/t_service \
-    $(patsubst %,tests/kinds/raycluster/t_%,autoscale bad_heads hosts lower_max) \
-    $(patsubst %,tests/kinds/rayjob/t_%,job job_heads job_many job_restored)
-UNIT_STATIC := $(if $(CROSS),$(filter-out $(HEAVY),$(UNIT_OF_ROOM)),$(UNIT_OF_ROOM))
-unit-static: $(UNIT_STATIC:%=$(DIR_static)/%) ## unit tests linked as the product is; ARCH=arm64 runs them under qemu
+# Rooms whose tests run once more as the product is built (musl, no sanitizers): those that go by the C library, by vendored code, or by
+# what the compiler makes of bytes. Of these the ones where the processor decides run under an emulator, too.
+STATIC_ROOMS := base json yaml tls http net serve kube grpc cli
+EMULATED_ROOMS := base json yaml tls http grpc
+UNIT_STATIC := $(if $(ROOM),$(UNIT_OF_ROOM),\
+    $(filter $(patsubst %,tests/unit/%/%,$(if $(CROSS),$(EMULATED_ROOMS),$(STATIC_ROOMS))),$(UNIT)))
+unit-static: $(UNIT_STATIC:%=$(DIR_static)/%) ## unit tests of some rooms linked as the product is; ARCH=arm64 runs them under qemu
 	$(Q)RUNNER='$(if $(CROSS),$(QEMU_$(ARCH)))' LIMIT=$(if $(CROSS),900,120) tests/tools/each $^
 
 replay: $(FUZZ:%=build/test/fuzz/%) ## the fuzz corpora once through the sanitizers
@@ -387,8 +388,13 @@ check-image: $(OUT)/mobula ## what the image must be: the same bytes each time, 
 reproducible: $(OUT)/mobula ## a second build in another folder gives the same bytes
 	+$(Q)MAKE='$(MAKE)' tests/tools/reproducible $(OUT)/mobula
 
-lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellcheck
-	+$(Q)MAKE='$(MAKE)' tests/tools/lint
+# Objects of all files of the product, from which the graph of symbols is read.
+graph: $(REAL_ROOMS:%=$(DIR_static)/%.a) ## which files need which to link: circles, references upwards, large structs, shares of the lines
+	$(Q)tests/tools/graph.py --print $(DIR_static) $(ROOMS)
+.PHONY: graph
+
+lint: $(VENDOR) $(REAL_ROOMS:%=$(DIR_static)/%.a) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellcheck
+	+$(Q)MAKE='$(MAKE)' OBJECTS=$(DIR_static) ROOMS='$(ROOMS)' tests/tools/lint
 
 .PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick valgrind check-binary size check-image reproducible
 .PHONY: lint tidy mutants-sim check-sandbox check-stages
@@ -426,7 +432,7 @@ run-fleet: ## the same of a control plane: a hub, an operator that calls it, two
 	+@$(MAKE) mobula apiserver
 	@tests/run/fleet.sh
 
-TEST_STAGES := check-stages unit unit-static sim replay cases mutants-quick valgrind lint check-binary check-image reproducible
+TEST_STAGES := check-stages unit unit-static sim replay cases mutants-quick lint check-binary check-image
 test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
 	@tests/tools/setup build test
 	+@tests/tools/stages $(foreach s,$(TEST_STAGES),'$(s)=$(MAKE) $(s)')

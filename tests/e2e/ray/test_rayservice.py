@@ -1,0 +1,103 @@
+"""A RayService of real Ray: deployed, replaced and turned back while a client sends requests."""
+
+import http.client
+import threading
+import time
+
+import real
+from cluster import V1, condition, eventually
+
+APP = """
+from ray import serve
+
+@serve.deployment(ray_actor_options={{"num_cpus": 0}})
+class App:
+    def __call__(self, request):
+        return "{word}"
+
+app = App.bind()
+"""
+
+
+def spec(word, **more):
+    """The application `word`, from a ConfigMap, on a cluster whose spec has the word in it."""
+    def group(memory):
+        template = real.template(memory)
+        pod = template["spec"]
+        pod["containers"][0]["env"] = [*real.PATIENT, {"name": "PYTHONPATH", "value": "/apps"}, {"name": "WORD", "value": word}]
+        pod["containers"][0]["volumeMounts"].append({"name": "apps", "mountPath": "/apps"})
+        pod["volumes"].append({"name": "apps", "configMap": {"name": "apps"}})
+        return template
+
+    return {"serveConfigV2": f"applications:\n- name: app\n  route_prefix: /\n  import_path: {word}:app\n", "rayClusterConfig": {
+        "rayVersion": real.RAY, "headGroupSpec": {"rayStartParams": real.params(1), "template": group("3Gi")}}, **more}
+
+
+class Client:
+    """Sends a request each 20 ms, each on its own connection, and remembers the answers."""
+
+    def __init__(self, address):
+        self.address, self.answers, self.failures, self.stopped = address, [], [], False
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def ask(self):
+        link = http.client.HTTPConnection(self.address, 8000, timeout=10)
+        try:
+            link.request("GET", "/")
+            answer = link.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            link.close()
+
+    def run(self):
+        while not self.stopped:
+            try:
+                status, text = self.ask()
+                (self.answers if status == 200 else self.failures).append(text)
+            except (OSError, http.client.HTTPException) as e:
+                self.failures.append(repr(e))
+            time.sleep(0.02)
+
+    def stop(self):
+        self.stopped = True
+        self.thread.join(30)
+
+
+def test_replaced_without_a_failed_request(space, operators):
+    space.api.call("POST", space.path("configmaps"), {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "apps"},
+        "data": {f"{word}.py": APP.format(word=word) for word in ("one", "two")}})
+    operators()
+    space.serve("svc", spec("one", rayClusterDeletionDelaySeconds=300))
+    path = space.path("rayservices", "svc", V1)
+
+    def ready(word, client=None):
+        def look():
+            got = space.api.get(path)
+            state = condition(got, "Ready")
+            assert state and state["status"] == "True", state
+            upgrade = condition(got, "UpgradeInProgress")
+            assert upgrade["status"] == "False", upgrade
+            return not client or client.ask() == (200, word)
+
+        eventually(look, 2 * real.START_S, step=0.5)
+
+    ready("one")
+    address = space.api.get(space.path("services", "svc-serve-svc"))["spec"]["clusterIP"]
+    client = Client(address)
+    try:
+        def answered():
+            assert "one" in client.answers, client.failures[-1:]
+            return True
+
+        eventually(answered)
+        before = len(client.failures)
+        space.api.patch(path, {"spec": spec("two")})
+        ready("two", client)
+        space.api.patch(path, {"spec": spec("one")})
+        ready("one", client)
+    finally:
+        client.stop()
+    assert client.failures[before:] == [], f"{len(client.failures)} of {len(client.answers)} requests failed"
+    assert {"one", "two"} == set(client.answers)
