@@ -375,6 +375,7 @@ enum {
     JOB_CHECK_TIMEOUT_MS = 5 * 60 * 1000,   /* … and for this long counts as having lost the job */
     JOB_SUBMITTER_GRACE_MS = 5 * 60 * 1000, /* a submitter pod may outlast its job by this */
     JOB_STOP_MS = 5 * 60 * 1000,            /* how long we try to stop a job that was given up … */
+    JOB_STOP_FIRST_MS = 10 * 1000,          /* … before the cluster of a suspended or failed attempt is deleted … */
     JOB_STOP_DELETED_MS = 2 * 60 * 1000,    /* … and one whose RayJob is being deleted: a user waits for it */
     JOB_HEAD_FAILURES = 6,                  /* consecutive heads that ended: about a minute */
     JOB_LATER_ATTEMPTS = 16, /* attempts after the one in status that are looked for, because status may come from a backup */

@@ -8,13 +8,14 @@
 enum { GROUP_HEAD = -1, GROUP_NONE = -2 };
 
 enum { POD_NAME_MAX = 63, UID_TEXT_MAX = 36, IP_TEXT_MAX = 45 };
-enum { POD_OLD_HEAD_MS = 90 * 1000, POD_RECORD_MAX = 272 };
+enum { POD_OLD_HEAD_MS = 90 * 1000, POD_HANGS_MS = 60 * 1000, POD_RECORD_MAX = 272 };
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
 
 /* What is kept of a pod: at most POD_RECORD_MAX bytes, however large the pod. */
 struct pod {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1];
+    uint32_t going_s;    /* seconds since 1970, the API server's clock: since when it is being deleted; 0: it is not */
     struct slice group;  /* its worker group; interned by the owner of the record */
     struct slice reason; /* why it is not ready: the reason of the Ray container, else of another container that waits or ended, else of the
                             pod; interned */
@@ -84,6 +85,8 @@ struct group_failures {
 /* Begins the reason of a failure that counts for the head and is of a service: "service c-head-svc: 403 …". */
 #define POD_REASON_SERVICE "service "
 
+#define POD_REASON_GOING "Terminating" /* pod.reason of one that is being deleted, and has not ended */
+
 /* ---- what a record says ---- */
 
 /* It neither runs nor will run again: its place is free for a successor. */
@@ -100,8 +103,13 @@ bool pod_astray(const struct ray_cluster *c, const struct pod *pod, struct arena
 bool pod_outdated(const struct pod *pod, const struct ray_group *spec);
 /* "pod X ended with exit code 1 (OOMKilled): its last words" */
 struct slice pod_failure_text(const struct pod *pod, struct arena *a);
+/* "pod X is Terminating on node N since 2026-08-19T10:00:00Z": of these pods the one that is being deleted longest, and how many more are
+ * left. After POD_HANGS_MS with the ways out. Empty: none of them is being deleted. *again_us: when its words change; 0: they do not. */
+struct slice pods_going_text(const struct pod *const *pods, uint32_t count, int64_t now_us, struct arena *a, int64_t *again_us);
 /* "drained after 60 s idle"; empty: it was not drained for that. */
 struct slice pod_drained_text(const struct pod *pod, struct arena *a);
+/* Of a Pod object that is being deleted, since then: the same, "Terminating on node N since …: …". */
+void pod_why_going(struct jval pod, int64_t since_us, struct arena *a, struct slice *reason, struct slice *words);
 /* Of a Pod object that is not ready, with the status of its Ray container: pod.reason and pod.words. over: that container is not started
  * again. */
 void pod_why(struct jval pod, struct jval ray, bool over, struct arena *a, struct slice *reason, struct slice *words);

@@ -66,6 +66,26 @@ struct slice pod_failure_text(const struct pod *pod, struct arena *a)
     return arena_printf(a, "pod %s ended with exit code %d", pod->name, (int)pod->exit_code);
 }
 
+struct slice pods_going_text(const struct pod *const *pods, uint32_t count, int64_t now_us, struct arena *a, int64_t *again_us)
+{
+    const struct pod *first = NULL;
+    *again_us = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (pods[i]->going_s && slice_is(pods[i]->reason, POD_REASON_GOING) && (!first || pods[i]->going_s < first->going_s))
+            first = pods[i];
+    if (!first)
+        return SLICE_NONE;
+    int64_t late_us = first->going_s * INT64_C(1000000) + POD_HANGS_MS * INT64_C(1000);
+    bool hangs = now_us >= late_us;
+    struct slice more = count == 1 ? SLICE("") : arena_printf(a, "; %u more pod%s left", count - 1, count == 2 ? " is" : "s are");
+    if (!hangs)
+        *again_us = late_us;
+    return arena_printf(a, "pod %s is %.*s%.*s%s", first->name, SLICE_ARG(first->words), SLICE_ARG(more),
+                        hangs ? ": if its node is lost, delete the node, or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute "
+                                "once it is switched off; a finalizer of the pod is for its owner to take off"
+                              : "");
+}
+
 struct slice pod_drained_text(const struct pod *pod, struct arena *a)
 {
     return pod->idle_s ? arena_printf(a, "drained after %u s idle", (unsigned)pod->idle_s) : SLICE_NONE;

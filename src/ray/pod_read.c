@@ -97,6 +97,14 @@ static bool gave_up(struct jval pod)
     return json_get_int(ended, "exitCode", 0) == 1 && waits_by_us(list_find(json_get(pod, "spec.initContainers"), "name", name));
 }
 
+/* deletionTimestamp is the end of the grace period. */
+static int64_t going_since(struct jval object, struct arena *a)
+{
+    int64_t grace_s = json_get_int(object, "metadata.deletionGracePeriodSeconds", 0);
+    int64_t us = read_time(json_get(object, "metadata.deletionTimestamp"), a);
+    return us && grace_s > 0 && grace_s < us / 1000000 ? us - grace_s * 1000000 : us;
+}
+
 static void read_states(struct pod *p, struct jval object, struct arena *a)
 {
     struct jval ready = status_condition(json_get(object, "status"), SLICE("Ready"));
@@ -115,7 +123,12 @@ static void read_states(struct pod *p, struct jval object, struct arena *a)
     p->gave_up = gave_up(object);
     p->ended = p->gave_up || (json_there(ended) && !comes_back(object, container, p->exit_code));
     p->unschedulable = is_unschedulable(object);
-    if (!p->ready)
+    bool over = p->ended || p->phase == POD_FAILED || p->phase == POD_SUCCEEDED;
+    int64_t going_us = p->deleting ? going_since(object, a) : 0;
+    p->going_s = going_us > 0 ? (uint32_t)(going_us / 1000000) : 0;
+    if (p->deleting && !over)
+        pod_why_going(object, going_us, a, &p->reason, &p->words);
+    else if (!p->ready)
         pod_why(object, ray, p->ended || p->phase == POD_FAILED, a, &p->reason, &p->words);
 }
 

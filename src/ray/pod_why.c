@@ -147,6 +147,24 @@ static void put_stage(struct buf *b, struct jval pod, struct jval ray, struct ar
     }
 }
 
+void pod_why_going(struct jval pod, int64_t since_us, struct arena *a, struct slice *reason, struct slice *words)
+{
+    struct buf b;
+    struct slice node = json_get_str(pod, "spec.nodeName", a);
+    struct jval cause = status_condition(json_get(pod, "status"), SLICE("DisruptionTarget"));
+    char text[TIME_TEXT_MAX];
+    buf_init(&b, LIMIT_POD_WORDS);
+    *reason = SLICE(POD_REASON_GOING);
+    buf_put(&b, *reason);
+    if (!slice_empty(node))
+        buf_printf(&b, " on node %.*s", SLICE_ARG(node));
+    if (since_us)
+        buf_printf(&b, " since %.*s", SLICE_ARG(time_format(since_us, text)));
+    put_message(&b, json_get(cause, "message"), 0, a);
+    *words = arena_dup(a, buf_slice(&b));
+    buf_free(&b);
+}
+
 void pod_why(struct jval pod, struct jval ray, bool over, struct arena *a, struct slice *reason, struct slice *words)
 {
     struct buf b;

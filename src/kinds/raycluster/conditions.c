@@ -79,7 +79,10 @@ static void write_head_is_ready(const struct facts *f, struct jout *w)
 
 static void write_head_ready(const struct facts *f, struct jout *w)
 {
-    if (!f->head)
+    if (!f->head && !slice_empty(f->going))
+        condition(f, w, "HeadPodReady", false, f->going_again_us ? SLICE("HeadPodTerminating") : SLICE("HeadPodHangs"),
+                  arena_printf(f->a, "%.*s; the next head has the same name, and is made when this pod is gone", SLICE_ARG(f->going)));
+    else if (!f->head)
         condition(f, w, "HeadPodReady", false, SLICE("HeadPodNotFound"), SLICE("there is no head pod"));
     else if (pod_failed(f->head))
         condition(f, w, "HeadPodReady", false, SLICE("HeadPodEnded"), pod_failure_text(f->head, f->a));

@@ -11,6 +11,14 @@ static bool shown(const struct pod *pod)
     return !pod->deleting || pod->doubted;
 }
 
+/* The head of before has the only name that a head may have. */
+static void gather_going(struct facts *f)
+{
+    for (uint32_t i = 0; i < f->in->pod_count && !f->head && slice_empty(f->going); i++)
+        if (f->in->pods[i]->head)
+            f->going = pods_going_text(&f->in->pods[i], 1, f->in->now.wall_us, f->a, &f->going_again_us);
+}
+
 static void gather_head(struct facts *f)
 {
     for (uint32_t i = 0; i < f->in->pod_count; i++) {
@@ -128,6 +136,7 @@ void facts_gather(const struct cluster_view *in, struct jval prior, struct arena
     *out = (struct facts){.in = in, .prior = prior, .a = a, .refused = find_refused(in)};
     out->valid = in->errors->count == 0 && out->refused == GROUP_NONE;
     gather_head(out);
+    gather_going(out);
     gather_groups(out);
     for (uint32_t i = 0; i < in->pod_count; i++)
         out->pods += shown(in->pods[i]) && !pod_astray(in->cluster, in->pods[i], a);

@@ -15,6 +15,8 @@ struct facts {
     struct arena *a;
     struct jval prior;            /* the status that the server has */
     const struct pod *head;       /* live, or the one that ended; NULL */
+    struct slice going;           /* without a live head: that the one before it is being deleted, where and since when … */
+    int64_t going_again_us;       /* … and the wall clock time from which on it counts as hanging; 0: it does */
     struct group_numbers *groups; /* as the spec's */
     struct group_numbers all;     /* workers together */
     uint32_t pods;                /* not being deleted */

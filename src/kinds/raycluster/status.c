@@ -237,7 +237,7 @@ static bool acts(const struct plan *p)
 /* What every head goes through on its way up: a fleet that starts tells of none of it. */
 static bool is_start(struct jval condition)
 {
-    static const char *const course[] = {"HeadPodNotFound", "ContainersNotReady", "ContainerCreating", "PodInitializing"};
+    static const char *const course[] = {"HeadPodNotFound", "HeadPodTerminating", "ContainersNotReady", "ContainerCreating", "PodInitializing"};
     for (size_t i = 0; i < COUNT_OF(course); i++)
         if (json_is(json_get(condition, "reason"), course[i]))
             return true;
@@ -251,9 +251,9 @@ static void say_head_kept(const struct facts *f, struct jval next, struct plan *
 {
     struct slice type = SLICE("HeadPodReady");
     struct jval was = status_condition(f->prior, type), is = status_condition(next, type);
-    bool kept = f->head && pod_live(f->head) && !f->head->ready && !slice_empty(f->head->words) && !is_start(is);
+    bool kept = f->head ? pod_live(f->head) && !f->head->ready && !slice_empty(f->head->words) : !slice_empty(f->going);
     bool first = !json_there(f->prior);
-    if (!kept || !(first || json_there(was)) || json_equal(json_get(was, "reason"), json_get(is, "reason")))
+    if (!kept || is_start(is) || !(first || json_there(was)) || json_equal(json_get(was, "reason"), json_get(is, "reason")))
         return;
     plan_event(p, true, "HeadPodNotReady", arena_cut(f->a, json_get_str(is, "message", f->a), LIMIT_KUBE_EVENT_NOTE));
     p->actions[p->count - 1].logged = true;
@@ -341,6 +341,8 @@ void decide_status(const struct cluster_view *in, struct plan *p)
     bool other = status_next(&w);
     if (f.old_head) /* the end of that time is no event */
         plan_look_again(p, in->now.mono_ms + POD_OLD_HEAD_MS - (in->now.wall_us - f.head->run_us) / 1000);
+    if (f.going_again_us) /* from then on it hangs */
+        plan_look_again(p, in->now.mono_ms + 1 + (f.going_again_us - in->now.wall_us) / 1000);
     int64_t late_ms = status_late_in_ms(&f);
     if (late_ms > 0 && late_ms != TIME_NEVER)
         plan_look_again(p, in->now.mono_ms + late_ms);

@@ -20,7 +20,7 @@ struct cron_decision {
     struct slice why;
 };
 
-/* It runs, or may: one that is being deleted for longer than CRON_GOING_MS does not. */
+/* It runs, or may: one that is being deleted does as long as it has pods, and without any for CRON_GOING_MS. */
 bool cron_active(const struct cron_decision *d, const struct cron_child *job);
 /* "2027-01-15T08:00:00Z" */
 struct slice cron_time(const struct cron_decision *d, int64_t s);

@@ -49,6 +49,20 @@ static struct cron_child view_job(const struct op *op, const struct record *job,
     return v;
 }
 
+/* Its pods, by way of its clusters. */
+static void view_pods_of(const struct op *op, const struct record *job, struct arena *a, struct cron_child *v)
+{
+    uint32_t count = 0;
+    int64_t again_us;
+    for (const struct record *c = job->owned; c; c = c->next_owned)
+        v->pods += c->pod_count;
+    const struct pod **list = arena_array(a, v->pods + 1, sizeof(const struct pod *));
+    for (const struct record *c = job->owned; c; c = c->next_owned)
+        for (const struct pod_record *r = c->pods; r; r = r->next)
+            list[count++] = &r->pod;
+    v->stays = pods_going_text(list, count, op->now.wall_us, a, &again_us);
+}
+
 static const struct cron_child *view_jobs(const struct op *op, const struct record *c, struct arena *a, uint32_t *count)
 {
     uint32_t all = 0;
@@ -56,8 +70,12 @@ static const struct cron_child *view_jobs(const struct op *op, const struct reco
         all++;
     struct cron_child *list = arena_array(a, all + 1, sizeof *list);
     for (const struct record *own = c->owned; own; own = own->next_owned)
-        if (own->present && own->kind == &kind_rayjob)
-            list[(*count)++] = view_job(op, own, a);
+        if (own->present && own->kind == &kind_rayjob) {
+            list[*count] = view_job(op, own, a);
+            if (own->deleting)
+                view_pods_of(op, own, a, &list[*count]);
+            ++*count;
+        }
     return list;
 }
 
@@ -102,7 +120,7 @@ static bool make_job_delete(struct op *op, struct record *c, const struct action
     utf8_copy(slice_of(act->why), f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
     kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), act->name, SLICE_NONE);
-    return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
+    return kube_delete_options(&op->body, act->uid, 0, SLICE("Foreground")); /* it stays until its pods are gone */
 }
 
 static void failed(struct op *op, struct record *c, const struct action *act, const char *text)

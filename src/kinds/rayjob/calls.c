@@ -13,7 +13,8 @@ bool job_make_cluster(struct op *op, struct record *c, const struct action *act,
            err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 
-/* A cluster, or the job itself and with it all that it owns. */
+/* A cluster, or the job itself and with it all that it owns. A cluster stays until its pods are gone: what follows must not run beside
+ * them. */
 bool job_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
@@ -25,7 +26,7 @@ bool job_make_delete(struct op *op, struct record *c, const struct action *act, 
         utf8_copy(slice_of(act->why), f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
     kube_path(&op->path, self ? &ray_job_resource : &ray_resources[RAY_V1], istr_slice(c->ns), name, SLICE_NONE);
-    return kube_delete_options(&op->body, uid, 0, SLICE("Background"));
+    return kube_delete_options(&op->body, uid, 0, self ? SLICE("Background") : SLICE("Foreground"));
 }
 
 /* Every worker group is suspended, by its place: the test of the uid keeps this from another cluster of that name. */

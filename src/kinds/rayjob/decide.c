@@ -194,8 +194,12 @@ static void decide_waiting(struct job_decision *d)
 
 static void decide_suspending(struct job_decision *d)
 {
-    if (!decide_remove(d, true, "the job is suspended"))
+    if (!decide_stop_first(d))
         return;
+    if (!decide_remove(d, true, "the job is suspended")) {
+        job_say_stays(d);
+        return;
+    }
     become_suspended(d);
 }
 
@@ -203,7 +207,9 @@ static void decide_suspending(struct job_decision *d)
  * was admitted for it. */
 static void decide_retrying(struct job_decision *d)
 {
-    bool gone = decide_remove(d, true, "the attempt failed");
+    bool gone = decide_stop_first(d) && decide_remove(d, true, "the attempt failed");
+    if (!gone)
+        job_say_stays(d);
     uint32_t failed = d->is.failed > 0 && d->is.failed < 1000 ? (uint32_t)d->is.failed : 1;
     int64_t due_us = job_due_us(d, d->is.end_us, plan_backoff_ms(failed, hash64(d->job->uid, 0)));
     if (gone && (d->job->suspend || d->in->now.wall_us >= due_us))

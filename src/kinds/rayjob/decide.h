@@ -26,7 +26,9 @@ struct course {
     int32_t attempt; /* from 1; 0: none yet */
     int64_t succeeded, failed;
     struct slice id, cluster, dashboard, session, reason, message;
-    struct slice left; /* set when we could not confirm that the job stopped: message of condition MayStillRun */
+    struct slice waits; /* for the end of which cluster, and which pod keeps it: message of condition Waiting; never read back … */
+    bool hangs;         /* … which is written when that takes long */
+    struct slice left;  /* set when we could not confirm that the job stopped: message of condition MayStillRun */
     int64_t start_us, end_us, ray_start_us, ray_end_us, silent_us; /* silent: since then the dashboard does not answer */
 };
 
@@ -65,10 +67,14 @@ void job_finish(struct job_decision *d, const struct job_said *said);
 bool decide_remove(struct job_decision *d, bool all, const char *why);
 /* A submitter that lives when its attempt is over; with `ended` also those that are. Returns whether none of them is left. */
 bool decide_remove_submitters(struct job_decision *d, bool ended, const char *why);
+void job_say_stays(struct job_decision *d);
 void decide_job_ended(struct job_decision *d);
 
 /* ---- stop.c: what may still run then ---- */
 void decide_stop_given_up(struct job_decision *d, bool submitters_gone);
+/* Before the cluster of an attempt that is given up is deleted, the job is told to stop, where its head answers. Returns whether there is
+ * nothing to wait for. */
+bool decide_stop_first(struct job_decision *d);
 void decide_job_deleted(struct job_decision *d);
 
 /* ---- decide.c ---- */

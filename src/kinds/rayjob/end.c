@@ -127,14 +127,31 @@ bool decide_remove(struct job_decision *d, bool all, const char *why)
         if (!c->owned || slice_eq(c->name, next) || (!all && slice_eq(c->name, d->is.cluster)))
             continue;
         gone = false;
-        if (c->deleting)
+        if (c->deleting) { /* of pods that hang it is told */
+            plan_look_again(d->p, c->stays_again_us ? job_mono_ms(d, c->stays_again_us) : d->in->now.mono_ms + POD_HANGS_MS);
             continue;
+        }
         struct action *act = plan_add(d->p, &rayjob_delete_cluster);
         act->name = c->name;
         act->uid = c->uid;
         act->why = why;
     }
     return gone;
+}
+
+/* What is waited for before the next attempt, or before it counts as suspended. */
+void job_say_stays(struct job_decision *d)
+{
+    for (uint32_t i = 0; i < d->in->cluster_count; i++) {
+        const struct job_cluster *c = &d->in->clusters[i];
+        if (!c->owned || !c->deleting)
+            continue;
+        d->to.waits = arena_printf(d->a, "waiting for the end of RayCluster %.*s%s%.*s", SLICE_ARG(c->name), c->stays.len ? ": " : "",
+                                   SLICE_ARG(c->stays));
+        d->to.hangs = c->stays.len && !c->stays_again_us;
+    }
+    if (d->to.hangs && !condition_is(d->prior, "Waiting", "True"))
+        plan_event(d->p, true, "PodsHang", job_shorten(d->to.waits, LIMIT_KUBE_EVENT_NOTE, d->a));
 }
 
 static void suspend_workers(struct job_decision *d)

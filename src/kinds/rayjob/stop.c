@@ -124,6 +124,18 @@ void decide_stop_given_up(struct job_decision *d, bool submitters_gone)
     say_left(d, d->to.left);
 }
 
+bool decide_stop_first(struct job_decision *d)
+{
+    struct job_said said = job_heard(d);
+    int64_t until_ms = d->in->giving_up_ms + JOB_STOP_FIRST_MS;
+    bool mine = d->cluster && d->cluster->owned && d->cluster->head_runs && d->in->giving_up_ms;
+    if (!mine || said.failures || !must_stop(d) || d->in->now.mono_ms >= until_ms)
+        return true;
+    plan_look_again(d->p, until_ms);
+    decide_stop(d, decide_remove_submitters(d, false, "the attempt is given up"));
+    return false;
+}
+
 /* A cluster of the job's own goes with it, and so does what runs there; what runs on a selected one is stopped. The user waits for that,
  * but not for ever, and is told. */
 void decide_job_deleted(struct job_decision *d)

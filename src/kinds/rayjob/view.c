@@ -120,6 +120,16 @@ static bool head_runs(const struct record *c)
     return false;
 }
 
+/* What of a cluster that is being deleted, or has been, is still there. */
+static void view_stays(struct op *op, const struct record *c, struct job_cluster *v)
+{
+    const struct pod **list = arena_array(&op->plan_arena, c->pod_count + 1, sizeof(const struct pod *));
+    uint32_t count = 0;
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        list[count++] = &r->pod;
+    v->stays = pods_going_text(list, count, op->now.wall_us, &op->plan_arena, &v->stays_again_us);
+}
+
 static struct job_cluster view_cluster(struct op *op, const struct record *job, struct record *c)
 {
     struct arena *a = &op->plan_arena;
@@ -136,6 +146,8 @@ static struct job_cluster view_cluster(struct op *op, const struct record *job, 
     v.refused = condition_is(status, "Valid", "False");
     v.why = why_not_ready(status, a);
     v.dashboard = dashboard_address(op, c, status, a);
+    if (c->deleting)
+        view_stays(op, c, &v);
     v.workers_suspended = v.owned && suspends_workers(job_model(op)) && workers_suspended(c, a);
     return v;
 }
@@ -200,13 +212,16 @@ void job_decide(struct op *op, struct record *c, struct plan *p)
     if (c->deleting && !j->leaving_ms)
         j->leaving_ms = op->now.mono_ms;
     v.leaving_ms = j->leaving_ms;
+    struct slice phase = json_get_str(status, "jobDeploymentStatus", a);
+    bool giving_up = slice_is(phase, "Suspending") || slice_is(phase, "Retrying");
+    j->giving_up_ms = giving_up ? (j->giving_up_ms ? j->giving_up_ms : op->now.mono_ms) : 0;
+    v.giving_up_ms = j->giving_up_ms;
     v.submitter_ms = j->submitter_ms;
     v.start_known_ms = known_since(op, &j->started, status, "startTime");
     v.end_known_ms = known_since(op, &j->ended, status, "endTime");
     v.ray_end_known_ms = known_since(op, &j->ray_ended, status, "rayJobInfo.endTime");
     view_clusters(op, c, json_get_str(status, "rayClusterName", a), &v);
     v.submitters = view_pods(op, c, &v.submitter_count);
-    struct slice phase = json_get_str(status, "jobDeploymentStatus", a);
     if (slice_is(phase, "Failed") || slice_is(phase, "Complete"))
         job_forget_words(j); /* status has them */
     v.said = j->said;
