@@ -80,10 +80,11 @@ struct slice pods_going_text(const struct pod *const *pods, uint32_t count, int6
     struct slice more = count == 1 ? SLICE("") : arena_printf(a, "; %u more pod%s left", count - 1, count == 2 ? " is" : "s are");
     if (!hangs)
         *again_us = late_us;
-    return arena_printf(a, "pod %s is %.*s%.*s%s", first->name, SLICE_ARG(first->words), SLICE_ARG(more),
-                        hangs ? ": if its node is lost, delete the node, or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute "
-                                "once it is switched off; a finalizer of the pod is for its owner to take off"
-                              : "");
+    return arena_printf(
+        a, "pod %s is %.*s%.*s%s", first->name, SLICE_ARG(first->words), SLICE_ARG(more),
+        hangs ? ": if its node is lost, delete the node, or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute "
+                "once it is switched off; a finalizer of the pod is for its owner to take off"
+              : "");
 }
 
 struct slice pod_drained_text(const struct pod *pod, struct arena *a)

@@ -237,7 +237,8 @@ static bool acts(const struct plan *p)
 /* What every head goes through on its way up: a fleet that starts tells of none of it. */
 static bool is_start(struct jval condition)
 {
-    static const char *const course[] = {"HeadPodNotFound", "HeadPodTerminating", "ContainersNotReady", "ContainerCreating", "PodInitializing"};
+    static const char *const course[] = {"HeadPodNotFound", "HeadPodTerminating", "ContainersNotReady", "ContainerCreating",
+                                         "PodInitializing"};
     for (size_t i = 0; i < COUNT_OF(course); i++)
         if (json_is(json_get(condition, "reason"), course[i]))
             return true;

@@ -63,8 +63,8 @@ static bool has_turn(struct cron_decision *d)
             continue;
         first = first ? first : job;
         if (job->deleting_us)
-            look_at(d, going(d, job) ? job->deleting_us + CRON_GOING_MS * INT64_C(1000)
-                                     : d->in->now.wall_us + CRON_GOING_MS * INT64_C(1000));
+            look_at(d,
+                    going(d, job) ? job->deleting_us + CRON_GOING_MS * INT64_C(1000) : d->in->now.wall_us + CRON_GOING_MS * INT64_C(1000));
         else if (d->cron->policy == CRON_REPLACE && job->scheduled_s <= d->told_s) {
             struct action *act = plan_add(d->p, &raycronjob_delete_job);
             act->name = job->name;
@@ -74,8 +74,8 @@ static bool has_turn(struct cron_decision *d)
     }
     if (first && d->cron->policy == CRON_FORBID)
         wait(d, "JobAlreadyActive",
-             arena_printf(d->a, "a run is due and waits for the end of RayJob %.*s (concurrencyPolicy Forbid)%s%.*s", SLICE_ARG(first->name),
-                          first->stays.len ? ": " : "", SLICE_ARG(first->stays)));
+             arena_printf(d->a, "a run is due and waits for the end of RayJob %.*s (concurrencyPolicy Forbid)%s%.*s",
+                          SLICE_ARG(first->name), first->stays.len ? ": " : "", SLICE_ARG(first->stays)));
     else if (first && first->deleting_us && d->in->now.wall_us - first->deleting_us >= CRON_GOING_MS * INT64_C(1000))
         wait(d, "PodsHang",
              arena_printf(d->a, "a run is due and waits for the end of RayJob %.*s, which is being deleted%s%.*s", SLICE_ARG(first->name),

@@ -107,12 +107,13 @@ static void read_pod(struct scene *s, struct slice line)
     p->hash = 0;
     set_state(p, slice_cut(&line, ' '));
     snprintf(p->ip, sizeof p->ip, "%s", p->phase == POD_RUNNING ? "10.0.0.1" : "");
-    int32_t age = 60, since = 0, run = 0;
+    int32_t age = 60, since = 0, run = 0, going = 0;
     while (!slice_empty(line)) {
         struct slice word = slice_cut(&line, ' ');
         take_int(word, "age", &age);
         take_int(word, "since", &since);
         take_int(word, "run", &run);
+        take_int(word, "going", &going);
         take_int(word, "host", &p->host);
         int32_t idle = 0;
         take_int(word, "idle", &idle);
@@ -137,6 +138,7 @@ static void read_pod(struct scene *s, struct slice line)
         p->hash = slice_eq(word, SLICE("old")) ? 1 : p->hash;
     }
     p->created_us = now_us - age * INT64_C(1000000);
+    p->going_s = going ? (uint32_t)(now_us / 1000000 - going) : 0;
     p->run_us = run ? now_us - run * INT64_C(1000000) : 0;
     p->ready_us = since ? now_us - since * INT64_C(1000000) : 0;
 }

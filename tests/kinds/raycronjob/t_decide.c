@@ -84,7 +84,10 @@ static void read_job(struct cron_scene *s, struct slice line)
             job->ended_us = moment_us(s, word_value(word, "ended"));
         else if (word_value(word, "going").ptr)
             job->deleting_us = moment_us(s, word_value(word, "going"));
-        else if (CHECK(word_value(word, "created").ptr))
+        else if (word_value(word, "stays").ptr) {
+            job->pods = 1;
+            job->stays = word_value(word, "stays");
+        } else if (CHECK(word_value(word, "created").ptr))
             job->created_us = moment_us(s, word_value(word, "created"));
     }
 }

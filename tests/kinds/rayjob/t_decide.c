@@ -20,7 +20,7 @@ struct job_scene {
     uint32_t pod_count;
     struct job_said said;
     struct group_failures refusals;
-    int32_t blocked, leaving, made, known;
+    int32_t blocked, leaving, giving_up, made, known;
     bool same;
 };
 
@@ -106,11 +106,12 @@ static void read_job_words(struct job_scene *s, struct slice line)
     while (!slice_empty(line)) {
         struct slice word = slice_cut(&line, ' ');
         bool known = read_switch(s, word) || word_value(word, "blocked").ptr || word_value(word, "leaving").ptr ||
-                     word_value(word, "made").ptr || word_value(word, "known").ptr;
+                     word_value(word, "giving-up").ptr || word_value(word, "made").ptr || word_value(word, "known").ptr;
         for (size_t i = 0; i < COUNT_OF(members); i++)
             known |= take_member(s, word, members[i].name, members[i].key, members[i].kind, &s->spec);
         take_int(word, "blocked", &s->blocked);
         take_int(word, "leaving", &s->leaving);
+        take_int(word, "giving-up", &s->giving_up);
         take_int(word, "made", &s->made);
         take_int(word, "known", &s->known);
         if (!CHECK(known))
@@ -184,6 +185,10 @@ static void read_a_cluster(struct job_scene *s, struct slice line)
         take_int(word, "heads", &heads);
         if (word_value(word, "why").ptr)
             c->why = word_value(word, "why");
+        if (word_value(word, "stays").ptr)
+            c->stays = word_value(word, "stays");
+        if (slice_eq(word, SLICE("soon")))
+            c->stays_again_us = now_us + 20000000;
         if (word_value(word, "status").ptr)
             CHECK(json_read(&c->status, word_value(word, "status"), &s->a, NULL));
     }
@@ -344,6 +349,7 @@ static void run_case(struct slice text)
                          .status_not_before_ms = s.blocked ? NOW_MS + s.blocked : 0,
                          .submitter_ms = s.made ? NOW_MS - s.made : 0,
                          .leaving_ms = s.deleting ? NOW_MS - s.leaving : 0,
+                         .giving_up_ms = s.giving_up ? NOW_MS - s.giving_up : 0,
                          .start_known_ms = s.known ? NOW_MS - s.known : 0,
                          .end_known_ms = s.known ? NOW_MS - s.known : 0,
                          .ray_end_known_ms = s.known ? NOW_MS - s.known : 0,
