@@ -228,6 +228,7 @@ enum {
     LIMIT_WORK_LIST = 1024,        /* items of one list of a policy */
     LIMIT_WORK_PODS = 1000,        /* of one cluster, where the policy says nothing */
     LIMIT_WORK_RATE = 1000 * 1000, /* of newPerMinute and writesPerMinute */
+    WORK_GRACE_S = 3600,           /* of a pod for a control plane that is to end, where the policy says nothing */
     WORK_WRITES = 1200,            /* writes a minute for a control plane, where the policy says nothing */
     LIMIT_WORK_FOLDER = 512 * KIB, /* a zip file that a control plane stores: a ConfigMap holds 1 MiB, and base64 is on the way */
 };

@@ -5,9 +5,9 @@
 
 #include <mobula/shape.h>
 
-/* The 26 rules, by number. Those of an object are what work_policy_check looks for; the others are kept by who speaks to the control plane
+/* The 27 rules, by number. Those of an object are what work_policy_check looks for; the others are kept by who speaks to the control plane
  * and by who writes. */
-enum { WORK_RULES = 26 };
+enum { WORK_RULES = 27 };
 enum {
     WORK_RULE_RESOURCES = 10,
     WORK_RULE_OWNERSHIP = 16,
@@ -20,6 +20,7 @@ enum {
     WORK_RULE_FLOODS = 23,
     WORK_RULE_KINDS = 24,
     WORK_RULE_FREEZE = 25,
+    WORK_RULE_SOURCES = 27,
 };
 struct work_rule {
     const char *name; /* "secrets" */
@@ -42,6 +43,7 @@ enum work_list {
     WORK_SCHEDULERS,
     WORK_RUNTIME_CLASSES,
     WORK_LABELS,
+    WORK_SOURCES,
     WORK_LISTS,
 };
 
@@ -67,6 +69,7 @@ struct work_policy {
     struct work_size pod, all;             /* of one pod, and pods of one cluster; of all that runs for the control plane. 0: no limit */
     int64_t objects, project_objects;      /* there at a time, in all and of one project; 0: no limit */
     int64_t new_a_minute, writes_a_minute; /* 0: no limit */
+    int64_t grace_s;                       /* of a pod that is to end */
     const struct shape_types *types;       /* that pods may name; NULL: not known */
     struct {
         const struct slice *list; /* "*" stands for any text */

@@ -227,6 +227,8 @@ static void look_runtime_env(struct checker *c, const struct place *at)
     for (size_t i = 0; docs.count && i < COUNT_OF(images); i++)
         if (json_there(json_child(doc, images[i])))
             policy_refuse(c, 7, at, "names an image of its own (image_uri, container): name it as the workload's image");
+    if (docs.count)
+        policy_sources(c, at, doc);
 }
 
 static void look_job(struct checker *c, const struct place *at)

@@ -102,7 +102,10 @@ static void look_env_from(struct checker *c, const struct place *at)
 
 static void look_image(struct checker *c, const struct place *at)
 {
+    const char *bad = json_type(at->value) == JSON_STRING ? image_reference_bad(json_str(at->value, c->r.arena)) : NULL;
     policy_listed(c, 7, at, WORK_IMAGES);
+    if (bad)
+        policy_refuse(c, 7, at, bad);
     if (c->policy->digests && !slice_has(json_str(at->value, c->r.arena), "@sha256:"))
         policy_refuse(c, 7, at, "has no digest, which the policy requires: write NAME@sha256:DIGEST");
 }
@@ -134,8 +137,15 @@ static void look_seccomp(struct checker *c, const struct place *at)
         policy_refuse(c, 3, at, "must be of type RuntimeDefault");
 }
 
+static void look_user(struct checker *c, const struct place *at)
+{
+    int64_t uid = 0;
+    if (!json_int(at->value, &uid) || uid <= 0)
+        policy_refuse(c, 3, at, "must be the number of a user, and not 0, which is root");
+}
+
 static const struct member_rule security[] = {{"runAsNonRoot", 3, ANY, 0, NULL},
-                                              {"runAsUser", 3, ANY, 0, NULL},
+                                              {"runAsUser", 3, LOOK, 0, look_user},
                                               {"runAsGroup", 3, ANY, 0, NULL},
                                               {"readOnlyRootFilesystem", 3, ANY, 0, NULL},
                                               {"allowPrivilegeEscalation", 3, OFF, 0, NULL},
@@ -302,6 +312,15 @@ static void look_pull_secrets(struct checker *c, const struct place *at)
     policy_items(c, at, secret, 8);
 }
 
+static void look_grace(struct checker *c, const struct place *at)
+{
+    int64_t seconds = -1;
+    if (!json_int(at->value, &seconds) || seconds < 0 || seconds > c->policy->grace_s)
+        policy_refuse(
+            c, 11, at,
+            arena_printf(c->r.arena, "must be at most the policy's maxGracePeriodSeconds, %lld", (long long)c->policy->grace_s).ptr);
+}
+
 static const struct member_rule pod[] = {{"containers", 11, LOOK, 0, look_containers},
                                          {"initContainers", 11, LOOK, 0, look_init},
                                          {"volumes", 4, LOOK, 0, look_volumes},
@@ -323,7 +342,7 @@ static const struct member_rule pod[] = {{"containers", 11, LOOK, 0, look_contai
                                          {"priority", 9, NEVER, 0, NULL},
                                          {"schedulerName", 9, LISTED, WORK_SCHEDULERS, NULL},
                                          {"runtimeClassName", 9, LISTED, WORK_RUNTIME_CLASSES, NULL},
-                                         {"terminationGracePeriodSeconds", 11, ANY, 0, NULL},
+                                         {"terminationGracePeriodSeconds", 11, LOOK, 0, look_grace},
                                          {"restartPolicy", 11, ANY, 0, NULL},
                                          {"enableServiceLinks", 11, ANY, 0, NULL},
                                          END};

@@ -29,15 +29,24 @@ const struct work_rule work_rules[WORK_RULES + 1] = {
     [24] = {"kinds", "only RayClusters and RayJobs are made; no program is fetched or replaced", true},
     [25] = {"freeze", "the administrator's switch stops every write", true},
     [26] = {"audit", "each write is in the log and an event, with its workload", false},
+    [27] = {"sources", "code that Ray fetches comes from URLs of the list, and from no address of the node or the pod", true},
 };
 
 void work_policy_default(struct work_policy *out)
 {
-    static const struct slice any[] = {SLICE("*")}, zone[] = {SLICE("topology.kubernetes.io/zone"), SLICE("kubernetes.io/arch")};
-    *out = (struct work_policy){
-        .prefix = SLICE(""), .pod.pods = LIMIT_WORK_PODS, .logs = true, .messages = true, .writes_a_minute = WORK_WRITES};
+    static const struct slice any[] = {SLICE("*")}, zone[] = {SLICE("topology.kubernetes.io/zone"), SLICE("kubernetes.io/arch")},
+                              sources[] = {SLICE("https://*"), SLICE("git+https://*"), SLICE("s3://*"),
+                                           SLICE("gs://*"),    SLICE("azure://*"),     SLICE("abfss://*")};
+    *out = (struct work_policy){.prefix = SLICE(""),
+                                .pod.pods = LIMIT_WORK_PODS,
+                                .logs = true,
+                                .messages = true,
+                                .writes_a_minute = WORK_WRITES,
+                                .grace_s = WORK_GRACE_S};
     out->allowed[WORK_NAMESPACES].list = out->allowed[WORK_IMAGES].list = any;
     out->allowed[WORK_NAMESPACES].count = out->allowed[WORK_IMAGES].count = COUNT_OF(any);
+    out->allowed[WORK_SOURCES].list = sources;
+    out->allowed[WORK_SOURCES].count = COUNT_OF(sources);
     out->allowed[WORK_NODE_LABELS].list = zone;
     out->allowed[WORK_NODE_LABELS].count = COUNT_OF(zone);
 }
@@ -56,6 +65,7 @@ static const char *const list_names[WORK_LISTS] = {
     [WORK_SCHEDULERS] = "schedulers",
     [WORK_RUNTIME_CLASSES] = "runtimeClasses",
     [WORK_LABELS] = "labels",
+    [WORK_SOURCES] = "sources",
 };
 
 static void read_list(struct reader *r, const struct place *at, enum work_list which, struct work_policy *out)
@@ -100,6 +110,7 @@ static const struct field {
     {"maxObjects", AT(objects), FIELD_NUMBER, LIMIT_REMOTE_WORKLOADS},
     {"maxProjectObjects", AT(project_objects), FIELD_NUMBER, LIMIT_REMOTE_WORKLOADS},
     {"newPerMinute", AT(new_a_minute), FIELD_NUMBER, LIMIT_WORK_RATE},
+    {"maxGracePeriodSeconds", AT(grace_s), FIELD_NUMBER, INT32_MAX},
     {"writesPerMinute", AT(writes_a_minute), FIELD_NUMBER, LIMIT_WORK_RATE},
 #undef AT
 };

@@ -102,6 +102,8 @@ static void read_pods(struct rendering *x, const struct place *spec)
     read_text(&x->r, image, OPTIONAL, &p->image);
     if (slice_empty(p->image))
         place_bad(&x->r, image, "is missing, and this cloud has no default: name an image of Ray");
+    else if (image_reference_bad(p->image))
+        place_bad(&x->r, image, "%s", image_reference_bad(p->image));
     if (read_text(&x->r, secret, OPTIONAL, &p->pull_secret) && !name_dns1123_subdomain(p->pull_secret))
         place_bad(&x->r, secret, "is no name of a Secret");
     read_text(&x->r, version, OPTIONAL, &p->ray_version);
@@ -245,6 +247,37 @@ static void make_object(struct rendering *x, const struct place *spec, const str
     check_object(x, spec, out);
 }
 
+/* A member that this version does not know may be one that bounds the others: it is refused, not dropped. */
+static void check_members(struct rendering *x, const struct place *object, const char *const *known)
+{
+    struct jval k, v;
+    if (json_type(object->value) != JSON_OBJECT)
+        return;
+    for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
+        const struct place *one = place_member(object, json_str(k, x->r.arena), v);
+        const char *const *at = known;
+        while (*at && !slice_is(one->key, *at))
+            at++;
+        if (!*at && value_given(v))
+            place_bad(&x->r, one, "is no member that this operator knows: remove it, or upgrade the operator");
+    }
+}
+
+static void check_spec(struct rendering *x, const struct place *spec, const struct place *part, enum work_kind kind)
+{
+    static const char *const whole[] = {"cloud",        "computeConfig", "image",      "imagePullSecret",
+                                        "rayVersion",   "env",           "workingDir", "pyModules",
+                                        "requirements", "tags",          "terminate",  "cluster",
+                                        "job",          "service",       "workspace",  NULL},
+                             *const config[] = {"name", "inline", NULL}, *const cluster[] = {"suspend", NULL},
+                             *const job[] = {"entrypoint", "maxRetries", "timeoutSeconds", "startingTimeoutSeconds",
+                                             "numCPUs",    "numGPUs",    "keepSeconds",    NULL};
+    const struct place *named = place_key(spec, "computeConfig");
+    check_members(x, spec, whole);
+    check_members(x, named, config);
+    check_members(x, part, kind == WORK_JOB ? job : cluster);
+}
+
 /* Which of the four it is. */
 static bool read_kind(struct rendering *x, const struct place *spec, const struct place **part, struct work_made *out)
 {
@@ -302,6 +335,7 @@ bool work_render(const struct workload_in *in, const struct work_options *o, str
         out->folder_map = work_folder_map(in->uid, arena_printf(a, "%lld", (long long)in->generation), a);
     if (out->terminate || !known)
         return spec_errors_count(errors) == before;
+    check_spec(&x, spec, part, out->kind);
     read_labels(&x, spec);
     read_config(&x, spec, notes);
     read_pods(&x, spec);

@@ -72,6 +72,71 @@ static void check_case(const struct case_text *c, struct arena *a)
         printf("  %.*s\n", SLICE_ARG(spec_errors_text(&refused, 900, a)));
 }
 
+/* ---- the table of asks ---- */
+
+static const char strict[] =
+    "{\"namespaces\":[\"team-*\"],\"images\":[\"registry.example/*\"],\"requireDigest\":true,\"maxPodCPU\":4,\"maxPods\":10,"
+    "\"maxGracePeriodSeconds\":60,\"sources\":[\"https://files.bank.example/*\"]}";
+
+static struct slice asked(struct slice part, struct slice patch, struct arena *a)
+{
+    static const char image[] =
+        "{\"image\":\"registry.example/ray@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}";
+    struct slice one = merged(slice_of(container), slice_of(image), a);
+    one = merged(one, slice_is(part, "container") ? patch : SLICE("{}"), a);
+    struct slice pod = merged(arena_printf(a, "{\"automountServiceAccountToken\":false,\"containers\":[%.*s]}", SLICE_ARG(one)),
+                              slice_is(part, "pod") ? patch : SLICE("{}"), a);
+    struct slice cluster = arena_printf(a, "{\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{\"spec\":%.*s}}}", SLICE_ARG(pod));
+    bool job = slice_is(part, "job");
+    if (job)
+        cluster = merged(arena_printf(a, "{\"entrypoint\":\"x\",\"rayClusterSpec\":%.*s}", SLICE_ARG(cluster)), patch, a);
+    struct slice whole =
+        arena_printf(a,
+                     "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"%s\",\"metadata\":{\"name\":\"train\",\"namespace\":"
+                     "\"team-a\",\"labels\":{\"" WORK_LABEL_MANAGED_BY "\":\"mobula\",\"" WORK_LABEL_UID "\":\"u\"}},\"spec\":%.*s}",
+                     job ? "RayJob" : "RayCluster", SLICE_ARG(cluster));
+    return merged(whole, slice_is(part, "object") ? patch : SLICE("{}"), a);
+}
+
+static void check_ask(const char *text, struct slice want, struct slice object, struct arena *a)
+{
+    struct spec_errors errors = {0}, refused = {0};
+    struct reader r = {.arena = a, .errors = &errors};
+    struct work_policy policy;
+    uint32_t rule = 0;
+    bool named = false, passes = slice_is(want, "-");
+    CHECK(work_policy_read(&r, place_root(parse(slice_of(text), a), a), &policy));
+    CHECK_INT(work_policy_check(&policy, parse(guarded_n(0, object), a), a, &refused, &rule), passes);
+    for (uint32_t i = 0; i < refused.count; i++)
+        named |= slice_starts(refused.list[i].text, arena_printf(a, "rule %.*s:", SLICE_ARG(want)));
+    if (!CHECK(named != passes))
+        printf("  %.*s\n", SLICE_ARG(spec_errors_text(&refused, 900, a)));
+}
+
+static void test_asks(void)
+{
+    struct arena files = {0};
+    struct slice file = read_file("tests/data/work/asks.txt", &files);
+    uint32_t count = 0;
+    while (!slice_empty(file)) {
+        struct arena a = {0};
+        struct yaml_docs docs;
+        struct slice line = slice_cut(&file, '\n'), rest = line;
+        struct slice by_default = slice_cut(&rest, ' '), by_strict = slice_cut(&rest, ' '), part = slice_cut(&rest, ' ');
+        if (!slice_empty(line) && !slice_starts(line, SLICE("#"))) {
+            count++;
+            test_case("ask %.*s", SLICE_ARG(line));
+            if (CHECK(yaml_parse(rest, &a, &docs, NULL) && docs.count == 1)) {
+                check_ask("{}", by_default, asked(part, docs.docs[0].json, &a), &a);
+                check_ask(strict, by_strict, asked(part, docs.docs[0].json, &a), &a);
+            }
+        }
+        arena_free(&a);
+    }
+    CHECK(count >= 78);
+    arena_free(&files);
+}
+
 static void test_cases(uint32_t *items)
 {
     struct arena files = {0};
@@ -101,6 +166,8 @@ static void test_reading(void)
         {"{\"newPerMinute\":1000001}", "is 1000001"},
         {"{\"maxObjects\":20001}", "is 20001"},
         {"{\"sendLogs\":1}", "is a number"},
+        {"{\"maxGracePeriodSeconds\":0}", "is 0"},
+        {"{\"sources\":7}", "is a number"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct arena a = {0};
@@ -221,6 +288,7 @@ int main(void)
     CHECK(items >= 60);
     for (int i = 1; i <= WORK_RULES; i++)
         CHECK(work_rules[i].name && work_rules[i].says);
+    test_asks();
     test_reading();
     test_case("limits");
     CHECK(list_read(LIMIT_WORK_LIST) && !list_read(LIMIT_WORK_LIST + 1));

@@ -1,0 +1,153 @@
+/* Where code comes from that Ray fetches before a program runs: working directories, modules and requirements of a runtime environment. The
+ * image rule bounds what is started; this one bounds what is brought in. */
+#include "policy.h"
+
+#include <mobula/compute.h>
+#include <mobula/net.h>
+
+#include <arpa/inet.h>
+
+enum { SHOWN = 60 };
+
+static void refuse(struct checker *c, const struct place *at, struct slice text, const char *why)
+{
+    policy_refuse(c, WORK_RULE_SOURCES, at, arena_printf(c->r.arena, "\"%.*s\" %s", SLICE_ARG(slice_head(text, SHOWN)), why).ptr);
+}
+
+/* The pod itself, its node, and the addresses where clouds keep credentials. */
+static bool is_near(struct slice host)
+{
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    static const char *const names[] = {"localhost", "metadata", "metadata.google.internal", "instance-data", "fd00:ec2::254"};
+    unsigned char ip[16] = {0};
+    char text[INET6_ADDRSTRLEN];
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (slice_eq_nocase(host, slice_of(names[i])))
+            return true;
+    struct slice tail = host;
+    while (slice_find(tail, '.') >= 0)
+        slice_cut(&tail, '.');
+    if (slice_eq_nocase(tail, SLICE("localhost")) || !slice_copy(host, text, sizeof text))
+        return slice_eq_nocase(tail, SLICE("localhost"));
+    memcpy(ip, mapped, sizeof mapped);
+    if (inet_pton(AF_INET, text, ip + 12) != 1 && inet_pton(AF_INET6, text, ip) != 1)
+        return false;
+    if (memcmp(ip, mapped, sizeof mapped) == 0)
+        return ip[12] == 0 || ip[12] == 127 || (ip[12] == 169 && ip[13] == 254);
+    unsigned sum = 0; /* ::, ::1 and IPv4 in its old spelling are not routed either */
+    for (int i = 0; i < 12; i++)
+        sum |= ip[i];
+    return !sum || (ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80);
+}
+
+/* Of SCHEME://[USER@]HOST[:PORT][/PATH]. False: there is none that every client reads in the same way. */
+static bool host_of(struct slice url, struct slice *host)
+{
+    struct slice rest = slice_skip(url, (size_t)slice_find_text(url, "://") + 3);
+    size_t end = 0;
+    while (end < rest.len && !strchr("/?#\\", rest.ptr[end]))
+        end++;
+    struct slice port = slice_head(rest, end), last;
+    while (slice_find(port, '@') >= 0)
+        slice_cut(&port, '@');
+    if (slice_starts(port, SLICE("["))) {
+        port = slice_skip(port, 1);
+        *host = slice_cut(&port, ']');
+    } else {
+        *host = slice_cut(&port, ':');
+    }
+    if (slice_ends(*host, SLICE(".")))
+        host->len--;
+    last = *host;
+    while (slice_find(last, '.') >= 0)
+        slice_cut(&last, '.');
+    bool odd = slice_starts(last, SLICE("0x")) || slice_starts(last, SLICE("0X")); /* an address, for some resolvers */
+    return net_is_host(*host) && !odd && slice_find(url, '\\') < 0;
+}
+
+static bool is_own_folder(struct slice url)
+{
+    struct slice name = slice_skip(url, slice_starts(url, SLICE("file://" COMPUTE_FILES "/")) ? sizeof "file://" COMPUTE_FILES : url.len);
+    return !slice_empty(name) && slice_find(name, '/') < 0 && slice_find(name, '%') < 0;
+}
+
+/* Schemes are compared in lower case. */
+static struct slice lowered(struct slice url, struct arena *a)
+{
+    char *copy = arena_alloc(a, url.len + 1);
+    bool scheme = true;
+    for (size_t i = 0; i < url.len; i++) {
+        scheme &= url.ptr[i] != ':';
+        copy[i] = scheme && url.ptr[i] >= 'A' && url.ptr[i] <= 'Z' ? (char)(url.ptr[i] | 0x20) : url.ptr[i];
+    }
+    return (struct slice){copy, url.len};
+}
+
+static void check_url(struct checker *c, const struct place *at, struct slice url)
+{
+    struct slice host, plain = lowered(url, c->r.arena);
+    if (is_own_folder(plain))
+        return;
+    if (!policy_matches(c->policy, WORK_SOURCES, plain))
+        refuse(c, at, url, "does not match the policy's list of sources: the administrator of the cluster can add it there");
+    else if (!slice_starts(plain, SLICE("file:")) && (!slice_has(plain, "://") || !host_of(plain, &host)))
+        refuse(c, at, url, "names no host");
+    else if (!slice_starts(plain, SLICE("file:")) && is_near(host))
+        refuse(c, at, url, "leads to the pod itself, its node, or the credentials of a cloud");
+}
+
+static bool is_scheme(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+}
+
+/* A line for pip: each URL in it counts, wherever it stands. */
+static void check_line(struct checker *c, const struct place *at, struct slice line)
+{
+    struct slice rest = slice_trim(line), behind = rest;
+    ptrdiff_t found;
+    bool any = false;
+    while ((found = slice_find_text(rest, ":/")) >= 0) {
+        size_t begin = (size_t)found, end = (size_t)found;
+        while (begin > 0 && is_scheme(rest.ptr[begin - 1]))
+            begin--;
+        while (end < rest.len && !strchr(" \t\r\n\"'<>;,", rest.ptr[end]))
+            end++;
+        check_url(c, at, (struct slice){rest.ptr + begin, end - begin});
+        rest = slice_skip(rest, end);
+        any = true;
+    }
+    slice_cut(&behind, '@');
+    behind = slice_trim(behind);
+    bool path = behind.len && strchr("./~", behind.ptr[0]);
+    rest = slice_trim(line);
+    if (path || (!any && rest.len && strchr("./~-", rest.ptr[0])))
+        refuse(c, at, line, "is a path in the pod, or an option of pip: name packages and URLs");
+}
+
+/* urls: each text is a URL. */
+static void check_value(struct checker *c, const struct place *at, struct jval v, bool urls)
+{
+    struct jval k, one;
+    if (json_type(v) == JSON_STRING) {
+        struct slice text = json_str(v, c->r.arena);
+        if (urls)
+            check_url(c, at, text);
+        else
+            check_line(c, at, text);
+        return;
+    }
+    if (json_type(v) == JSON_ARRAY || json_type(v) == JSON_OBJECT)
+        for (struct jiter it = json_iter(v); json_next(&it, &k, &one);)
+            check_value(c, at, one, urls);
+}
+
+void policy_sources(struct checker *c, const struct place *at, struct jval env)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(env); json_type(env) == JSON_OBJECT && json_next(&it, &k, &v);) {
+        bool urls = json_is(k, "working_dir") || json_is(k, "py_modules") || json_is(k, "java_jars");
+        if (!json_is(k, "env_vars") && !json_is(k, "excludes"))
+            check_value(c, at, v, urls);
+    }
+}
