@@ -121,6 +121,10 @@ uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, 
 void ray_notes(struct jval object, struct arena *a, struct spec_errors *notes);
 /* "2.56.0" as 2056; 0 when it is no version. */
 int64_t ray_version_number(struct slice version);
+/* The same of the tag of an image of Ray; 0: another image, or a tag that is no version. */
+int64_t ray_image_version(struct slice image);
+/* Whether Ray takes the URI as a working_dir, or as one of py_modules: its scheme and its ending. */
+bool ray_package_check(struct slice uri, bool module, struct err *e);
 
 /* KubeRay's finalizer for emptying a cluster's Redis before the cluster is deleted, and the seconds after which it gives up. */
 #define RAY_REDIS_FINALIZER "ray.io/gcs-ft-redis-cleanup-finalizer"

@@ -167,6 +167,8 @@ static bool put_modules(struct jout *w, const struct flag_texts *modules, struct
         if (!slice_has(modules->list[i], "://"))
             return err_set(e, ERR_CONFIG, "--py-modules: \"%.*s\" is no URL: put a package of your own into the folder of --working-dir",
                            SLICE_ARG(modules->list[i]));
+        if (!ray_package_check(modules->list[i], true, e))
+            return err_wrap(e, "--py-modules");
         jout_str(w, modules->list[i]);
     }
     if (modules->count)
@@ -177,6 +179,8 @@ static bool put_modules(struct jout *w, const struct flag_texts *modules, struct
 static bool put_spec(struct desk *d, struct slice dir, struct jout *w, struct err *e)
 {
     const struct fleet_options *o = &d->o;
+    if (slice_has(dir, "://") && !slice_starts(dir, SLICE(WORK_FOLDER)) && !ray_package_check(dir, false, e))
+        return err_wrap(e, "--working-dir");
     jout_form(w, "{cloud:'%.*s',image?:'%.*s',workingDir?:'%.*s',job:{entrypoint:'%.*s',maxRetries:%lld}", SLICE_ARG(o->cloud),
               SLICE_ARG(o->image), SLICE_ARG(dir), SLICE_ARG(d->command), (long long)o->retries);
     if (!put_requirements(d, w, e) || !put_modules(w, &o->modules, e))
@@ -192,6 +196,23 @@ static bool put_spec(struct desk *d, struct slice dir, struct jout *w, struct er
 
 /* ---- the folder that goes along ---- */
 
+static bool too_large(struct desk *d, const struct pack_result *r, struct err *e)
+{
+    struct slice sizes = SLICE(""), flags = SLICE("");
+    for (size_t i = 0; i < COUNT_OF(r->largest) && r->largest[i].size; i++) {
+        struct slice name = slice_head(r->largest[i].name, 64);
+        sizes = arena_printf(&d->a, "%.*s%s%.*s %llu", SLICE_ARG(sizes), i ? ", " : "", SLICE_ARG(name),
+                             (unsigned long long)r->largest[i].size);
+        flags = arena_printf(&d->a, "%.*s%s--exclude '/%.*s'", SLICE_ARG(flags), i ? " " : "", SLICE_ARG(name));
+    }
+    return err_set(e, ERR_LIMIT,
+                   "--working-dir: %.*s (%u files, %llu bytes) packs to more than the %d bytes that the control plane stores "
+                   "(LIMIT_WORK_FOLDER). The largest, in bytes: %.*s. Leave out what the job does not need (%.*s, or .gitignore), or put a "
+                   "zip file into object storage and give its URL",
+                   SLICE_ARG(slice_head(d->o.dir, 128)), r->files, (unsigned long long)r->size, LIMIT_WORK_FOLDER, SLICE_ARG(sizes),
+                   SLICE_ARG(flags));
+}
+
 static bool pack(struct desk *d, struct work_folder *f, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf zip = {.max = LIMIT_WORK_FOLDER}, base64 = {.max = MIB};
@@ -200,18 +221,13 @@ static bool pack(struct desk *d, struct work_folder *f, struct err *e)
     if (!pack_folder(d->o.dir, &d->o.excludes, &d->a, &zip, &r, e))
         return err_wrap(e, "--working-dir");
     if (r.over)
-        return err_set(
-            e, ERR_LIMIT,
-            "--working-dir: %.*s (%u files, %llu bytes) packs to more than the %d bytes that the control plane stores (LIMIT_WORK_FOLDER): "
-            "leave more out (--exclude, .gitignore; %.*s alone has %llu), or put a zip file into object storage and give its URL",
-            SLICE_ARG(d->o.dir), r.files, (unsigned long long)r.size, LIMIT_WORK_FOLDER, SLICE_ARG(slice_head(r.largest, 100)),
-            (unsigned long long)r.largest_size);
+        return too_large(d, &r, e);
     tls_sha256_hex(buf_slice(&zip), hex);
     f->hash = arena_dup(&d->a, slice_of(hex));
     if (!base64_encode(buf_slice(&zip), &base64))
         return err_set(e, ERR_LIMIT, "--working-dir: too large");
     f->base64 = arena_dup(&d->a, buf_slice(&base64));
-    fprintf(stderr, "%.*s: %u files, packed %zu bytes\n", SLICE_ARG(d->o.dir), r.files, zip.len);
+    fprintf(stderr, "%.*s: %u files, packed %zu bytes\n", SLICE_ARG(r.name), r.files, zip.len);
     return true;
 }
 

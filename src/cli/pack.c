@@ -16,7 +16,16 @@
 #define LEAVE_MORE_OUT ": leave more out (--exclude, .gitignore), or put a zip file into object storage and give its URL"
 
 enum { SKIPPED_SHOWN = 20 };
-enum { FILE_MODE = 0100644, PROGRAM_MODE = 0100755, DEFLATED = 8, TEXT_IS_UTF8 = 0x800, MADE_BY_UNIX = 0x0314, VERSION = 20, DAY = 0x21 };
+enum {
+    FILE_MODE = 0100644,
+    PROGRAM_MODE = 0100755,
+    FOLDER_MODE = 040755,
+    DEFLATED = 8,
+    TEXT_IS_UTF8 = 0x800,
+    MADE_BY_UNIX = 0x0314,
+    VERSION = 20,
+    DAY = 0x21
+};
 
 struct pack {
     struct ignore given, found; /* --exclude; .gitignore and .rayignore of the folders that we are in */
@@ -25,6 +34,7 @@ struct pack {
     struct buf *zip;
     struct buf directory; /* the zip file's own */
     struct pack_result *result;
+    uint32_t folders; /* empty ones, which are entries too */
     struct err *e;
 };
 
@@ -91,8 +101,8 @@ static void put_end(struct pack *p)
     buf_put(p->zip, buf_slice(&p->directory));
     put_number(p->zip, 4, 0x06054b50);
     put_number(p->zip, 4, 0); /* this disk, and that of the directory */
-    put_number(p->zip, 2, p->result->files);
-    put_number(p->zip, 2, p->result->files);
+    put_number(p->zip, 2, p->result->files + p->folders);
+    put_number(p->zip, 2, p->result->files + p->folders);
     put_number(p->zip, 4, p->directory.len);
     put_number(p->zip, 4, at);
     put_number(p->zip, 2, 0); /* comment */
@@ -148,18 +158,34 @@ static bool leads_inside(const struct pack *p, struct slice place)
     return inside;
 }
 
+static bool has_room(struct pack *p, struct slice name)
+{
+    struct slice first = slice_cut(&name, '/');
+    return p->result->files + p->folders <= LIMIT_PACK_FILES ||
+           err_set(p->e, ERR_LIMIT, "the folder holds more than %d files (LIMIT_PACK_FILES), the last of them in %.*s" LEAVE_MORE_OUT,
+                   LIMIT_PACK_FILES, SLICE_ARG(slice_head(first, 100)));
+}
+
+/* Ray keeps a folder in which nothing is, and of any other the files alone. */
+static bool pack_empty(struct pack *p, struct slice name)
+{
+    p->folders++;
+    if (!has_room(p, name))
+        return false;
+    if (!p->result->over)
+        put_file(p, name, FOLDER_MODE, SLICE(""));
+    return true;
+}
+
 static bool pack_file(struct pack *p, struct slice name, const struct stat *st)
 {
     struct slice text;
     struct arena one = {0};
     struct pack_result *r = p->result;
     r->size += (uint64_t)st->st_size;
-    if ((uint64_t)st->st_size > r->largest_size) {
-        r->largest = name;
-        r->largest_size = (uint64_t)st->st_size;
-    }
-    if (++r->files > LIMIT_PACK_FILES)
-        return err_set(p->e, ERR_LIMIT, "the folder holds more than %d files (LIMIT_PACK_FILES)" LEAVE_MORE_OUT, LIMIT_PACK_FILES);
+    r->files++;
+    if (!has_room(p, name))
+        return false;
     if (r->over)
         return true;
     bool well = cli_read_most(place_of(p, name), LIMIT_PACK_SIZE, "LIMIT_PACK_SIZE", &one, &text, p->e);
@@ -180,6 +206,8 @@ static bool pack_entry(struct pack *p, struct slice name, unsigned depth)
         return err_set(p->e, ERR_IO, "%s: %s", place.ptr, strerror(errno));
     if (is_left_out(p, name, S_ISDIR(st.st_mode)))
         return true;
+    if (!utf8_valid(name))
+        return leave_out(p, name, "its name is not UTF-8, and Ray could not open the archive: rename it");
     if (S_ISDIR(st.st_mode))
         return pack_entries(p, arena_printf(p->arena, "%.*s/", SLICE_ARG(name)), depth + 1);
     if (link && (!leads_inside(p, place) || stat(place.ptr, &st) != 0 || !S_ISREG(st.st_mode)))
@@ -227,6 +255,18 @@ static bool read_rules(struct pack *p, struct slice folder)
     return true;
 }
 
+/* Sorts it in among the largest. */
+static void note_size(struct pack_result *r, struct slice name, uint64_t size)
+{
+    size_t at = COUNT_OF(r->largest);
+    while (at > 0 && size > r->largest[at - 1].size)
+        at--;
+    for (size_t i = COUNT_OF(r->largest); i-- > at + 1;)
+        r->largest[i] = r->largest[i - 1];
+    if (at < COUNT_OF(r->largest))
+        r->largest[at] = (struct pack_size){name, size};
+}
+
 /* folder: empty, or with a slash behind it. */
 static bool pack_entries(struct pack *p, struct slice folder, unsigned depth)
 {
@@ -235,8 +275,14 @@ static bool pack_entries(struct pack *p, struct slice folder, unsigned depth)
     if (depth > LIMIT_PACK_DEPTH)
         return err_set(p->e, ERR_LIMIT, "%.*s: more than %d folders in each other (LIMIT_PACK_DEPTH)", SLICE_ARG(folder), LIMIT_PACK_DEPTH);
     bool well = read_rules(p, folder) && read_names(p, folder, &names, &count);
-    for (uint32_t i = 0; well && i < count; i++)
+    for (uint32_t i = 0; well && i < count; i++) {
+        uint64_t before = p->result->size;
         well = pack_entry(p, names[i], depth);
+        if (depth == 0)
+            note_size(p->result, names[i], p->result->size - before);
+    }
+    if (well && !count && depth > 0)
+        well = pack_empty(p, folder);
     p->found.count = rules;
     mem_free(names);
     return well;
@@ -247,9 +293,11 @@ bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct 
 {
     struct pack p = {.arena = a, .zip = zip, .directory = {.max = LIMIT_PACK_SIZE}, .result = out, .e = e};
     struct slice real = real_place(folder.ptr, a);
-    *out = (struct pack_result){.largest = SLICE("")};
+    *out = (struct pack_result){0};
     if (!real.ptr)
         return err_set(e, ERR_IO, "%s: %s", folder.ptr, strerror(errno));
+    for (struct slice rest = real; rest.ptr;)
+        out->name = slice_cut(&rest, '/');
     p.root = slice_is(real, "/") ? real : arena_printf(a, "%.*s/", SLICE_ARG(real));
     bool well = ignore_add(&p.found, SLICE(""), SLICE(".git\n__pycache__/\n.venv/\nvenv/\n"), e);
     for (uint32_t i = 0; well && i < excludes->count; i++)

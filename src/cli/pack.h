@@ -28,12 +28,16 @@ void ignore_free(struct ignore *g);
 
 /* ---- the zip file: pack.c ---- */
 
+struct pack_size {
+    struct slice name;
+    uint64_t size;
+};
 struct pack_result {
-    uint32_t files, skipped; /* skipped: links and special files, of which the first are named */
-    struct slice largest;    /* the path of the largest file … */
-    uint64_t largest_size;   /* … and its bytes */
-    uint64_t size;           /* of all files */
-    bool over;               /* they do not fit: nothing is packed any more, only counted */
+    struct slice name;           /* of the folder, without those that it is in */
+    uint32_t files, skipped;     /* skipped: links, special files and names that are no UTF-8, of which the first are named */
+    struct pack_size largest[3]; /* of the folder's own entries, the largest first; size 0: there are fewer */
+    uint64_t size;               /* of all files */
+    bool over;                   /* they do not fit: nothing is packed any more, only counted */
 };
 /* excludes: items as in a .gitignore of the folder itself, which count for more than any file's. Everything stands under one folder at the
  * top, which Ray takes away. Paths lie in a. What does not fit zip

@@ -146,9 +146,13 @@ static bool check_paths(struct slice runtime_env, struct arena *a, struct err *e
         return e->code == ERR_NONE;
     struct jval modules = json_get(json_root(&doc), "py_modules"), dir = json_get(json_root(&doc), "working_dir");
     bool well = json_type(dir) != JSON_STRING || slice_has(json_str(dir, a), "://");
+    if (well && json_type(dir) == JSON_STRING && !ray_package_check(json_str(dir, a), false, e))
+        return err_wrap(e, "--runtime-env-json: working_dir");
     for (struct jiter it = json_iter(modules); well && json_type(modules) == JSON_ARRAY && json_next(&it, &k, &v);) {
         dir = v;
         well = json_type(v) != JSON_STRING || slice_has(json_str(v, a), "://");
+        if (well && json_type(v) == JSON_STRING && !ray_package_check(json_str(v, a), true, e))
+            return err_wrap(e, "--runtime-env-json: py_modules");
     }
     return well ||
            err_set(e, ERR_CONFIG,

@@ -1,9 +1,6 @@
 #include "build.h"
 #include "shell.h"
 
-/* Fractions of custom resources are told to Ray in thousandths. */
-enum { MILLI = 1000 };
-
 struct slice start_param(const struct ray_group *g, const char *key, struct arena *a)
 {
     return json_str(json_child(g->start_params, key), a);
@@ -30,17 +27,6 @@ static struct slice decimal(struct arena *a, int64_t n)
     return arena_printf(a, "%lld", (long long)n);
 }
 
-/* 2500 is 2.5, 2000 is 2. */
-static struct slice thousandths(struct arena *a, int64_t milli)
-{
-    if (milli % MILLI == 0)
-        return decimal(a, milli / MILLI);
-    struct slice text = arena_printf(a, "%lld.%03lld", (long long)(milli / MILLI), (long long)(milli % MILLI));
-    while (text.ptr[text.len - 1] == '0')
-        text.len--;
-    return text;
-}
-
 /* '{"TPU":4}': names with numbers, sorted, as one shell word. */
 static struct slice resources_word(struct pairs *resources)
 {
@@ -56,8 +42,8 @@ static void flags_of_resources(const struct ray_group *g, struct pairs *flags)
     struct jval k, v;
     for (struct jiter it = json_iter(g->resources); json_next(&it, &k, &v);) {
         struct slice key = json_str(k, a);
-        int64_t whole, milli;
-        if (!value_quantity(v, 0, &whole, NULL, a) || !value_quantity(v, 3, &milli, NULL, a))
+        int64_t whole;
+        if (!value_quantity(v, 0, &whole, NULL, a))
             continue;
         if (slice_eq_nocase(key, SLICE("cpu")))
             pairs_set(flags, SLICE("num-cpus"), decimal(a, whole));
@@ -66,7 +52,7 @@ static void flags_of_resources(const struct ray_group *g, struct pairs *flags)
         else if (is_gpu_key(slice_lower(key, a)))
             pairs_set(flags, SLICE("num-gpus"), decimal(a, whole));
         else
-            pairs_set(&custom, key, thousandths(a, milli));
+            pairs_set(&custom, key, decimal(a, whole));
     }
     if (custom.count)
         pairs_set(flags, SLICE("resources"), resources_word(&custom));

@@ -156,6 +156,7 @@ static void note_group(struct reader *r, const struct place *spec, const struct 
                        *containers = place_key(pod, "containers");
     const struct place *container = first_container(containers);
     note_version(r, spec, container);
+    note_params(r, spec, group, json_get_str(container->value, "image", r->arena));
     note_annotations(r, template, head);
     note_gpus(r, container);
     if (head) {

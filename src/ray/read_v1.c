@@ -12,8 +12,6 @@ static bool is_flag_name(struct slice s)
     return s.len > 0;
 }
 
-static const char *const port_flags[] = {"port", "dashboard-port", "dashboard-agent-listen-port", "metrics-export-port"};
-
 static void read_start_params(struct reader *r, const struct place *group, struct ray_group *g)
 {
     const struct place *params = place_key(group, "rayStartParams");
@@ -25,12 +23,6 @@ static void read_start_params(struct reader *r, const struct place *group, struc
         const struct place *at = place_member(params, json_str(k, r->arena), v);
         if (!is_flag_name(at->key))
             place_bad(r, at, "is no flag of ray start: letters, digits, - and _, without the leading dashes");
-    }
-    for (size_t i = 0; i < COUNT_OF(port_flags); i++) {
-        const struct place *at = place_key(params, port_flags[i]);
-        int32_t port;
-        if (place_given(at) && !read_port(json_str(at->value, r->arena), &port))
-            place_bad(r, at, "is no port: must be a number from 1 to 65535, as the operator itself must know it");
     }
 }
 
@@ -49,6 +41,9 @@ static void read_resources(struct reader *r, const struct place *group, struct r
             place_bad(r, at, "is a resource without a name");
         if (!value_quantity(v, 3, &n, &e, r->arena))
             place_bad(r, at, "is no amount: %s", e.text);
+        else if (n % 1000 && !slice_eq_nocase(at->key, SLICE("cpu")) && !slice_eq_nocase(at->key, SLICE("memory")) &&
+                 !is_gpu_key(slice_lower(at->key, r->arena)))
+            place_bad(r, at, "is %.*s: Ray takes whole numbers of a node's resource alone", SLICE_ARG(json_str(v, r->arena)));
     }
 }
 

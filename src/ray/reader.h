@@ -18,11 +18,12 @@ void read_desired(struct reader *r, const struct place *spec, struct ray_cluster
 void check_v1(struct reader *r, const struct place *spec, struct ray_cluster *c);
 void check_v1_features(struct reader *r, const struct place *spec);
 void check_auth(struct reader *r, const struct place *spec, struct ray_cluster *c); /* auth.c; reads it too */
-/* ray_version_number of the tag of an image of Ray; 0: another image, or a tag that is no version. */
-int64_t ray_image_version(struct slice image);
 void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, const struct ray_cluster *c,
                     struct ray_group *g);
 
+/* What ray start would refuse of a group's rayStartParams, and what a version of it does not know: params.c. */
+void check_params(struct reader *r, const struct place *group, const struct ray_cluster *c, bool head);
+void note_params(struct reader *r, const struct place *spec, const struct place *group, struct slice image);
 /* What Ray would refuse of a runtime environment, which is JSON here; at: where it stands. */
 void check_runtime_env(struct reader *r, const struct place *at, struct slice json);
 /* What is likely to be a mistake in the groups of a cluster: for ray_notes. */

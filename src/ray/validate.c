@@ -124,6 +124,7 @@ static void check_restart(struct reader *r, const struct place *spec, const stru
 void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, const struct ray_cluster *c, struct ray_group *g)
 {
     check_resources(r, group);
+    check_params(r, group, c, g->head);
     check_restart(r, spec, group, c);
     if (!g->head)
         check_scaling(r, spec, group, c, g);

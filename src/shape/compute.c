@@ -256,6 +256,8 @@ static void read_logical(struct config_reader *c, const struct place *at)
             place_bad(&c->r, one, "is %s: must be an amount, such as 2 or 8Gi", value_type_name(json_type(v)));
         else if (!quantity_parse(text, 3, &n, &e))
             place_bad(&c->r, one, "is no amount: %s", e.text);
+        else if (n % 1000)
+            place_bad(&c->r, one, "is %.*s: Ray takes whole numbers of a node's resource alone", SLICE_ARG(text));
     }
     c->node->resources = at->value;
 }

@@ -172,7 +172,15 @@ static bool is_scaled(const struct compute_config *config)
 
 static bool put_spec(struct render *x, struct jout *w)
 {
-    jout_form(w, "{rayVersion?:'%.*s'", SLICE_ARG(x->pods->ray_version));
+    struct slice tag = x->pods->image, version = x->pods->ray_version;
+    if (slice_empty(version) && ray_image_version(tag)) {
+        while (slice_has(tag, "/"))
+            slice_cut(&tag, '/');
+        slice_cut(&tag, ':');
+        version = slice_cut(&tag, '@');
+        version = slice_cut(&version, '-');
+    }
+    jout_form(w, "{rayVersion?:'%.*s'", SLICE_ARG(version));
     if (x->pods->suspend)
         jout_kbool(w, "suspend", true);
     if (is_scaled(x->config)) {

@@ -37,7 +37,9 @@ static void read_when(struct reader *r, const struct place *spec, struct raycron
         place_bad(r, schedule, "is never due: no month that it names has such a day");
     if (!read_text(r, zone, OPTIONAL, &text))
         return;
-    if (zone_name_valid(text))
+    if (slice_eq_nocase(text, SLICE("Local")))
+        place_bad(r, zone, "is %.*s, the zone of whichever machine runs the operator: name one, such as Europe/Berlin", SLICE_ARG(text));
+    else if (zone_name_valid(text))
         c->zone = text;
     else
         place_bad(r, zone, "is \"%.*s\": must be the name of a time zone such as Europe/Berlin", SLICE_ARG(slice_head(text, 60)));

@@ -27,6 +27,7 @@ static const struct {
     {"schedule of a leap day", CRON("'schedule':'0 0 29 2 *'," TEMPLATE), NULL},
     {"zone", WITH("'timeZone':'Europe/Berlin'"), NULL},
     {"zone that leads elsewhere", WITH("'timeZone':'../../etc/passwd'"), "spec.timeZone: is \"../../etc/passwd\": must be the name"},
+    {"zone of whichever machine", WITH("'timeZone':'local'"), "spec.timeZone: is local, the zone of whichever machine"},
     {"zone without a name", WITH("'timeZone':''"), "spec.timeZone: is \"\": must be the name"},
     {"policies", WITH("'concurrencyPolicy':'Forbid','startingDeadlineSeconds':1,'successfulJobsHistoryLimit':0,'failedJobsHistoryLimit':0"),
      NULL},

@@ -122,7 +122,7 @@ static bool pack(const struct flag_texts *excludes, struct buf *zip, struct pack
 
 static void make_folder(void)
 {
-    static const char *const folders[] = {"src", "src/deep", ".git", "venv", "empty"};
+    static const char *const folders[] = {"src", "src/deep", ".git", "venv", "empty", "logs", "r\xe9sum\xe9"};
     snprintf(root, sizeof root, "/tmp/t_pack-XXXXXX");
     CHECK(mkdtemp(root) != NULL);
     for (size_t i = 0; i < COUNT_OF(folders); i++)
@@ -135,6 +135,10 @@ static void make_folder(void)
     write_file("secret.txt", "password", 0644);
     write_file(".gitignore", "*.log\nsecret.txt\n", 0644);
     write_file(".git/config", "", 0644);
+    write_file("logs/a.log", "", 0644);
+    write_file("r\xe9sum\xe9/a", "", 0644);
+    write_file("src/\xe9", "", 0644);
+    write_file("src/\xc3\xa9", "", 0644);
     write_file("venv/python", "", 0644);
     CHECK(symlink("src/deep/b.py", place("inside")) == 0);
     CHECK(symlink("/etc/passwd", place("outside")) == 0);
@@ -144,14 +148,33 @@ static void make_folder(void)
     CHECK(mkfifo(place("pipe"), 0600) == 0);
 }
 
+/* By another reader of the format, which Ray's unpacker goes by. */
+static void read_by_python(struct slice zip)
+{
+    static const char program[] =
+        "import sys, zipfile\nz = zipfile.ZipFile(sys.argv[1])\nassert z.testzip() is None\n"
+        "assert [n for n in z.namelist() if z.getinfo(n).is_dir()] == ['dir/empty/']\n"
+        "assert 'dir/src/\\u00e9' in z.namelist() and z.read('dir/run.sh') == b'#!/bin/sh' and len(z.namelist()) == 8, z.namelist()\n";
+    const char *path = arena_printf(&texts, "%s.zip", root).ptr;
+    FILE *f = fopen(path, "w");
+    if (CHECK(f != NULL)) {
+        CHECK_INT(fwrite(zip.ptr, 1, zip.len, f), zip.len);
+        fclose(f);
+    }
+    test_case("what is written is read by Python's zipfile");
+    CHECK(system(arena_printf(&texts, "python3 -c \"%s\" '%s'", program, path).ptr) == 0);
+}
+
 static void test_folder(void)
 {
     static const char want[] = "dir/.gitignore 100644 *.log\nsecret.txt\n\n"
+                               "dir/empty/ 40755 \n"
                                "dir/inside 100644 b\n"
                                "dir/main.py 100644 print('aaaaaaaaaaaaa\n"
                                "dir/run.sh 100755 #!/bin/sh\n"
                                "dir/src/a.py 100644 \n"
-                               "dir/src/deep/b.py 100644 b\n";
+                               "dir/src/deep/b.py 100644 b\n"
+                               "dir/src/\xc3\xa9 100644 \n";
     struct buf zip, again, names = {.max = MIB};
     struct pack_result r;
     struct flag_texts none = {.count = 0};
@@ -161,8 +184,10 @@ static void test_folder(void)
     CHECK(pack(&none, &zip, &r, &e));
     list(buf_slice(&zip), &names);
     CHECK_SLICE(buf_slice(&names), slice_of(want));
-    CHECK_INT(r.files, 6);
-    CHECK_INT(r.skipped, 5); /* four links and the pipe */
+    CHECK_INT(r.files, 7);
+    CHECK_INT(r.skipped, 7); /* four links, the pipe, and two names that are no UTF-8 */
+    CHECK(slice_starts(r.name, SLICE("t_pack-")));
+    read_by_python(buf_slice(&zip));
     test_case("the same again: the same bytes, whenever the files were written");
     write_file("src/a.py", "", 0644);
     CHECK(pack(&none, &again, &r, &e));
@@ -203,9 +228,10 @@ static void test_over(void)
     buf_init(&zip, 200);
     CHECK(pack_folder(slice_of(root), &none, &texts, &zip, &r, &e));
     CHECK(r.over && zip.len <= 200);
-    CHECK_INT(r.files, 7);
-    CHECK_STR(r.largest, "zz");
-    CHECK(r.largest_size == HUGE_FILE && r.size > HUGE_FILE);
+    CHECK_INT(r.files, 8);
+    CHECK_STR(r.largest[0].name, "zz");
+    CHECK_STR(r.largest[1].name, "main.py");
+    CHECK(r.largest[0].size == HUGE_FILE && r.size > HUGE_FILE && r.largest[1].size >= r.largest[2].size);
     buf_free(&zip);
 }
 
@@ -217,7 +243,7 @@ int main(void)
     test_excludes();
     test_over();
     CHECK(slice_starts(slice_of(root), SLICE("/tmp/t_pack-")));
-    CHECK(system(arena_printf(&texts, "rm -r '%s'", root).ptr) == 0);
+    CHECK(system(arena_printf(&texts, "rm -r '%s' '%s.zip'", root, root).ptr) == 0);
     arena_free(&texts);
     return test_done();
 }

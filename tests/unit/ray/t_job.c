@@ -44,6 +44,17 @@ static const struct {
      JOB(RUN ",'runtimeEnvYAML':'env_vars: {A: 1, B: true, C: x, D: !!str 1, E: null}'"),
      "spec.runtimeEnvYAML: env_vars.A is a number: Ray takes strings\nspec.runtimeEnvYAML: env_vars.B is true or false\n"
      "spec.runtimeEnvYAML: env_vars.E is null"},
+    {"a working_dir that Ray refuses by its ending", JOB(RUN ",'runtimeEnvYAML':'{working_dir: https://h/main}'"),
+     "spec.runtimeEnvYAML: working_dir: \"https://h/main\" does not end with .zip"},
+    {"a working_dir that Ray refuses by its scheme", JOB(RUN ",'runtimeEnvYAML':'{working_dir: ftp://h/a.zip}'"),
+     "spec.runtimeEnvYAML: working_dir: \"ftp://h/a.zip\" is of a scheme"},
+    {"a working_dir in the image", JOB(RUN ",'runtimeEnvYAML':'{working_dir: local:///app}'"), NULL},
+    {"an archive in the image", JOB(RUN ",'runtimeEnvYAML':'{working_dir: local:///app.zip}'"), "spec.runtimeEnvYAML: working_dir: "},
+    {"a package with a query", JOB(RUN ",'runtimeEnvYAML':'{working_dir: HTTPS://h/a.tgz?x=1#y, py_modules: [s3://b/a.whl]}'"),
+     NULL},
+    {"modules that are none", JOB(RUN ",'runtimeEnvYAML':'{py_modules: [1, s3://b/a.jar], pip: [a], conda: b}'"),
+     "spec.runtimeEnvYAML: py_modules is a number\nspec.runtimeEnvYAML: py_modules: \"s3://b/a.jar\" does not end with .whl, .zip\n"
+     "spec.runtimeEnvYAML: has pip and conda"},
     {"runtime environment of wrong types", JOB(RUN ",'runtimeEnvYAML':'{env_vars: [a], working_dir: 1}'"),
      "spec.runtimeEnvYAML: env_vars is an array\nspec.runtimeEnvYAML: working_dir is a number"},
     {"29 no cluster", JOB("'entrypoint':'x'"), "spec.rayClusterSpec: is missing: describe a cluster here, or name one"},
@@ -208,7 +219,7 @@ static const char full[] =
     "'kubectl.kubernetes.io/last-applied-configuration':'{}'}},'spec':{'entrypoint':'python \\\"a "
     "b\\\".py','jobId':'mine','submissionMode':"
     "'HTTPMode','runtimeEnvYAML':'pip: [a]\\nworking_dir: "
-    "\\\"s3://x\\\"','metadata':{'k':'v'},'entrypointNumCpus':1.50,'entrypointNumGpus':2,"
+    "\\\"s3://x/a.zip\\\"','metadata':{'k':'v'},'entrypointNumCpus':1.50,'entrypointNumGpus':2,"
     "'entrypointResources':'{\\\"r\\\": 1e1}','backoffLimit':4,'activeDeadlineSeconds':5,'preRunningDeadlineSeconds':6,"
     "'managedBy':'kueue.x-k8s.io/multikueue','submitterConfig':{'backoffLimit':9},'rayClusterSpec':{'headGroupSpec':{'template':" POD
     "},'tomorrow':[1]}}}";
@@ -240,7 +251,7 @@ static void test_submission(struct arena *a)
     CHECK(ray_read_job(parse_quoted(full, a), a, &job, &errors));
     CHECK(ray_build_submission(&job, SLICE("id"), &b));
     CHECK_STR(buf_slice(&b), "{\"entrypoint\":\"python \\\"a b\\\".py\",\"submission_id\":\"id\",\"runtime_env\":{\"pip\":[\"a\"],"
-                             "\"working_dir\":\"s3://x\"},\"metadata\":{\"k\":\"v\"},\"entrypoint_num_cpus\":1.50,"
+                             "\"working_dir\":\"s3://x/a.zip\"},\"metadata\":{\"k\":\"v\"},\"entrypoint_num_cpus\":1.50,"
                              "\"entrypoint_num_gpus\":2,\"entrypoint_resources\":{\"r\": 1e1}}");
     buf_clear(&b);
     CHECK(ray_read_job(parse_quoted(JOB(RUN), a), a, &job, &errors));

@@ -52,15 +52,14 @@ static const struct {
     {"none of it", "\"rayStartParams\":{\"num-cpus\":\"0\"},", "{\"limits\":{\"cpu\":\"1\"}}", "ray.io/node-group=w"},
     {"a variable is nobody's guess", "\"rayStartParams\":{\"num-cpus\":\"$CPUS\"},", "{}", "ray.io/node-group=w"},
     {"resources as they are quoted in samples",
-     "\"rayStartParams\":{\"resources\":\"\\\"{\\\\\\\"a\\\\\\\": 1, \\\\\\\"b\\\\\\\": 0.5}\\\"\"},", "{}",
-     "a:1 b:0.5 ray.io/node-group=w"},
-    {"resources in single quotes", "\"rayStartParams\":{\"resources\":\"'{\\\"a\\\": 1, \\\"b\\\": 0.5, \\\"c\\\": -1}'\"},", "{}",
-     "a:1 b:0.5 ray.io/node-group=w"},
+     "\"rayStartParams\":{\"resources\":\"\\\"{\\\\\\\"a\\\\\\\": 1, \\\\\\\"b\\\\\\\": 2}\\\"\"},", "{}", "a:1 b:2 ray.io/node-group=w"},
+    {"resources in single quotes", "\"rayStartParams\":{\"resources\":\"'{\\\"a\\\": 1, \\\"b\\\": 2}'\"},", "{}",
+     "a:1 b:2 ray.io/node-group=w"},
     {"resources as they are", "\"rayStartParams\":{\"resources\":\"{\\\"a\\\": 2}\"},", "{}", "a:2 ray.io/node-group=w"},
     {"the group's own resources and labels",
-     "\"rayStartParams\":{},\"resources\":{\"CPU\":\"4\",\"memory\":\"1k\",\"shards\":\"2500m\"},"
+     "\"rayStartParams\":{},\"resources\":{\"CPU\":\"4\",\"memory\":\"1k\",\"shards\":\"3\"},"
      "\"labels\":{\"zone\":\"a\",\"disk\":\"ssd\"},",
-     "{}", "CPU:4 memory:1000 shards:2.5 disk=ssd ray.io/node-group=w zone=a"},
+     "{}", "CPU:4 memory:1000 shards:3 disk=ssd ray.io/node-group=w zone=a"},
 };
 
 static void test_offers(void)

@@ -65,6 +65,21 @@ static const struct {
     {"5 resources and all four", V1(GROUP("'resources':{'x':'1'},'rayStartParams':{'num-gpus':'1','memory':'1','resources':'{}'}")),
      "spec.workerGroupSpecs[0].rayStartParams.num-gpus: \nspec.workerGroupSpecs[0].rayStartParams.memory: \n"
      "spec.workerGroupSpecs[0].rayStartParams.resources: "},
+    {"a fraction of a node's resource", V1(GROUP("'resources':{'x':'500m','CPU':'500m','nvidia.com/gpu':'1500m'}")),
+     "spec.workerGroupSpecs[0].resources.x: is 500m: Ray takes whole numbers"},
+    {"parameters of the head", V1(GROUP("'rayStartParams':{'include-dashboard':'false','system-config':'{}'}")),
+     "spec.workerGroupSpecs[0].rayStartParams.include-dashboard: is for the head alone\n"
+     "spec.workerGroupSpecs[0].rayStartParams.system-config: is for the head alone"},
+    {"a unit, and what it comes to", V1(GROUP("'rayStartParams':{'memory':'8Gi'}")),
+     "spec.workerGroupSpecs[0].rayStartParams.memory: is \"8Gi\": ray start takes a whole number without a unit: write 8589934592"},
+    {"a port of two components", V1(GROUP("'rayStartParams':{'ray-client-server-port':'8265'}")),
+     "spec.workerGroupSpecs[0].rayStartParams.ray-client-server-port: is 8265, which is dashboard-port, too"},
+    {"a worker's ports upside down", V1(GROUP("'rayStartParams':{'min-worker-port':'20000'}")),
+     "spec.workerGroupSpecs[0].rayStartParams.min-worker-port: is 20000: max-worker-port, 19999, must be above min-worker-port, 20000"},
+    {"a command of one's own",
+     "{'metadata':{'name':'demo','annotations':{'ray.io/overwrite-container-cmd':'true'}},'spec':{" HEAD_WITH(
+         "'rayStartParams':{'num-cpus':'500m','port':'x'}") "}}",
+     "spec.headGroupSpec.rayStartParams.port: is no port"},
     {"6 labels in params", V1(GROUP("'rayStartParams':{'labels':'a=b'}")),
      "spec.workerGroupSpecs[0].rayStartParams.labels: must not be here"},
     {"6 empty labels in params", V1(GROUP("'rayStartParams':{'labels':''}")),
