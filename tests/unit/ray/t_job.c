@@ -50,8 +50,7 @@ static const struct {
      "spec.runtimeEnvYAML: working_dir: \"ftp://h/a.zip\" is of a scheme"},
     {"a working_dir in the image", JOB(RUN ",'runtimeEnvYAML':'{working_dir: local:///app}'"), NULL},
     {"an archive in the image", JOB(RUN ",'runtimeEnvYAML':'{working_dir: local:///app.zip}'"), "spec.runtimeEnvYAML: working_dir: "},
-    {"a package with a query", JOB(RUN ",'runtimeEnvYAML':'{working_dir: HTTPS://h/a.tgz?x=1#y, py_modules: [s3://b/a.whl]}'"),
-     NULL},
+    {"a package with a query", JOB(RUN ",'runtimeEnvYAML':'{working_dir: HTTPS://h/a.tgz?x=1#y, py_modules: [s3://b/a.whl]}'"), NULL},
     {"modules that are none", JOB(RUN ",'runtimeEnvYAML':'{py_modules: [1, s3://b/a.jar], pip: [a], conda: b}'"),
      "spec.runtimeEnvYAML: py_modules is a number\nspec.runtimeEnvYAML: py_modules: \"s3://b/a.jar\" does not end with .whl, .zip\n"
      "spec.runtimeEnvYAML: has pip and conda"},
