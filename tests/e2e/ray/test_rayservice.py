@@ -1,6 +1,7 @@
 """A RayService of real Ray: deployed, replaced and turned back while a client sends requests."""
 
 import http.client
+import subprocess
 import threading
 import time
 
@@ -31,6 +32,12 @@ def spec(word, **more):
 
     return {"serveConfigV2": f"applications:\n- name: app\n  route_prefix: /\n  import_path: {word}:app\n", "rayClusterConfig": {
         "rayVersion": real.RAY, "headGroupSpec": {"rayStartParams": real.params(1), "template": group("3Gi")}}, **more}
+
+
+def route(address, pod):
+    """Connections to a service's address are led to pods by kube-proxy, once they have a way out: that of a pod."""
+    words = subprocess.run(["ip", "route", "get", pod], capture_output=True, text=True, check=True).stdout.split()
+    subprocess.run(["ip", "route", "replace", f"{address}/32", "dev", words[words.index("dev") + 1]], check=True)
 
 
 class Client:
@@ -85,6 +92,8 @@ def test_replaced_without_a_failed_request(space, operators):
 
     ready("one")
     address = space.api.get(space.path("services", "svc-serve-svc"))["spec"]["clusterIP"]
+    cluster = space.api.get(path)["status"]["activeServiceStatus"]["rayClusterName"]
+    route(address, real.head(space, cluster)["status"]["podIP"])
     client = Client(address)
     try:
         def answered():
