@@ -1,7 +1,23 @@
-/* RFC 1951 as it is written: one block with the fixed code. A third of source code is left, where the best compressors leave a quarter. */
+/* RFC 1951: blocks with the codes that suit them, or with the fixed ones where those are shorter. */
 #include <mobula/base.h>
 
-enum { HASH_BITS = 13, WINDOW = 32 * 1024, SHORTEST = 3, LONGEST = 258, TRIES = 64, END_OF_BLOCK = 256 };
+enum {
+    HASH_BITS = 15,
+    WINDOW = 32 * 1024,
+    SHORTEST = 3,
+    LONGEST = 258,
+    TRIES = 128,
+    END_OF_BLOCK = 256,
+    LITERALS = 286,
+    DISTANCES = 30,
+    FIXED = 288, /* symbols of the fixed code: two more than there are */
+    LENGTHS = 19,
+    LENGTHS_BITS = 7,
+    CODE_BITS = 15,
+    TOKENS = 24 * 1024 /* of a block at most */
+};
+
+/* ---- bits ---- */
 
 struct writer {
     struct buf *out;
@@ -19,27 +35,99 @@ __attribute__((noinline)) static void put(struct writer *w, uint32_t value, unsi
     }
 }
 
-/* A code goes highest bit first. */
-static void put_code(struct writer *w, uint32_t code, unsigned bits)
+/* ---- codes ---- */
+
+struct code {
+    uint32_t uses[FIXED];
+    uint8_t bits[FIXED];
+    uint16_t code[FIXED]; /* its last bit highest, as codes go highest bit first and all else lowest first */
+};
+
+/* Of the nodes without a parent the lightest; it gets this one. */
+static unsigned take_lightest(const uint32_t *weight, uint16_t *parent, unsigned nodes)
 {
-    while (bits-- > 0)
-        put(w, code >> bits & 1, 1);
+    unsigned best = nodes;
+    for (unsigned i = 0; i < nodes; i++)
+        if (weight[i] && !parent[i] && (best == nodes || weight[i] < weight[best]))
+            best = i;
+    parent[best] = (uint16_t)nodes;
+    return best;
 }
 
-__attribute__((noinline)) static void put_symbol(struct writer *w, unsigned s)
+/* Huffman's tree. False: a symbol is more than limit deep. */
+static bool measure(struct code *c, unsigned symbols, unsigned limit, unsigned shift)
 {
-    if (s < 144)
-        put_code(w, 0x30 + s, 8);
-    else if (s < END_OF_BLOCK)
-        put_code(w, 0x190 + s - 144, 9);
-    else if (s < 280)
-        put_code(w, s - END_OF_BLOCK, 7);
-    else
-        put_code(w, 0xc0 + s - 280, 8);
+    uint32_t weight[2 * FIXED];
+    uint16_t parent[2 * FIXED] = {0};
+    unsigned nodes = symbols, roots = 0;
+    for (unsigned i = 0; i < symbols; i++) {
+        weight[i] = c->uses[i] ? (c->uses[i] >> shift) + 1 : 0;
+        roots += weight[i] != 0;
+    }
+    for (; roots > 1; roots--, nodes++) {
+        uint32_t both = weight[take_lightest(weight, parent, nodes)];
+        weight[nodes] = both + weight[take_lightest(weight, parent, nodes)];
+    }
+    for (unsigned i = 0; i < symbols; i++) {
+        unsigned depth = 0;
+        for (unsigned at = i; parent[at]; at = parent[at])
+            depth++;
+        if (depth > limit)
+            return false;
+        c->bits[i] = (uint8_t)depth;
+    }
+    return true;
 }
 
-/* Which of the ranges has the value, and how many bits say which of its members it is: 2^same ranges of one size, then as many of twice it.
- */
+/* The numbers of codes whose lengths are known. */
+static void number_codes(struct code *c, unsigned symbols)
+{
+    unsigned next = 0;
+    for (unsigned bits = 1; bits <= CODE_BITS; bits++, next <<= 1)
+        for (unsigned i = 0; i < symbols; i++)
+            if (c->bits[i] == bits) {
+                c->code[i] = 0;
+                for (unsigned n = 0; n < bits; n++)
+                    c->code[i] |= (uint16_t)((next >> n & 1) << (bits - 1 - n));
+                next++;
+            }
+}
+
+/* Weights are made more alike until no code is too long. There are at least two: some readers refuse fewer. */
+static void make_code(struct code *c, unsigned symbols, unsigned limit)
+{
+    unsigned used = 0, shift = 0;
+    for (unsigned i = 0; i < symbols; i++)
+        used += c->uses[i] != 0;
+    for (unsigned i = 0; used < 2; i++)
+        if (!c->uses[i]) {
+            c->uses[i] = 1;
+            used++;
+        }
+    while (!measure(c, symbols, limit, shift))
+        shift++;
+    number_codes(c, symbols);
+}
+
+static void put_symbol(struct writer *w, const struct code *c, unsigned symbol)
+{
+    put(w, c->code[symbol], c->bits[symbol]);
+}
+
+/* ---- blocks ---- */
+
+struct token {
+    uint16_t length; /* 0: value is a byte */
+    uint16_t value;  /* else the distance less 1 */
+};
+
+struct block {
+    struct token tokens[TOKENS];
+    unsigned count;
+    struct code literals, distances;
+};
+
+/* The range of a value, and how many bits say which of its members it is: 2^same ranges of one size, then as many of twice it. */
 static unsigned range_of(uint32_t value, unsigned same, unsigned *extra)
 {
     *extra = 0;
@@ -48,18 +136,163 @@ static unsigned range_of(uint32_t value, unsigned same, unsigned *extra)
     return (*extra << same) + (value >> *extra);
 }
 
-static void put_copy(struct writer *w, uint32_t length, uint32_t distance)
+static unsigned symbol_of(const struct token *t, unsigned *extra)
 {
-    unsigned extra, range = range_of(length - SHORTEST, 2, &extra);
-    if (length == LONGEST) { /* has a symbol of its own */
-        range = 28;
-        extra = 0;
-    }
-    put_symbol(w, END_OF_BLOCK + 1 + range);
-    put(w, (length - SHORTEST) & ((1u << extra) - 1), extra);
-    put_code(w, range_of(distance - 1, 1, &extra), 5);
-    put(w, (distance - 1) & ((1u << extra) - 1), extra);
+    *extra = 0;
+    if (t->length == 0)
+        return t->value;
+    return t->length == LONGEST ? LITERALS - 1 : END_OF_BLOCK + 1 + range_of(t->length - SHORTEST, 2, extra);
 }
+
+static void add_token(struct block *b, unsigned length, unsigned value)
+{
+    struct token *t = &b->tokens[b->count++];
+    unsigned extra;
+    *t = (struct token){(uint16_t)length, (uint16_t)value};
+    b->literals.uses[symbol_of(t, &extra)]++;
+    if (length)
+        b->distances.uses[range_of(value, 1, &extra)]++;
+}
+
+static void put_tokens(struct writer *w, const struct block *b)
+{
+    unsigned extra;
+    for (const struct token *t = b->tokens; t < b->tokens + b->count; t++) {
+        put_symbol(w, &b->literals, symbol_of(t, &extra));
+        if (t->length == 0)
+            continue;
+        put(w, (t->length - SHORTEST) & ((1u << extra) - 1), extra);
+        put_symbol(w, &b->distances, range_of(t->value, 1, &extra));
+        put(w, t->value & ((1u << extra) - 1), extra);
+    }
+    put_symbol(w, &b->literals, END_OF_BLOCK);
+}
+
+/* Lengths of codes, compressed themselves: each has its symbol, and 16 to 18 repeat one. */
+struct lengths {
+    uint8_t of[LITERALS + DISTANCES];
+    unsigned count, literals, distances, codes;
+    struct code code;
+};
+
+/* How often the length at `at` is repeated by the symbol that this chooses; 1: by none. */
+static unsigned repeated(const struct lengths *l, unsigned at, unsigned *symbol)
+{
+    unsigned run = 1;
+    *symbol = l->of[at];
+    while (at + run < l->count && l->of[at + run] == l->of[at])
+        run++;
+    if (l->of[at] == 0 && run >= 3) {
+        *symbol = run < 11 ? 17 : 18;
+        return run < 138 ? run : 138;
+    }
+    bool as_before = at > 0 && l->of[at - 1] == l->of[at] && run >= 3;
+    if (as_before)
+        *symbol = 16;
+    return !as_before ? 1 : run < 6 ? run : 6;
+}
+
+/* The order in which the lengths' own lengths stand: 16, 17, 18, 0, 8, 7, 9, 6, 10, … */
+static unsigned nth_length(unsigned i)
+{
+    return i < 3 ? 16 + i : i == 3 ? 0 : i % 2 ? 8 - (i - 3) / 2 : 8 + (i - 4) / 2;
+}
+
+static unsigned used_of(const struct code *c, unsigned most, unsigned least)
+{
+    while (most > least && c->bits[most - 1] == 0)
+        most--;
+    return most;
+}
+
+static void measure_lengths(struct lengths *l, const struct block *b)
+{
+    unsigned symbol;
+    *l = (struct lengths){.literals = used_of(&b->literals, LITERALS, END_OF_BLOCK + 1), .distances = used_of(&b->distances, DISTANCES, 1)};
+    memcpy(l->of, b->literals.bits, l->literals);
+    memcpy(l->of + l->literals, b->distances.bits, l->distances);
+    l->count = l->literals + l->distances;
+    for (unsigned at = 0; at < l->count;) {
+        at += repeated(l, at, &symbol);
+        l->code.uses[symbol]++;
+    }
+    make_code(&l->code, LENGTHS, LENGTHS_BITS);
+    for (l->codes = LENGTHS; l->codes > 4 && l->code.bits[nth_length(l->codes - 1)] == 0;)
+        l->codes--;
+}
+
+static void put_lengths(struct writer *w, const struct lengths *l)
+{
+    unsigned symbol;
+    put(w, l->literals - 257, 5);
+    put(w, l->distances - 1, 5);
+    put(w, l->codes - 4, 4);
+    for (unsigned i = 0; i < l->codes; i++)
+        put(w, l->code.bits[nth_length(i)], 3);
+    for (unsigned at = 0, n; at < l->count; at += n) {
+        n = repeated(l, at, &symbol);
+        put_symbol(w, &l->code, symbol);
+        if (symbol >= 16)
+            put(w, n - (symbol == 18 ? 11 : 3), symbol == 16 ? 2 : symbol == 17 ? 3 : 7);
+    }
+}
+
+static uint64_t cost_code(const struct code *c, unsigned symbols)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < symbols; i++)
+        sum += (uint64_t)c->uses[i] * c->bits[i];
+    return sum;
+}
+
+/* In bits, without those that do not depend on the codes. */
+static uint64_t cost(const struct block *b)
+{
+    return cost_code(&b->literals, LITERALS) + cost_code(&b->distances, DISTANCES);
+}
+
+static uint64_t cost_lengths(const struct lengths *l)
+{
+    const uint32_t *uses = l->code.uses;
+    return 14 + 3 * l->codes + cost_code(&l->code, LENGTHS) + 2 * uses[16] + 3 * uses[17] + 7 * uses[18];
+}
+
+static void make_fixed(struct block *b)
+{
+    memset(b->literals.bits, 8, FIXED);
+    memset(b->literals.bits + 144, 9, 256 - 144);
+    memset(b->literals.bits + 256, 7, 280 - 256);
+    memset(b->distances.bits, 5, DISTANCES);
+    number_codes(&b->literals, FIXED);
+    number_codes(&b->distances, DISTANCES);
+}
+
+static void put_block(struct writer *w, struct block *b, bool last)
+{
+    struct lengths l;
+    b->literals.uses[END_OF_BLOCK]++;
+    make_code(&b->literals, LITERALS, CODE_BITS);
+    make_code(&b->distances, DISTANCES, CODE_BITS);
+    measure_lengths(&l, b);
+    uint64_t own = cost(b) + cost_lengths(&l);
+    struct code literals = b->literals, distances = b->distances;
+    make_fixed(b);
+    bool fixed = cost(b) <= own;
+    if (!fixed) {
+        b->literals = literals;
+        b->distances = distances;
+    }
+    put(w, last, 1);
+    put(w, fixed ? 1 : 2, 2);
+    if (!fixed)
+        put_lengths(w, &l);
+    put_tokens(w, b);
+    b->count = 0;
+    memset(b->literals.uses, 0, sizeof b->literals.uses);
+    memset(b->distances.uses, 0, sizeof b->distances.uses);
+}
+
+/* ---- copies of what came before ---- */
 
 struct chains {
     uint32_t head[1 << HASH_BITS]; /* 1 + the last place of three bytes with this hash; 0: none */
@@ -108,21 +341,24 @@ static void enter(struct chains *c, struct slice in, size_t at)
 bool deflate(struct slice in, struct buf *out)
 {
     struct chains *c = mem_alloc(sizeof *c);
+    struct block *b = mem_alloc(sizeof *b);
     struct writer w = {.out = out};
-    put(&w, 1 | 1 << 1, 3); /* the last block, with the fixed code */
     for (size_t at = 0; at < in.len && !out->full;) {
         uint32_t distance = 0, length = find(c, in, at, &distance);
+        if (b->count == TOKENS)
+            put_block(&w, b, false);
         if (length >= SHORTEST) {
-            put_copy(&w, length, distance);
+            add_token(b, length, distance - 1);
         } else {
-            put_symbol(&w, (unsigned char)in.ptr[at]);
+            add_token(b, 0, (unsigned char)in.ptr[at]);
             length = 1;
         }
         for (; length > 0; length--)
             enter(c, in, at++);
     }
-    put_symbol(&w, END_OF_BLOCK);
+    put_block(&w, b, true);
     put(&w, 0, 7); /* fills its byte */
+    mem_free(b);
     mem_free(c);
     return !out->full;
 }

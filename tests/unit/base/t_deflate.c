@@ -40,7 +40,7 @@ static const struct {
     unsigned char (*at)(size_t i, struct rng *r);
     size_t most; /* percent that are left, at SIZE */
 } texts[] = {
-    {"one byte", zeros, 1}, {"every byte", every_byte, 2}, {"noise", noise, 110}, {"words", words, 35}, {"far back", far_back, 110}};
+    {"one byte", zeros, 1}, {"every byte", every_byte, 2}, {"noise", noise, 101}, {"words", words, 20}, {"far back", far_back, 101}};
 
 static void there_and_back(size_t t, size_t len)
 {
