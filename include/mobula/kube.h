@@ -17,7 +17,7 @@
 struct kube_config_options {
     const char *kubeconfig; /* a path; NULL: $KUBECONFIG (a list, first wins), else in-cluster, else ~/.kube/config */
     const char *context;    /* NULL: current-context */
-    bool allow_exec;        /* exec plugins: only from a terminal, never in a pod */
+    bool allow_exec; /* exec plugins run: for each command of a person; for the operator and the control plane from a terminal only */
 };
 
 struct kube_config {

@@ -1,7 +1,6 @@
 #include "ask.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 static const char *text_or_null(struct slice s)
 {
@@ -29,7 +28,7 @@ static bool open_config(struct ask *k, struct err *e)
 
 bool ask_open(struct ask *k, struct slice kubeconfig, struct slice context, struct err *e)
 {
-    const struct kube_config_options o = {text_or_null(kubeconfig), text_or_null(context), isatty(STDERR_FILENO)};
+    const struct kube_config_options o = {text_or_null(kubeconfig), text_or_null(context), true};
     begin(k);
     k->config = kube_config_load(&o, e);
     return open_config(k, e);

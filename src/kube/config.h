@@ -18,6 +18,9 @@ struct kube_exec {
     const char **argv;  /* NULL: no plugin */
     const char **env;   /* NAME=value, added to ours */
     int64_t expires_us; /* of the credential it gave last; 0: it did not say */
+    struct slice hint;  /* how it is installed; may be empty */
+    bool interactive;   /* it may read from the terminal, which is there */
+    bool always;        /* it cannot do without */
 };
 
 /* Everything points into the arena of the configuration. */

@@ -10,7 +10,7 @@
 
 extern char **environ;
 
-/* A running plugin: its process, which leads a group of its own, and the end of the pipe that it writes to. */
+/* A running plugin: its process, which leads a group of its own unless it is interactive, and the end of the pipe that it writes to. */
 struct plugin {
     pid_t pid;
     int out;
@@ -33,8 +33,8 @@ static char **environment(const struct kube_exec *x, struct arena *a)
         env[n++] = (char *)(uintptr_t)x->env[i];
     env[n++] = (char *)(uintptr_t)arena_printf(a,
                                                "KUBERNETES_EXEC_INFO={\"apiVersion\":\"%.*s\",\"kind\":\"ExecCredential\","
-                                               "\"spec\":{\"interactive\":false}}",
-                                               SLICE_ARG(x->api_version))
+                                               "\"spec\":{\"interactive\":%s}}",
+                                               SLICE_ARG(x->api_version), x->interactive ? "true" : "false")
                    .ptr;
     for (size_t i = 0; i < count; i++)
         env[n++] = environ[i];
@@ -49,10 +49,11 @@ static bool start(const struct kube_exec *x, struct arena *a, struct plugin *p, 
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    if (!x->interactive)
+        posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, ends[1], 1);
     posix_spawnattr_init(&attr);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attr, (short)((x->interactive ? 0 : POSIX_SPAWN_SETPGROUP) | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
     sigset_t none;
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attr, &none);
@@ -68,7 +69,10 @@ static bool start(const struct kube_exec *x, struct arena *a, struct plugin *p, 
     if (!failed)
         return true;
     close(ends[0]);
-    return err_set(e, ERR_CONFIG, "cannot run the exec plugin %s: %s", x->argv[0], strerror(failed));
+    char hint[ERR_TEXT_MAX / 2];
+    bool say = failed == ENOENT && !slice_empty(x->hint);
+    return err_set(e, ERR_CONFIG, "cannot run the exec plugin %s: %s%s%s", x->argv[0], strerror(failed), say ? ". Its installHint: " : "",
+                   say ? utf8_clean(x->hint, hint, sizeof hint).ptr : "");
 }
 
 /* Reads until the plugin closes its output. */
@@ -93,11 +97,11 @@ static bool read_output(const struct plugin *p, const char *name, struct buf *ou
 }
 
 /* Ends the plugin when it did not end by itself. */
-static bool finish(struct plugin *p, bool good, const char *name, struct err *e)
+static bool finish(struct plugin *p, bool good, bool interactive, const char *name, struct err *e)
 {
     close(p->out);
     if (!good)
-        kill(-p->pid, SIGKILL);
+        kill(interactive ? p->pid : -p->pid, SIGKILL); /* one that reads from the terminal stays in our group: another's would be stopped */
     int status = 0;
     while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
         ;
@@ -136,7 +140,7 @@ bool kube_exec_run(const struct kube_exec *x, struct arena *a, struct kube_exec_
     struct buf text;
     buf_init(&text, LIMIT_KUBE_EXEC_OUTPUT);
     bool ok = read_output(&p, x->argv[0], &text, e);
-    ok = finish(&p, ok, x->argv[0], e);
+    ok = finish(&p, ok, x->interactive, x->argv[0], e);
     struct slice kept = arena_dup(a, buf_slice(&text)); /* the result points into it */
     ok = ok && kube_exec_read(x, kept, a, out, e);
     kube_buf_wipe(&text);

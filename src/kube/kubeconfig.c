@@ -1,5 +1,7 @@
 #include "config.h"
 
+#include <unistd.h>
+
 #include <mobula/yaml.h>
 
 #include <stdio.h>
@@ -272,8 +274,17 @@ static bool read_exec(const struct entry *exec, struct arena *a, struct kube_exe
     const char *command = command_of(exec, a);
     if (!command)
         return err_set(e, ERR_CONFIG, "the exec plugin has no command");
-    if (json_is(json_get(exec->value, "interactiveMode"), "Always"))
-        return err_set(e, ERR_CONFIG, "the exec plugin %s wants to read from the terminal (interactiveMode: Always)", command);
+    struct slice mode = text_of(exec, "interactiveMode", a);
+    if (!slice_empty(mode) && !slice_is(mode, "Never") && !slice_is(mode, "IfAvailable") && !slice_is(mode, "Always"))
+        return err_set(e, ERR_CONFIG, "the exec plugin %s: interactiveMode must be Never, IfAvailable or Always", command);
+    out->always = slice_is(mode, "Always");
+    out->interactive = !slice_is(mode, "Never") && isatty(STDIN_FILENO);
+    if (out->always && !out->interactive)
+        return err_set(e, ERR_CONFIG,
+                       "the exec plugin %s wants to read from the terminal (interactiveMode: Always), and standard input is none: run the "
+                       "command in a terminal, or use a token or a client certificate",
+                       command);
+    out->hint = text_of(exec, "installHint", a);
     if (json_len(args) > LIMIT_KUBE_EXEC_ARGS || json_len(env) > LIMIT_KUBE_EXEC_ARGS)
         return err_set(e, ERR_LIMIT, "the exec plugin has more than %d arguments or variables", LIMIT_KUBE_EXEC_ARGS);
     if (!check_items(args, "args of the exec plugin", e))
@@ -315,7 +326,8 @@ static bool read_user(const struct entry *from, bool allow_exec, struct arena *a
     if (json_type(exec.value) != JSON_OBJECT)
         return true;
     if (!allow_exec)
-        return err_set(e, ERR_CONFIG, "the user has an exec plugin, which runs only from a terminal: use a token or a client certificate");
+        return err_set(e, ERR_CONFIG,
+                       "the user has an exec plugin, which a server runs only from a terminal: use a token or a client certificate");
     return read_exec(&exec, a, &out->exec, e);
 }
 

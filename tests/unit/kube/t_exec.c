@@ -76,6 +76,48 @@ static void check_missing(void)
     arena_free(&a);
 }
 
+static void check_hint(void)
+{
+    struct arena a = {0};
+    struct err e = {0};
+    struct kube_exec_result r;
+    const char *argv[] = {"/nowhere/plugin", NULL};
+    struct kube_exec x = {.api_version = SLICE(V1), .argv = argv, .hint = SLICE("install it\nwith care")};
+    test_case("1.7 exec: no such program, and how it is installed");
+    CHECK(!kube_exec_run(&x, &a, &r, &e) && strstr(e.text, "Its installHint: install it") != NULL);
+    arena_free(&a);
+}
+
+static void check_modes(void)
+{
+    static const struct {
+        const char *mode, *error; /* NULL: it runs */
+    } modes[] = {{"Never", NULL},
+                 {"IfAvailable", NULL},
+                 {"Always", "wants to read from the terminal"},
+                 {"Sometimes", "must be Never, IfAvailable or Always"}};
+    char path[256], plugin[256];
+    snprintf(path, sizeof path, "%s/config", dir);
+    snprintf(plugin, sizeof plugin, "%s/plugin", dir);
+    write_script(plugin, CREDENTIAL("\"token\":\"t\""));
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        struct err e = {0};
+        FILE *f = fopen(path, "w");
+        fprintf(f,
+                "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\n"
+                "clusters: [{name: c, cluster: {server: 'http://localhost:1'}}]\n"
+                "users: [{name: u, user: {exec: {apiVersion: " V1 ", command: ./plugin, interactiveMode: %s}}}]\n",
+                modes[i].mode);
+        fclose(f);
+        test_case("1.7 exec: without a terminal, interactiveMode %s", modes[i].mode);
+        struct kube_config *c = kube_config_load(&(struct kube_config_options){.kubeconfig = path, .allow_exec = true}, &e);
+        CHECK(modes[i].error ? !c && strstr(e.text, modes[i].error) : c != NULL);
+        kube_config_free(c);
+    }
+    unlink(path);
+    unlink(plugin);
+}
+
 static void write_config(const char *path)
 {
     FILE *f = fopen(path, "w");
@@ -126,6 +168,9 @@ int main(void)
         abort();
     check_cases();
     check_missing();
+    check_hint();
+    CHECK(freopen("/dev/null", "r", stdin) != NULL);
+    check_modes();
     check_config();
     CHECK(rmdir(dir) == 0);
     return test_done();
