@@ -231,6 +231,7 @@ struct kube_client_stats {
     uint64_t bytes_in, bytes_out;
     uint32_t in_flight, window, links;
     int64_t last_ok_ms; /* monotonic: last 2xx; 0: none yet */
+    const char *tls[3]; /* of the last connection, as in struct link */
     int64_t server_cert_expires_us;
     struct err trouble; /* why the server cannot be used at present; ERR_NONE: it can */
 };

@@ -29,6 +29,7 @@ static const struct flag list[] = {
     {"gcs-addr", FLAG_TEXT, AT(gcs), "IP:PORT", "of the head's GCS (127.0.0.1:6379)"},
     {"dashboard-addr", FLAG_TEXT, AT(dashboard), "IP:PORT", "of its dashboard (127.0.0.1:8265)"},
     {"every", FLAG_DURATION, AT(every_ms), "TIME", "between reports while nothing changes (30s)"},
+    TLS_FLAG,
     SANDBOX_FLAG(AT(sandbox)),
 };
 #undef AT

@@ -178,6 +178,7 @@ static const struct flag list[] = {
     {"output", FLAG_TEXT, AT(output), "text|json", "lines (default) or one JSON object"},
     {"o", FLAG_TEXT, AT(output), "text|json", "the same"},
     {"support-bundle", FLAG_TEXT, AT(support), "FILE", "write a tar of logs, objects and events without secrets, for support"},
+    TLS_FLAG,
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},

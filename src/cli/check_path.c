@@ -75,9 +75,22 @@ static void say_expiry(struct check *c, const char *what, struct slice name, int
               SLICE_ARG(time_format(expires_us, text)), (long long)days);
 }
 
+/* What the connection agreed on. An old server is named, as it stands in the way of --tls-min-version 1.3. */
+static void say_version(struct check *c)
+{
+    const char *const *tls = kube_client_stats(c->ask.client)->tls;
+    if (!tls[0])
+        return;
+    bool old = strcmp(tls[0], "TLS 1.3") != 0;
+    check_say(c, CHECK_PASS, NULL, "%s, %s, %s with the API server%s", tls[0], tls[1], tls[2],
+              old ? ": it does not speak TLS 1.3, which mobula offered" : "");
+}
+
 void check_tls(struct check *c)
 {
     const struct kube_config *k = c->ask.config;
+    if (k->tls && !c->unreachable && c->ask.client)
+        say_version(c);
     if (!k->tls)
         check_say(c, CHECK_WARN, "use an https:// server", "the API server is spoken to without TLS");
     else if (k->insecure)

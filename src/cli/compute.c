@@ -144,6 +144,7 @@ static const struct flag list[] = {
     {"patches-file", FLAG_TEXT, AT(patches), "FILE", "of patches, as the ConfigMap has them: one that cannot be applied is an error"},
     {"namespace", FLAG_TEXT, AT(ns), "NS",
      "of a cluster, whose ConfigMaps instance-types and patches are read there in the place of files"},
+    TLS_FLAG,
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE", "how to reach that cluster"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig"},
     {"name", FLAG_TEXT, AT(name), "NAME", "of the RayCluster (cluster)"},

@@ -1,5 +1,7 @@
 #include "flags.h"
 
+#include <mobula/tls.h>
+
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -84,6 +86,10 @@ static bool read_value(const struct flag *flag, struct slice value, void *option
     }
     case FLAG_DURATION:
         return duration_parse(value, out, e);
+    case FLAG_TLS:
+        tls_insist_on_13(slice_is(value, "1.3"));
+        return slice_is(value, "1.3") || slice_is(value, "1.2") ||
+               err_set(e, ERR_SYNTAX, "\"%.*s\" is neither 1.2 nor 1.3", SLICE_ARG(value));
     case FLAG_EACH:
         break;
     }

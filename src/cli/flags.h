@@ -15,8 +15,15 @@ enum flag_type {
     FLAG_TEXTS,    /* struct flag_texts: may be given again and again */
     FLAG_INT,      /* int64_t, not negative */
     FLAG_DURATION, /* int64_t, milliseconds: "500ms", "5s", "1m30s", "2h", "0" */
+    FLAG_TLS,      /* no field: "1.2" or "1.3" counts for the whole process */
     FLAG_EACH,     /* stands for a row for each that flags.each makes; `at` is for those */
 };
+
+/* The row of commands that call servers or take calls. */
+#define TLS_FLAG                                                                                                                           \
+    {                                                                                                                                      \
+        "tls-min-version", FLAG_TLS, 0, "1.2|1.3", "oldest version of TLS that is spoken, with every peer (1.2)"                           \
+    }
 
 enum { FLAG_TEXTS_MAX = 64 };
 struct flag_texts {

@@ -337,6 +337,7 @@ const struct flag fleet_flags[FLEET_FLAGS] = {
     {"server", FLAG_TEXT, FLEET_AT(server), "URL", "of the control plane, https://HOST[:PORT] (default: mobula login's)"},
     {"token-file", FLAG_TEXT, FLEET_AT(token_file), "FILE", "with the token for it (default: mobula login's; of login: standard input)"},
     {"ca-file", FLAG_TEXT, FLEET_AT(ca_file), "FILE", "with the CA of its certificate (default: this machine's CA bundle)"},
+    TLS_FLAG,
     {"n", FLAG_TEXT, FLEET_AT(ns), "NS", "project (default: mobula login's, or the context's namespace)"},
     {"name", FLAG_TEXT, FLEET_AT(name), "NAME", "of the object"},
     {"o", FLAG_TEXT, FLEET_AT(output), "table|json|yaml|name", "how it is printed"},

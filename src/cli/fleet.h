@@ -20,7 +20,7 @@ struct fleet_options {
 };
 #define FLEET_AT(field) offsetof(struct fleet_options, field)
 /* Of all these commands; the first of them are those of login. */
-enum { FLEET_FLAGS = 8, FLEET_FLAGS_LOGIN = 4 };
+enum { FLEET_FLAGS = 9, FLEET_FLAGS_LOGIN = 5 };
 extern const struct flag fleet_flags[FLEET_FLAGS];
 
 /* ---- where the objects are: behind the API of a control plane, or in its cluster ---- */

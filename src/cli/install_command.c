@@ -14,6 +14,7 @@ static const struct flag list[] = {
     {"print", FLAG_SWITCH, AT(print), NULL, "print the manifests, and change nothing"},
     {"apply", FLAG_SWITCH, AT(apply), NULL, "apply them, and wait until the operator is available"},
     {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of --apply (2m)"},
+    TLS_FLAG,
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "of --apply: how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},

@@ -108,6 +108,7 @@ static const struct flag list[] = {
     {"gateway-namespace", FLAG_TEXT, AT(gateway_ns), "NS", "of that Gateway (default: the namespace of the Lease)"},
     {"ingress-class", FLAG_TEXT, AT(ingress_class), "NAME", "IngressClass whose presence is checked; empty (default): none"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
+    TLS_FLAG,
     SANDBOX_FLAG(AT(sandbox)),
     {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
     {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json", "how it is logged"},

@@ -185,6 +185,7 @@ static const struct flag list[] = {
     {"control-plane", FLAG_SWITCH, AT(plane), NULL, "the control plane there, not the operator"},
     {"more-rights", FLAG_SWITCH, AT(more_rights), NULL, "also when that gives rights back, which are named without this flag"},
     {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "until the operator is available (2m)"},
+    TLS_FLAG,
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},

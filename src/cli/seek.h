@@ -19,6 +19,7 @@ struct seek_options {
         {"namespace", FLAG_TEXT, SEEK_AT(at, ns), "NS", "the same"},                                                                       \
         {"group", FLAG_TEXT, SEEK_AT(at, group), "GROUP",                                                                                  \
          "ray.io or cluster.ray.io, when there is one RayCluster of each kind by that name"},                                              \
+        TLS_FLAG,                                                                                                                          \
         {"kubeconfig", FLAG_TEXT, SEEK_AT(at, kubeconfig), "FILE",                                                                         \
          "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},                                      \
     {                                                                                                                                      \

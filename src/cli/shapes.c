@@ -152,6 +152,7 @@ static const struct flag list[] = {
     {"namespace", FLAG_TEXT, AT(ns), "NS", "of the ConfigMap (mobula)"},
     {"configmap", FLAG_TEXT, AT(name), "NAME", "of instance types (instance-types)"},
     {"reserve", FLAG_TEXT, AT(reserve), "cpu=N,memory=N", "suggest: of each node, left to the pods of daemon sets (cpu=500m,memory=1Gi)"},
+    TLS_FLAG,
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE", "how to reach the cluster"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig"},
 #undef AT

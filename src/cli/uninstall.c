@@ -120,6 +120,7 @@ static const struct flag list[] = {
      "runs"},
     {"apply", FLAG_SWITCH, AT(apply), NULL, "delete it, in this order, and wait until each is gone"},
     {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of --apply (2m)"},
+    TLS_FLAG,
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "of --apply: how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},

@@ -40,6 +40,7 @@ static bool read_some(struct exchange *x, struct link *l, struct now now)
     if (step == HTTP_HEAD) {
         x->status = x->reader.status;
         x->stats->server_cert_expires_us = l->peer_expires_us;
+        memcpy(x->stats->tls, l->tls, sizeof l->tls);
         x->events->head(x, now);
     }
     if (step == HTTP_BODY)

@@ -173,6 +173,11 @@ void wire_opened(struct wire *w)
     w->step_until_ms = TIME_NEVER;
     w->link.state = LINK_OPEN;
     w->link.peer_expires_us = w->tls ? tls_peer_expires(w->tls) : 0;
+    if (w->tls) {
+        struct tls_info i;
+        tls_info(w->tls, &i);
+        w->link.tls[0] = i.version, w->link.tls[1] = i.group, w->link.tls[2] = i.suite;
+    }
     net_wake(&w->link);
 }
 

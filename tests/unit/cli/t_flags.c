@@ -15,6 +15,7 @@ static const struct flag list[] = {
     {"namespace", FLAG_TEXT, offsetof(struct options, text), "NS", "a text"},
     {"f", FLAG_TEXTS, offsetof(struct options, many), "FILE", "many texts"},
     {"replicas", FLAG_INT, offsetof(struct options, number), "N", "a number"},
+    TLS_FLAG,
     {NULL, FLAG_EACH, offsetof(struct options, each), NULL, NULL},
     {"timeout", FLAG_DURATION, offsetof(struct options, wait), "TIME", "a duration"},
 };
@@ -70,6 +71,7 @@ static void good(void)
         {{"--watch=true", "--namespace=a=b"}, true, false, "a=b", 7, 70, 0},
         {{"--watch", "--watch=false", "--namespace="}, false, false, "", 7, 70, 0},
         {{"--replicas", "0", "--timeout=1m30s"}, false, false, "kept", 0, 90000, 0},
+        {{"--tls-min-version", "1.3", "--tls-min-version=1.2"}, false, false, "kept", 7, 70, 0},
         {{"-f", "x", "-f=y", "-f", "-"}, false, false, "kept", 7, 70, 3},
         {{"--replicas=3", "--help", "--nonsense"}, false, true, "kept", 3, 70, 0},
         {{"-h"}, false, true, "kept", 7, 70, 0},
@@ -108,6 +110,7 @@ static void bad(void)
         {{"--watch=yes"}, "--watch: \"yes\" is neither true nor false"},
         {{"--replicas=-1"}, "--replicas: \"-1\" is not a whole number"},
         {{"--replicas=1.5"}, "--replicas: \"1.5\" is not a whole number"},
+        {{"--tls-min-version=1.1"}, "--tls-min-version: \"1.1\" is neither 1.2 nor 1.3"},
         {{"--timeout", "5"}, "--timeout: \"5\" is not a duration such as 500ms, 5s or 1m30s"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

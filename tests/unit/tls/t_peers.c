@@ -264,6 +264,43 @@ static void talk_to_client(size_t i, int listener, unsigned short port)
     finish(&c);
 }
 
+/* --tls-min-version 1.3, on either side. */
+static void insist(int listener, unsigned short port)
+{
+    static const char *const args[] = {"-tls1_2", "-tls1_3"};
+    tls_insist_on_13(true);
+    for (int modern = 0; modern < 2; modern++) {
+        char command[256];
+        test_case("TLS 1.3 is insisted on, s_server %s", args[modern]);
+        snprintf(command, sizeof command, "exec openssl s_server -accept 127.0.0.1:0 -cert " PKI "/both.pem -key " PKI "/both.key %s",
+                 args[modern]);
+        struct child c = spawn(command);
+        int fd = dial(wait_port(&c));
+        struct tls *t = session("both", NULL);
+        move(t, fd, true);
+        CHECK_INT(tls_state(t), modern ? TLS_OPEN : TLS_FAILED);
+        CHECK_STR(slice_of(tls_error(t)->text),
+                  modern ? "" : "server does not speak TLS 1.3, which --tls-min-version asks for: alert 70 protocol_version");
+        tls_free(t);
+        close(fd);
+        finish(&c);
+        test_case("TLS 1.3 is insisted on, s_client %s", args[modern]);
+        snprintf(command, sizeof command, "exec openssl s_client -connect 127.0.0.1:%u %s", port, args[modern]);
+        c = spawn(command);
+        fd = accept(listener, NULL, NULL);
+        struct tls_identity *id = pki_identity("both");
+        t = tls_accept(id);
+        tls_identity_drop(id);
+        move(t, fd, true);
+        CHECK_INT(tls_state(t), modern ? TLS_OPEN : TLS_FAILED);
+        CHECK_STR(slice_of(tls_error(t)->text), modern ? "" : "client does not speak TLS 1.3, which --tls-min-version asks for");
+        tls_free(t);
+        close(fd);
+        finish(&c);
+    }
+    tls_insist_on_13(false);
+}
+
 int main(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -280,6 +317,7 @@ int main(void)
         talk_to_server(i);
     for (size_t i = 0; i < COUNT_OF(clients); i++)
         talk_to_client(i, listener, ntohs(at.sin_port));
+    insist(listener, ntohs(at.sin_port));
     close(listener);
     return test_done();
 }
