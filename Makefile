@@ -124,8 +124,8 @@ sources_of = $(filter-out %/main.c,\
 
 # The libraries that a test of room $(2) is linked with in build way $(1). A test of something else may use everything.
 archives = $(patsubst %,$(DIR_$(1))/%.a,$(or $(below_$(2)),$(ALL_ROOMS)))
-libraries_static := $(DIR_static)/libbearssl.a $(DIR_static)/libyaml.a
-libraries_host := $(DIR_host)/libbearssl.a $(DIR_host)/libyaml.a
+libraries_static := $(DIR_static)/libbearssl.a $(DIR_static)/libcrux.a $(DIR_static)/libyaml.a
+libraries_host := $(DIR_host)/libbearssl.a $(DIR_host)/libcrux.a $(DIR_host)/libyaml.a
 libraries_test := $(libraries_host)
 libraries_fuzz := $(libraries_host)
 libraries_cover := $(libraries_host)
@@ -135,7 +135,7 @@ libraries_cover := $(libraries_host)
 room_of = $(patsubst %.c,test,$(word $(if $(filter tests/unit/% tests/model/%,$(1)),3,2),$(subst /, ,$(1))))
 headers_json := -isystem build/vendor/jsmn
 headers_yaml := -isystem build/vendor/libyaml/include
-headers_tls := -isystem build/vendor/bearssl/inc
+headers_tls := -isystem build/vendor/bearssl/inc -isystem build/vendor/libcrux/inc
 headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-conversion
 # What every event passes through, and what tries every demand on every node, is compiled for speed, the rest of the product for size: so
 # are the files of the fast rooms that no event waits for.

@@ -1,7 +1,7 @@
 # One static library from fetched source, by our own rules: only what a client needs, our flags, our compiler.
 #   make -f vendor/lib.mk LIB=bearssl OUT=build/host/libbearssl.a CC=gcc AR=ar CFLAGS='…'
 # The main Makefile calls this after vendor/fetch, so that the wildcards below see the source.
-SRC := build/vendor/$(patsubst yaml,libyaml,$(LIB))
+SRC := build/vendor/$(patsubst crux,libcrux,$(patsubst yaml,libyaml,$(LIB)))
 OBJ := $(OUT:.a=.o)
 
 # CFLAGS say how to optimize. BearSSL's AES for processors without instructions for it is compiled for speed, which makes it a third faster.
@@ -11,6 +11,9 @@ OBJ := $(OUT:.a=.o)
 bearssl_sources  = $(wildcard $(SRC)/src/*/*.c)
 bearssl_flags    = -I$(SRC)/inc -I$(SRC)/src -DBR_RDRAND=0 -DBR_USE_URANDOM=0 -DBR_USE_UNIX_TIME=0
 bearssl_optimize = $(if $(filter aes_ct64%,$(notdir $<)),-O2)
+
+# libcrux: ML-KEM-768. For speed it would be twice as fast and 30 KB larger; a key is made and used once for each connection.
+crux_sources = $(SRC)/mlkem768.c
 
 # libyaml: the event parser; the emitter and the document loader stay out.
 yaml_sources  = $(patsubst %,$(SRC)/src/%.c,api parser reader scanner)

@@ -1,7 +1,10 @@
 /* The groups of the key exchange (RFC 8446 §4.2.8, §7.4), in the order in which they are preferred. */
 #include "v13.h"
 
+#include <mlkem768.h>
+
 const struct v13_group v13_groups[] = {
+    {0x11ec, BR_EC_curve25519, true, "X25519MLKEM768", MLKEM768_PUBLIC + 32, MLKEM768_CIPHERTEXT + 32},
     {29, BR_EC_curve25519, false, "X25519", 32, 32},
     {23, BR_EC_secp256r1, false, "secp256r1", 65, 65},
     {24, BR_EC_secp384r1, false, "secp384r1", 97, 97},
@@ -70,29 +73,74 @@ static bool is_zero(const unsigned char *p, size_t n)
     return any == 0;
 }
 
+/* ---- the hybrid: ML-KEM's part stands first, in shares as in the secret (draft-ietf-tls-ecdhe-mlkem) ---- */
+
+/* The pair is made of its seed again when it is used, so that 2,400 bytes need not be kept. */
+static void put_kem_key(struct v13_exchange *x, struct buf *out)
+{
+    unsigned char public[MLKEM768_PUBLIC], secret[MLKEM768_SECRET];
+    random_bytes(x->kem, sizeof x->kem);
+    mlkem768_generate(x->kem, public, secret);
+    buf_put(out, (struct slice){(const char *)public, sizeof public});
+    mem_wipe(secret, sizeof secret);
+}
+
+static void decapsulate(const struct v13_exchange *x, struct slice ciphertext, unsigned char *shared)
+{
+    unsigned char public[MLKEM768_PUBLIC], secret[MLKEM768_SECRET];
+    mlkem768_generate(x->kem, public, secret);
+    mlkem768_decapsulate(secret, (const unsigned char *)ciphertext.ptr, shared);
+    mem_wipe(secret, sizeof secret);
+}
+
+static bool encapsulate(struct slice public, struct buf *out, unsigned char *shared)
+{
+    unsigned char random[32], ciphertext[MLKEM768_CIPHERTEXT];
+    random_bytes(random, sizeof random);
+    bool ok = mlkem768_encapsulate((const unsigned char *)public.ptr, random, ciphertext, shared);
+    mem_wipe(random, sizeof random);
+    return ok && buf_put(out, (struct slice){(const char *)ciphertext, sizeof ciphertext});
+}
+
+/* ---- either kind ---- */
+
 void v13_share(struct v13_exchange *x, const struct v13_group *g, struct buf *out)
 {
     unsigned char *key = g->curve == BR_EC_curve25519 ? x->x25519 : x->curve;
     if (is_zero(key, key_len(g->curve)))
         make_key(g->curve, key);
+    if (g->hybrid)
+        put_kem_key(x, out);
     put_point(key, g->curve, out);
 }
 
 size_t v13_agree(const struct v13_exchange *x, const struct v13_group *g, struct slice share, unsigned char *secret)
 {
+    size_t kem = g->hybrid ? MLKEM768_SHARED : 0;
     if (share.len != g->server_share)
         return 0;
-    return multiply(g->curve == BR_EC_curve25519 ? x->x25519 : x->curve, g->curve, share, secret);
+    if (g->hybrid) {
+        decapsulate(x, share, secret);
+        share = slice_skip(share, MLKEM768_CIPHERTEXT);
+    }
+    size_t n = multiply(g->curve == BR_EC_curve25519 ? x->x25519 : x->curve, g->curve, share, secret + kem);
+    return n ? kem + n : 0;
 }
 
 size_t v13_answer(const struct v13_group *g, struct slice share, struct buf *out, unsigned char *secret)
 {
     unsigned char key[66];
+    size_t kem = g->hybrid ? MLKEM768_SHARED : 0;
     if (share.len != g->client_share)
         return 0;
+    if (g->hybrid) {
+        if (!encapsulate(slice_head(share, MLKEM768_PUBLIC), out, secret))
+            return 0;
+        share = slice_skip(share, MLKEM768_PUBLIC);
+    }
     make_key(g->curve, key);
-    size_t n = multiply(key, g->curve, share, secret);
+    size_t n = multiply(key, g->curve, share, secret + kem);
     put_point(key, g->curve, out);
     mem_wipe(key, sizeof key);
-    return n;
+    return n ? kem + n : 0;
 }

@@ -112,7 +112,8 @@ static void explain_alert(struct err *e, int alert, bool has_identity, bool suit
                 v13_least == VERSION_13 ? "TLS 1.3, which --tls-min-version asks for" : "TLS 1.3 or 1.2, which were offered", alert, name);
     else if (vague && !suite_agreed)
         err_set(e, ERR_TLS,
-                "server has no cipher suite, group or signature in common with ours (AES-GCM or ChaCha20-Poly1305; X25519, P-256/384/521; "
+                "server has no cipher suite, group or signature in common with ours (AES-GCM or ChaCha20-Poly1305; "
+                "X25519MLKEM768, X25519, P-256/384/521; "
                 "ECDSA or RSA): alert %d %s",
                 alert, name);
     else if (vague || is_about_our_certificate(alert))

@@ -34,6 +34,7 @@ OWNERS = {
     "jsmn.h": {"json"},
     "yaml.h": {"yaml"},
     "bearssl.h": {"tls"},
+    "mlkem768.h": {"tls"},
     "sys/socket.h": {"net", "cli"},
     "sys/epoll.h": {"net"},
     "netdb.h": {"net"},

@@ -45,6 +45,9 @@ static void talk(const char *name, const char *trust, size_t most)
     CHECK_INT(tls_state(s), TLS_HANDSHAKE);
     pump(c, s, most);
     if (CHECK(tls_state(c) == TLS_OPEN && tls_state(s) == TLS_OPEN)) {
+        struct tls_info i;
+        tls_info(s, &i);
+        CHECK_STR(slice_of(i.group), "X25519MLKEM768");
         say(c, "ask");
         pump(c, s, most);
         hears(s, "ask");
