@@ -49,7 +49,7 @@ enum tls_state {
 };
 
 struct tls;
-struct tls *tls_open(const struct tls_options *options, struct err *e); /* one block of about 40 KiB */
+struct tls *tls_open(const struct tls_options *options, struct err *e); /* one block of 39 KiB; 5 KiB more until it is open */
 struct tls *tls_accept(struct tls_identity *identity);                  /* the server's side: no client certificate is asked for */
 void tls_free(struct tls *t);                                           /* wiped; NULL is fine */
 

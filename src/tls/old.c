@@ -93,7 +93,7 @@ static void start(struct tls *t)
 {
     br_ssl_client_zero(&t->side.client);
     set_engine(t);
-    br_ssl_engine_set_x509(&t->side.engine, &t->check.vtable);
+    br_ssl_engine_set_x509(&t->side.engine, &t->check->vtable);
     if (t->identity)
         set_identity(&t->side.client, t->identity);
     br_ssl_client_reset(&t->side.client, tls_server_name(t), 0);

@@ -24,10 +24,11 @@ struct tls *tls_open(const struct tls_options *options, struct err *e)
     t->identity = options->identity ? tls_identity_keep(options->identity) : NULL;
     if (options->name.len)
         memcpy(t->name, options->name.ptr, options->name.len);
-    tls_check_init(&t->check, slice_of(t->name), t->trust, options->insecure, options->wall_us);
+    t->check = mem_alloc(sizeof *t->check);
+    tls_check_init(t->check, slice_of(t->name), t->trust, options->insecure, options->wall_us);
     v13_start(&t->side.modern, false, t->records);
     t->side.modern.host = tls_server_name(t);
-    t->side.modern.check = &t->check;
+    t->side.modern.check = t->check;
     t->side.modern.identity = t->identity;
     v13_client_hello(&t->side.modern);
     return t;
@@ -43,13 +44,22 @@ struct tls *tls_accept(struct tls_identity *identity)
     return t;
 }
 
+static void free_check(struct tls *t)
+{
+    if (!t->check)
+        return;
+    tls_check_free(t->check);
+    mem_free(t->check);
+    t->check = NULL;
+}
+
 void tls_free(struct tls *t)
 {
     if (!t)
         return;
     if (!t->old)
         v13_free(&t->side.modern);
-    tls_check_free(&t->check);
+    free_check(t);
     tls_trust_drop(t->trust);
     tls_identity_drop(t->identity);
     mem_wipe(t, sizeof *t);
@@ -69,8 +79,8 @@ static void fail_code(struct tls *t, int code, bool suite_agreed)
     t->state = TLS_FAILED;
     if (t->accepted)
         tls_explain_client(&t->error, code);
-    else if (t->check.error.code != ERR_NONE)
-        t->error = t->check.error;
+    else if (t->check && t->check->error.code != ERR_NONE)
+        t->error = t->check->error;
     else
         tls_explain(&t->error, code, t->identity != NULL, suite_agreed);
 }
@@ -90,7 +100,12 @@ static void settle_closed(struct tls *t, int code, bool suite_agreed)
 static void opened(struct tls *t)
 {
     t->state = TLS_OPEN;
-    buf_free(&t->check.leaf);
+    t->expires_us = t->check ? t->check->leaf_expires_us : 0;
+    if (t->old)
+        br_ssl_engine_set_x509(&t->side.engine, NULL);
+    else
+        t->side.modern.check = NULL;
+    free_check(t);
 }
 
 static void settle_old(struct tls *t);
@@ -120,7 +135,7 @@ static void settle_old(struct tls *t)
     if (t->state == TLS_HANDSHAKE && now & (BR_SSL_SENDAPP | BR_SSL_RECVAPP))
         opened(t);
     if (now & BR_SSL_CLOSED)
-        settle_closed(t, br_ssl_engine_last_error(&t->side.engine), t->check.certificates > 0);
+        settle_closed(t, br_ssl_engine_last_error(&t->side.engine), !t->check || t->check->certificates > 0);
     else if (t->state == TLS_OPEN && !(now & (BR_SSL_SENDAPP | BR_SSL_RECVAPP | BR_SSL_RECVREC)))
         t->state = TLS_CLOSED;
 }
@@ -162,7 +177,7 @@ void tls_insist_on_13(bool on)
 
 int64_t tls_peer_expires(const struct tls *t)
 {
-    return t->state == TLS_HANDSHAKE ? 0 : t->check.leaf_expires_us;
+    return t->expires_us;
 }
 
 /* ---- moving bytes ---- */

@@ -13,9 +13,10 @@ struct tls {
         br_ssl_client_context client;
         br_ssl_server_context server;
     } side;
-    bool accepted; /* we are the server */
-    bool old;      /* TLS 1.2 */
-    struct tls_check check;
+    bool accepted;           /* we are the server */
+    bool old;                /* TLS 1.2 */
+    struct tls_check *check; /* of a client, until the session is open */
+    int64_t expires_us;      /* of the server's certificate */
     struct tls_trust *trust;
     struct tls_identity *identity;
     enum tls_state state;

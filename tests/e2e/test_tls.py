@@ -1,0 +1,26 @@
+"""TLS with the API server (Go's crypto/tls), which chooses 1.3 and the hybrid key exchange. tests/unit/tls/t_peers has OpenSSL on both
+sides with every group, suite, signature and kind of client certificate. With APISERVER_ARGS=--tls-min-version=VersionTLS13 all of
+tests/e2e runs against a server that takes nothing older."""
+
+import json
+import os
+
+import pytest
+
+from cluster import RUN, mobula
+
+ADMIN = ("--kubeconfig", str(RUN / "admin.kubeconfig"))
+
+
+@pytest.mark.parametrize("flags", [(), ("--tls-min-version=1.2",), ("--tls-min-version=1.3",)], ids=lambda f: f[-1] if f else "default")
+def test_check_names_version_group_and_suite(flags):
+    out = mobula("check", *ADMIN, "-o", "json", *flags)
+    found = [r["found"] for r in json.loads(out.stdout)["checks"] if "with the API server" in r["found"]]
+    group = "" if "curve-preferences" in os.environ.get("APISERVER_ARGS", "") else "X25519MLKEM768, "
+    assert len(found) == 1 and found[0].startswith(f"TLS 1.3, {group}"), found
+    assert found[0].endswith("TLS_AES_128_GCM_SHA256 with the API server"), found
+
+
+def test_a_version_that_is_none():
+    out = mobula("check", *ADMIN, "--tls-min-version=1.1")
+    assert out.returncode == 2 and '"1.1" is neither 1.2 nor 1.3' in out.stderr

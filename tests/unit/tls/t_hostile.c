@@ -1,0 +1,468 @@
+/* Peers that break TLS 1.3: each case and the alert that RFC 8446 names for it. Records are sealed with keys that both sides know. */
+#include "pki.h"
+
+#include "src/tls/v13.h"
+
+enum { NONE = -1 };
+static const unsigned char secret[V13_HASH_MAX];
+
+struct subject {
+    struct v13 v;
+    struct v13_keys keys; /* of the peer */
+    struct tls_check check;
+    struct tls_identity *identity;
+    unsigned char records[BR_SSL_BUFSIZE_BIDI];
+};
+
+static struct subject *subject_new(bool server, enum v13_step step)
+{
+    struct subject *s = mem_alloc(sizeof *s);
+    bool sealed = step >= V13_EXTENSIONS;
+    v13_start(&s->v, server, s->records);
+    tls_check_init(&s->check, SLICE("a.test"), NULL, true, 0);
+    s->v.check = &s->check;
+    if (server)
+        s->identity = pki_identity("both");
+    s->v.identity = s->identity;
+    if (!server)
+        v13_client_hello(&s->v);
+    buf_clear(&s->v.queue);
+    s->v.step = step;
+    if (sealed) {
+        s->v.suite = v13_suite_of(0x1301);
+        v13_keys_set(&s->v.in, s->v.suite, secret);
+        v13_keys_set(&s->v.out, s->v.suite, secret);
+        v13_keys_set(&s->keys, s->v.suite, secret);
+    }
+    if (step == V13_OPEN)
+        v13_opened(&s->v);
+    return s;
+}
+
+static void subject_free(struct subject *s)
+{
+    v13_free(&s->v);
+    tls_check_free(&s->check);
+    tls_identity_drop(s->identity);
+    mem_free(s);
+}
+
+static void deliver(struct subject *s, const unsigned char *p, size_t n)
+{
+    size_t room = 0;
+    for (char *to; n && (to = v13_recv_room(&s->v, &room)) != NULL;) {
+        size_t part = n < room ? n : room;
+        memcpy(to, p, part);
+        v13_recv_wrote(&s->v, part);
+        p += part;
+        n -= part;
+    }
+}
+
+/* A record with this content; `pad` zeros behind the type. */
+static void record(struct subject *s, unsigned type, struct slice content, size_t pad)
+{
+    static unsigned char out[V13_HEAD + 40000];
+    size_t n = content.len;
+    memcpy(out + V13_HEAD, content.ptr, n);
+    if (s->keys.suite && type != RECORD_CCS) {
+        out[V13_HEAD + n++] = (unsigned char)type;
+        memset(out + V13_HEAD + n, 0, pad);
+        n += pad;
+        type = RECORD_DATA;
+    }
+    bool sealed = s->keys.suite && type == RECORD_DATA;
+    size_t len = n + (sealed ? V13_TAG : 0);
+    const unsigned char head[V13_HEAD] = {(unsigned char)type, 3, 3, (unsigned char)(len >> 8), (unsigned char)len};
+    memcpy(out, head, sizeof head);
+    if (sealed)
+        v13_seal(&s->keys, out, out + V13_HEAD, n);
+    deliver(s, out, V13_HEAD + len);
+}
+
+/* The alert that waits for the peer. */
+static int alert_of(const struct subject *s)
+{
+    struct v13_keys k = {0};
+    struct slice all = buf_slice(&s->v.queue), body;
+    uint32_t type = 0, version = 0;
+    int found = NONE;
+    if (s->v.out.suite)
+        v13_keys_set(&k, s->v.out.suite, secret);
+    while (all.len) {
+        unsigned char head[V13_HEAD];
+        memcpy(head, all.ptr, sizeof head);
+        v13_get(&all, 1, &type);
+        v13_get(&all, 2, &version);
+        v13_get_vector(&all, 2, &body);
+        if (type == RECORD_DATA && k.suite) {
+            v13_open(&k, head, (unsigned char *)(uintptr_t)body.ptr, body.len - V13_TAG);
+            type = (unsigned char)body.ptr[body.len - V13_TAG - 1];
+        }
+        if (type == RECORD_ALERT)
+            found = (unsigned char)body.ptr[1];
+    }
+    return found;
+}
+
+static void check_alert(struct subject *s, int want)
+{
+    CHECK_INT(alert_of(s), want);
+    CHECK((s->v.code != 0) == (want != NONE));
+    subject_free(s);
+}
+
+/* ---- single records and messages ---- */
+
+#define HS RECORD_HANDSHAKE
+static const struct {
+    const char *name;
+    bool server;
+    enum v13_step step;
+    unsigned type;
+    struct slice content;
+    int alert;
+} cases[] = {
+    {"empty handshake record", false, V13_EXTENSIONS, HS, SLICE(""), 10},
+    {"data before Finished", false, V13_EXTENSIONS, RECORD_DATA, SLICE("x"), 10},
+    {"change_cipher_spec sealed", false, V13_EXTENSIONS, 20, SLICE("\1"), NONE},
+    {"change_cipher_spec of 2", false, V13_EXTENSIONS, 20, SLICE("\2"), 10},
+    {"change_cipher_spec of two bytes", false, V13_EXTENSIONS, 20, SLICE("\1\1"), 10},
+    {"change_cipher_spec when open", false, V13_OPEN, 20, SLICE("\1"), NONE},
+    {"alert of one byte", false, V13_EXTENSIONS, RECORD_ALERT, SLICE("\2"), 50},
+    {"alert of three bytes", false, V13_OPEN, RECORD_ALERT, SLICE("\2\50\0"), 50},
+    {"message of 16 MiB", false, V13_EXTENSIONS, HS, SLICE("\x08\xff\xff\xff"), 47},
+    {"certificate of 1 MiB", false, V13_REQUEST, HS, SLICE("\x0b\x10\0\0"), 47},
+    {"extensions: none", false, V13_EXTENSIONS, HS, SLICE("\x08\0\0\2\0\0"), NONE},
+    {"extensions: no list", false, V13_EXTENSIONS, HS, SLICE("\x08\0\0\0"), 50},
+    {"extensions: bytes behind", false, V13_EXTENSIONS, HS, SLICE("\x08\0\0\3\0\0\0"), 50},
+    {"extensions: not asked for", false, V13_EXTENSIONS, HS, SLICE("\x08\0\0\6\0\4\x12\x34\0\0"), 110},
+    {"extensions: a key share", false, V13_EXTENSIONS, HS, SLICE("\x08\0\0\6\0\4\0\x33\0\0"), 47},
+    {"extensions: a version", false, V13_EXTENSIONS, HS, SLICE("\x08\0\0\x08\0\6\0\x2b\0\2\3\4"), 47},
+    {"extensions: twice", false, V13_EXTENSIONS, HS, SLICE("\x08\0\0\x0a\0\x08\0\0\0\0\0\0\0\0"), 47},
+    {"extensions: a name with text", false, V13_EXTENSIONS, HS, SLICE("\x08\0\0\7\0\5\0\0\0\1x"), 50},
+    {"extensions: another protocol", false, V13_EXTENSIONS, HS, SLICE("\x08\0\0\x0b\0\x09\0\x10\0\5\0\3\2h2"), 47},
+    {"extensions: a broken protocol list", false, V13_EXTENSIONS, HS, SLICE("\x08\0\0\x07\0\x05\0\x10\0\1\0"), 50},
+    {"extensions: again", false, V13_REQUEST, HS, SLICE("\x08\0\0\2\0\0"), 10},
+    {"request: too early", false, V13_EXTENSIONS, HS, SLICE("\x0d\0\0\3\0\0\0"), 10},
+    {"request: no signatures", false, V13_REQUEST, HS, SLICE("\x0d\0\0\3\0\0\0"), 109},
+    {"request: a context", false, V13_REQUEST, HS, SLICE("\x0d\0\0\4\1x\0\0"), 47},
+    {"request: odd signatures", false, V13_REQUEST, HS, SLICE("\x0d\0\0\x0c\0\0\x09\0\x0d\0\5\0\3\4\3\4"), 50},
+    {"request: unknown extension", false, V13_REQUEST, HS, SLICE("\x0d\0\0\x0f\0\0\x0c\x12\x34\0\0\0\x0d\0\4\0\2\4\3"), NONE},
+    {"request: again", false, V13_CERTIFICATE, HS, SLICE("\x0d\0\0\x0b\0\0\x08\0\x0d\0\4\0\2\4\3"), 10},
+    {"certificate: an empty list", false, V13_REQUEST, HS, SLICE("\x0b\0\0\4\0\0\0\0"), 50},
+    {"certificate: one of no bytes", false, V13_REQUEST, HS, SLICE("\x0b\0\0\x09\0\0\0\5\0\0\0\0\0"), 50},
+    {"certificate: a context", false, V13_REQUEST, HS, SLICE("\x0b\0\0\5\1x\0\0\0"), 50},
+    {"certificate: no DER", false, V13_REQUEST, HS, SLICE("\x0b\0\0\x0b\0\0\0\x07\0\0\2\x30\0\0\0"), 42},
+    {"certificate: an extension", false, V13_REQUEST, HS, SLICE("\x0b\0\0\x0f\0\0\0\x0b\0\0\2\x30\0\0\4\0\5\0\0"), 110},
+    {"verify: before the certificate", false, V13_REQUEST, HS, SLICE("\x0f\0\0\4\4\3\0\0"), 10},
+    {"verify: no certificate was good", false, V13_VERIFY, HS, SLICE("\x0f\0\0\4\4\3\0\0"), 42},
+    {"verify: short", false, V13_VERIFY, HS, SLICE("\x0f\0\0\3\4\3\0"), 50},
+    {"Finished: too early", false, V13_REQUEST, HS, SLICE("\x14\0\0\1x"), 10},
+    {"Finished: short", false, V13_FINISHED, HS, SLICE("\x14\0\0\1x"), 50},
+    {"Finished: wrong", false, V13_FINISHED, HS,
+     SLICE("\x14\0\0\x20"
+           "0123456789abcdef0123456789abcdef"),
+     51},
+    {"Finished: with bytes behind it", false, V13_FINISHED, HS, SLICE("\x14\0\0\1xx"), 10},
+    {"Finished of a client: wrong", true, V13_FINISHED, HS,
+     SLICE("\x14\0\0\x20"
+           "0123456789abcdef0123456789abcdef"),
+     51},
+    {"Certificate of a client: not asked for", true, V13_FINISHED, HS, SLICE("\x0b\0\0\4\0\0\0\0"), 10},
+    {"early end of data", true, V13_FINISHED, HS, SLICE("\5\0\0\0"), 10},
+    {"ServerHello when open", false, V13_OPEN, HS, SLICE("\2\0\0\0"), 10},
+    {"hello request when open", false, V13_OPEN, HS, SLICE("\0\0\0\0"), 10},
+    {"request when open", false, V13_OPEN, HS, SLICE("\x0d\0\0\3\0\0\0"), 10},
+    {"ClientHello when open", true, V13_OPEN, HS, SLICE("\1\0\0\0"), 10},
+    {"ticket for a client", false, V13_OPEN, HS, SLICE("\4\0\0\1x"), NONE},
+    {"ticket for a server", true, V13_OPEN, HS, SLICE("\4\0\0\1x"), 10},
+    {"new keys", false, V13_OPEN, HS, SLICE("\x18\0\0\1\0"), NONE},
+    {"new keys for both", false, V13_OPEN, HS, SLICE("\x18\0\0\1\1"), NONE},
+    {"new keys: another value", false, V13_OPEN, HS, SLICE("\x18\0\0\1\2"), 47},
+    {"new keys: no value", false, V13_OPEN, HS, SLICE("\x18\0\0\0"), 50},
+    {"new keys: two values", false, V13_OPEN, HS, SLICE("\x18\0\0\2\0\0"), 50},
+    {"new keys with bytes behind", false, V13_OPEN, HS, SLICE("\x18\0\0\1\0\x18\0\0\1\0"), 10},
+    {"new keys in the handshake", false, V13_EXTENSIONS, HS, SLICE("\x18\0\0\1\0"), 10},
+    {"data", false, V13_OPEN, RECORD_DATA, SLICE("x"), NONE},
+    {"hello of no bytes", true, V13_START, HS, SLICE("\1\0\0\0"), 50},
+    {"another message first", true, V13_START, HS, SLICE("\2\0\0\0"), 10},
+    {"data first", true, V13_START, RECORD_DATA, SLICE("x"), 10},
+    {"change_cipher_spec first", true, V13_START, RECORD_CCS, SLICE("\1"), 10},
+    {"another message for a client", false, V13_HELLO, HS, SLICE("\1\0\0\0"), 10},
+    {"ServerHello of no bytes", false, V13_HELLO, HS, SLICE("\2\0\0\0"), 50},
+};
+
+static void single(void)
+{
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("%s", cases[i].name);
+        struct subject *s = subject_new(cases[i].server, cases[i].step);
+        record(s, cases[i].type, cases[i].content, 0);
+        check_alert(s, cases[i].alert);
+    }
+}
+
+/* ---- hellos: whole ones, each cut at every byte, each with one field changed ---- */
+
+static void message_of(struct buf *b, unsigned type, struct slice body)
+{
+    buf_clear(b);
+    put8(b, type);
+    put8(b, 0);
+    put16(b, (unsigned)body.len);
+    buf_put(b, body);
+}
+
+/* Cut short, with lengths of the message that fit: nothing but decode_error, or a hello of TLS 1.2. */
+static void cut(bool server, struct slice body, size_t least)
+{
+    struct buf b;
+    buf_init(&b, 8 * KIB);
+    for (size_t n = 0; n < body.len; n++) {
+        test_case("%s hello cut at %zu of %zu", server ? "client" : "server", n, body.len);
+        struct subject *s = subject_new(server, server ? V13_START : V13_HELLO);
+        message_of(&b, server ? MESSAGE_CLIENT_HELLO : MESSAGE_SERVER_HELLO, slice_head(body, n));
+        record(s, HS, buf_slice(&b), 0);
+        CHECK(s->v.old ? n >= least : alert_of(s) == ALERT_DECODE);
+        subject_free(s);
+    }
+    buf_free(&b);
+}
+
+/* A ServerHello that fits the client's hello but for its key; at: the offset of a byte that gets another value. */
+static const struct {
+    const char *name;
+    size_t at;
+    unsigned char value;
+    int alert;
+} changes[] = {
+    {"a key of zeros", SIZE_MAX, 0, 47},
+    {"legacy version", 1, 2, 47},
+    {"session id", 40, 0xee, 47},
+    {"suite not offered", 68, 0x04, 47},
+    {"compression", 69, 1, 47},
+    {"version 1.2 in 1.3", 77, 3, 47},
+    {"extension not asked for", 79, 0x12, 110},
+    {"group not offered", 83, 0x1e, 47},
+    {"group without a key", 83, 0x17, 47},
+    {"extension of another length", 81, 0x23, 50},
+    {"key of another length", 85, 0x1f, 50},
+    {"no version: of TLS 1.2", 73, 0x2c, NONE},
+};
+
+static struct slice server_hello(const struct subject *s, struct buf *b)
+{
+    buf_clear(b);
+    put16(b, VERSION_12);
+    for (int i = 0; i < V13_RANDOM; i++)
+        put8(b, 7);
+    put8(b, V13_RANDOM);
+    buf_put(b, (struct slice){(const char *)s->v.shake->session, V13_RANDOM});
+    buf_put(b, SLICE("\x13\x01\0\0\x2e\0\x2b\0\2\3\4\0\x33\0\x24\0\x1d\0\x20"));
+    for (int i = 0; i < 32; i++)
+        put8(b, 0);
+    return buf_slice(b);
+}
+
+static void server_hellos(void)
+{
+    struct buf b, m;
+    buf_init(&b, KIB);
+    buf_init(&m, KIB);
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        test_case("ServerHello: %s", changes[i].name);
+        struct subject *s = subject_new(false, V13_HELLO);
+        server_hello(s, &b);
+        if (changes[i].at != SIZE_MAX)
+            b.ptr[changes[i].at] = (char)changes[i].value;
+        message_of(&m, MESSAGE_SERVER_HELLO, buf_slice(&b));
+        record(s, HS, buf_slice(&m), 0);
+        check_alert(s, changes[i].alert);
+    }
+    for (int mark = 0; mark < 2; mark++) {
+        test_case("TLS 1.2 with the mark of a downgrade, %d", mark);
+        struct subject *s = subject_new(false, V13_HELLO);
+        server_hello(s, &b);
+        memcpy(b.ptr + 26, "DOWNGRD", 7);
+        b.ptr[33] = (char)mark;
+        message_of(&m, MESSAGE_SERVER_HELLO, slice_head(buf_slice(&b), 70));
+        record(s, HS, buf_slice(&m), 0);
+        check_alert(s, 47);
+    }
+    struct subject *s = subject_new(false, V13_HELLO);
+    cut(false, server_hello(s, &b), 70);
+    subject_free(s);
+    buf_free(&b);
+    buf_free(&m);
+}
+
+/* HelloRetryRequest: for a group that has a key already, without any change, twice, and TLS 1.2 behind it. */
+static void retries(void)
+{
+    static const struct {
+        const char *name;
+        struct slice extensions;
+        int alert, again;
+    } rows[] = {
+        {"P-256", SLICE("\0\x0c\0\x2b\0\2\3\4\0\x33\0\2\0\x17"), NONE, 10},
+        {"a cookie", SLICE("\0\x0d\0\x2b\0\2\3\4\0\x2c\0\3\0\1x"), NONE, 10},
+        {"X25519, whose key was sent", SLICE("\0\x0c\0\x2b\0\2\3\4\0\x33\0\2\0\x1d"), 47, 0},
+        {"a group not offered", SLICE("\0\x0c\0\x2b\0\2\3\4\0\x33\0\2\0\x1e"), 47, 0},
+        {"nothing to change", SLICE("\0\6\0\x2b\0\2\3\4"), 47, 0},
+        {"an unknown extension", SLICE("\0\x0a\0\x2b\0\2\3\4\x12\x34\0\0"), 110, 0},
+        {"a whole share", SLICE("\0\x0d\0\x2b\0\2\3\4\0\x33\0\3\0\x17\0"), 50, 0},
+    };
+    struct buf b, m;
+    buf_init(&b, KIB);
+    buf_init(&m, KIB);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        test_case("HelloRetryRequest: %s", rows[i].name);
+        struct subject *s = subject_new(false, V13_HELLO);
+        server_hello(s, &b);
+        memcpy(b.ptr + 2, V13_RETRY.ptr, V13_RANDOM);
+        b.len = 70;
+        buf_put(&b, rows[i].extensions);
+        message_of(&m, MESSAGE_SERVER_HELLO, buf_slice(&b));
+        record(s, HS, buf_slice(&m), 0);
+        CHECK_INT(alert_of(s), rows[i].alert);
+        if (rows[i].alert == NONE) {
+            record(s, HS, buf_slice(&m), 0);
+            CHECK_INT(alert_of(s), rows[i].again);
+        }
+        subject_free(s);
+    }
+    buf_free(&b);
+    buf_free(&m);
+}
+
+static void client_hellos(void)
+{
+    struct subject *c = subject_new(false, V13_HELLO);
+    struct slice body = slice_skip(buf_slice(&c->v.shake->hello), 4);
+    struct buf b;
+    buf_init(&b, 8 * KIB);
+    cut(true, body, 89);
+    for (unsigned i = 0; i < 3; i++) {
+        static const char *const names[] = {"compression", "no suite of 1.3", "a second hello"};
+        test_case("ClientHello: %s", names[i]);
+        struct subject *s = subject_new(true, V13_START);
+        message_of(&b, MESSAGE_CLIENT_HELLO, body);
+        size_t suites = 4 + 2 + 32 + 33;
+        if (i == 0)
+            b.ptr[suites + 2 + 18 + 1] = 1;
+        for (size_t j = 0; i == 1 && j < 3; j++)
+            b.ptr[suites + 2 + 2 * j] = 0x14;
+        record(s, HS, buf_slice(&b), 0);
+        if (i == 2)
+            record(s, HS, buf_slice(&b), 0);
+        CHECK(s->v.code != 0);
+        CHECK(i == 2 || alert_of(s) == (i == 0 ? 47 : 40));
+        subject_free(s);
+    }
+    buf_free(&b);
+    subject_free(c);
+}
+
+/* ---- floods and limits ---- */
+
+static void floods(void)
+{
+    static const struct {
+        const char *name;
+        unsigned type;
+        struct slice content;
+    } rows[] = {
+        {"tickets", HS, SLICE("\4\0\0\1x")}, {"empty records", RECORD_DATA, SLICE("")}, {"canceled", RECORD_ALERT, SLICE("\1\x5a")}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        test_case("a flood of %s", rows[i].name);
+        struct subject *s = subject_new(false, V13_OPEN);
+        for (int n = 0; n < LIMIT_TLS_IDLE; n++)
+            record(s, rows[i].type, rows[i].content, 0);
+        CHECK_INT(alert_of(s), NONE);
+        record(s, rows[i].type, rows[i].content, 0);
+        check_alert(s, 10);
+    }
+    test_case("a flood of new keys: one answer waits at most");
+    struct subject *s = subject_new(true, V13_OPEN);
+    for (int n = 0; n < LIMIT_TLS_IDLE; n++) {
+        record(s, HS, SLICE("\x18\0\0\1\1"), 0);
+        v13_keys_update(&s->keys);
+    }
+    CHECK_INT(s->v.code, 0);
+    CHECK(s->v.queue.len < 64);
+    record(s, HS, SLICE("\x18\0\0\1\1"), 0);
+    CHECK(s->v.code != 0);
+    subject_free(s);
+}
+
+static void limits(void)
+{
+    static char zeros[V13_PLAIN + 512];
+    for (size_t over = 0; over < 2; over++) {
+        test_case("data of %zu bytes", V13_PLAIN + over);
+        struct subject *s = subject_new(false, V13_OPEN);
+        record(s, RECORD_DATA, (struct slice){zeros, V13_PLAIN + over}, 0);
+        CHECK_INT(v13_read_peek(&s->v).len, over ? 0 : V13_PLAIN);
+        check_alert(s, over ? 22 : NONE);
+        test_case("a record of %zu bytes", V13_PLAIN + 256 + over);
+        s = subject_new(false, V13_OPEN);
+        record(s, RECORD_DATA, (struct slice){zeros, 1}, V13_PLAIN + 256 + over - V13_TAG - 2);
+        check_alert(s, 22); /* too long for plaintext, or as a record at all */
+        test_case("padding to the last byte, %zu beyond", over);
+        s = subject_new(false, V13_OPEN);
+        record(s, RECORD_DATA, SLICE("x"), V13_PLAIN - 1 + over);
+        check_alert(s, over ? 22 : NONE);
+    }
+    test_case("padding and no type");
+    struct subject *s = subject_new(false, V13_OPEN);
+    record(s, 0, SLICE("\0\0\0"), 3);
+    check_alert(s, 10);
+    test_case("a record of a tag alone, and a changed one");
+    s = subject_new(false, V13_OPEN);
+    deliver(s,
+            (const unsigned char *)"\x17\3\3\0\x10"
+                                   "0123456789abcdef",
+            21);
+    check_alert(s, 20);
+    s = subject_new(false, V13_OPEN);
+    deliver(s,
+            (const unsigned char *)"\x17\3\3\0\x14"
+                                   "0123456789abcdefghij",
+            25);
+    check_alert(s, 20);
+    test_case("a record in the clear");
+    s = subject_new(false, V13_OPEN);
+    deliver(s, (const unsigned char *)"\x16\3\3\0\1x", 6);
+    check_alert(s, 10);
+    test_case("an alert between two halves of a message");
+    s = subject_new(false, V13_EXTENSIONS);
+    record(s, HS, SLICE("\x08\0"), 0);
+    record(s, RECORD_ALERT, SLICE("\1\x5a"), 0);
+    check_alert(s, 10);
+    test_case("new keys after LIMIT_TLS_RECORDS records");
+    s = subject_new(false, V13_OPEN);
+    s->v.out.sequence = LIMIT_TLS_RECORDS - 1;
+    for (int i = 0; i < 2; i++) {
+        size_t n = 0;
+        *v13_write_room(&s->v, &n) = 'x';
+        v13_write_wrote(&s->v, 1);
+        v13_flush(&s->v);
+        CHECK_INT(s->v.queue.len > 0, i == 1); /* KeyUpdate goes first, and the data waits for it */
+        v13_send_used(&s->v, v13_send_peek(&s->v).len);
+    }
+    CHECK_INT(v13_send_peek(&s->v).len, V13_HEAD + 1 + 1 + V13_TAG);
+    CHECK_INT(s->v.out.sequence, 1);
+    subject_free(s);
+}
+
+int main(void)
+{
+    single();
+    server_hellos();
+    retries();
+    client_hellos();
+    floods();
+    limits();
+    return test_done();
+}
