@@ -212,6 +212,7 @@ enum child_news {
     CHILD_ENDED,    /* a pod succeeded or failed, or its Ray container ended for good */
     CHILD_GOES,     /* it is being deleted, or has been */
     CHILD_CHANGED,  /* a DELETE with a version was refused: the server has a newer version than the one we chose */
+    CHILD_REACHED,  /* a head was read, and others reach it by something else than before */
     CHILD_RESTORED, /* it counted as being deleted, and a list shows that it is not */
 };
 

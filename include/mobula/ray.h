@@ -99,7 +99,24 @@ struct ray_cluster {
     uint32_t group_count;
     int32_t gcs_port; /* rayStartParams.port or 6379 */
     int32_t dashboard_port, dashboard_agent_port, serve_port;
+    const struct ray_running *running; /* NULL: no head runs, or nobody has looked: all of this is the spec's */
 };
+
+/* What a head that runs was started with, as far as others reach it by that. The spec may say something else by now: that is for the next
+ * head. Everything that leads to the head is made from a model to which this was applied. */
+struct ray_running {
+    struct ray_group head;    /* labels and container ports of its template, and start_params, are those of the pod */
+    struct slice auth_secret; /* these are the spec's, for ray_next */
+    int32_t gcs_port, dashboard_port, dashboard_agent_port;
+};
+/* Writes what ray_running_apply needs to know of a head's pod, whoever made it: its labels, ports, the flags of its `ray start`, and the
+ * Secret of its token. The same pod always gives the same text. */
+void ray_running_read(struct jval pod, struct arena *a, struct buf *out);
+/* The model's ports, token and the head's labels become those of the pod that `text` was written of; hashes and templates stay the spec's.
+ */
+void ray_running_apply(struct ray_cluster *c, struct slice text, struct arena *a);
+/* The model as the spec has it: the next head is made from that. */
+struct ray_cluster ray_next(const struct ray_cluster *c);
 
 /* Reads a whole custom resource (metadata and spec). Collects all errors in *errors and returns whether there were none. With errors the
  * model holds what could be read, ns, name and uid always, so that a status can be written. */

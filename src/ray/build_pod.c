@@ -138,7 +138,8 @@ static bool write_pod(struct pod_build *b, struct buf *out, struct err *e)
 
 bool ray_build_head_pod(const struct ray_cluster *c, const struct ray_options *o, struct arena *a, struct buf *out, struct err *e)
 {
-    struct pod_build b = {.cluster = c, .group = &c->head, .options = o, .arena = a, .name = ray_head_pod_name(c, a)};
+    const struct ray_cluster next = ray_next(c);
+    struct pod_build b = {.cluster = &next, .group = &next.head, .options = o, .arena = a, .name = ray_head_pod_name(c, a)};
     return write_pod(&b, out, e);
 }
 

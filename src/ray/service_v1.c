@@ -1,16 +1,23 @@
 #include "service.h"
 
-/* The head container's ports, those without a name being called "<n>-port"; the usual ones when it has none. */
+static const struct ray_group *head_that_runs(const struct ray_cluster *c)
+{
+    return c->running ? &c->running->head : &c->head;
+}
+
+/* The head container's ports, those without a name being called "<n>-port"; the usual ones when it has none but that for metrics, which
+ * every head gets. */
 struct service_ports v1_ports(const struct ray_cluster *c, struct arena *a)
 {
+    const struct ray_group *head = head_that_runs(c);
     struct { /* none of the user's: what the flags of ray start open */
         const char *name;
         int32_t port;
-    } usual[] = {{"client", start_port(&c->head, "ray-client-server-port", RAY_CLIENT_PORT, a)},
+    } usual[] = {{"client", start_port(head, "ray-client-server-port", RAY_CLIENT_PORT, a)},
                  {"gcs-server", c->gcs_port},
                  {"dashboard", c->dashboard_port},
                  {"serve", c->serve_port}};
-    struct jval list = json_get(json_at(json_get(c->head.template, "spec.containers"), 0), "ports"), k, v;
+    struct jval list = json_get(json_at(json_get(head->template, "spec.containers"), 0), "ports"), k, v;
     struct service_ports ports = ports_new(a, json_len(list) + COUNT_OF(usual) + 1);
     for (struct jiter it = json_iter(list); json_next(&it, &k, &v);) {
         int32_t number = (int32_t)json_get_int(v, "containerPort", 0);
@@ -21,11 +28,11 @@ struct service_ports v1_ports(const struct ray_cluster *c, struct arena *a)
                   (struct service_port){
                       .name = name, .port = number, .target = NO_VALUE, .protocol = slice_is(protocol, "TCP") ? SLICE_NONE : protocol});
     }
-    bool none = ports.count == 0;
+    bool none = ports.count == 0 || (ports.count == 1 && slice_is(ports.list[0].name, "metrics"));
     for (size_t i = 0; i < COUNT_OF(usual); i++)
         if (none)
             ports_add(&ports, (struct service_port){.name = slice_of(usual[i].name), .port = usual[i].port, .target = NO_VALUE});
-    int32_t metrics = start_port(&c->head, "metrics-export-port", RAY_METRICS_PORT, a);
+    int32_t metrics = start_port(head, "metrics-export-port", RAY_METRICS_PORT, a);
     ports_add(&ports, (struct service_port){.name = SLICE("metrics"), .port = metrics, .target = NO_VALUE});
     ports_sort(&ports);
     return ports;
@@ -37,9 +44,15 @@ static void head_selector(const struct ray_cluster *c, struct pairs *out)
     static const char *const keys[] = {RAY_LABEL_CLUSTER, RAY_LABEL_NODE_TYPE, "ray.io/identifier", "app.kubernetes.io/name",
                                        "app.kubernetes.io/created-by"};
     struct pairs all = pairs_new(out->arena);
-    pod_labels(c, &c->head, 0, &all);
-    for (size_t i = 0; i < COUNT_OF(keys); i++)
-        pairs_set(out, slice_of(keys[i]), *pairs_get(&all, slice_of(keys[i])));
+    if (c->running)
+        pairs_set_all(&all, json_get(c->running->head.template, "metadata.labels"));
+    else
+        pod_labels(c, &c->head, 0, &all);
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        const struct slice *value = pairs_get(&all, slice_of(keys[i]));
+        if (value)
+            pairs_set(out, slice_of(keys[i]), *value);
+    }
 }
 
 static void write_selector(struct jout *w, const struct pairs *selector)

@@ -9,6 +9,21 @@ static void keep_text(struct op *op, const struct istr **held, struct slice *vie
     *view = istr_slice(fresh);
 }
 
+/* Others reach the head by this: what leads to it is made anew when it changes. */
+static void keep_running(struct op *op, struct pod_record *r, struct jval object)
+{
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = LIMIT_JSON_ITEM};
+    if (!r->pod.head || r->pod.deleting)
+        return;
+    ray_running_read(object, &op->event_arena, &b);
+    const struct istr *text = b.full ? NULL : intern_get(&op->strings, buf_slice(&b));
+    bool same = text == r->running;
+    intern_drop(&op->strings, r->running);
+    r->running = text;
+    if (!same)
+        kind_tell(op, r, CHILD_REACHED);
+}
+
 static struct pod_record *pod_make(struct op *op, struct record *c, struct slice uid)
 {
     struct pod_record *r = slab_alloc(&op->pod_slab);
@@ -104,6 +119,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
         kind_tell(op, r, CHILD_ENDED);
     if (before.version && before.phase == POD_PENDING && p->phase != POD_PENDING)
         kind_tell(op, r, CHILD_STARTED);
+    keep_running(op, r, object);
     if (!same_to_decisions(&before, p))
         record_touch(op, c);
 }
@@ -123,6 +139,7 @@ void pod_remove(struct op *op, struct pod_record *r)
     intern_drop(&op->strings, r->group);
     intern_drop(&op->strings, r->reason);
     intern_drop(&op->strings, r->words);
+    intern_drop(&op->strings, r->running);
     slab_free(&op->pod_slab, r);
     record_touch(op, c);
 }

@@ -11,9 +11,26 @@ struct rayclusters *rayclusters_of(const struct op *op)
     return *kind_own(op, &kind_raycluster);
 }
 
+/* What leads to the head is made anew. */
+static void reached_otherwise(struct op *op, struct record *c)
+{
+    struct raycluster *own = raycluster_of(c);
+    if (!own)
+        return;
+    mem_free(own->way);
+    own->way = NULL;
+    memset(own->wants, 0, sizeof own->wants);
+    model_forget(op, c);
+    record_touch(op, c);
+}
+
 static void told_cluster(struct op *op, struct record *c, struct pod_record *pod, enum child_news what)
 {
-    (void)c;
+    bool head = pod->running && (what == CHILD_GOES || what == CHILD_RESTORED);
+    if (head || what == CHILD_REACHED)
+        reached_otherwise(op, c);
+    if (what == CHILD_REACHED)
+        return;
     if (what == CHILD_GOES)
         scaling_goes(pod);
     else if (what == CHILD_ENDED)

@@ -19,6 +19,15 @@ static void add_agent(struct op *op, const struct record *c)
         ray_add_agent(cluster_model(op), &op->o.ray, &op->loaded->arena, &ignored);
 }
 
+/* Of a head that goes, what the next one is made from counts already. */
+static const struct istr *head_running(const struct record *c)
+{
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        if (r->pod.head && !r->pod.deleting && r->running)
+            return r->running;
+    return NULL;
+}
+
 void read_cluster(struct op *op, struct record *c, const struct spec_object *from)
 {
     struct raycluster *own = raycluster_of(c);
@@ -33,6 +42,9 @@ void read_cluster(struct op *op, struct record *c, const struct spec_object *fro
             add_agent(op, c);
         types_apply(op, c);
     }
+    const struct istr *running = head_running(c);
+    if (right && running) /* last: hashes and templates are the spec's */
+        ray_running_apply(model, istr_slice(running), &op->loaded->arena);
     own->typed = right && model->typed;
 }
 

@@ -1,0 +1,131 @@
+/* The truth of a running cluster is its head's pod. What leads to that head is read from there, so that an edit of the spec, which is about
+ * the next head, cuts nothing off. Pods of KubeRay and of earlier versions tell as much as ours: it stands in the pod itself. */
+#include "build.h"
+#include "shell.h"
+
+static const char *const ports_of_ray[] = {"port", "dashboard-port", "dashboard-agent-listen-port", "ray-client-server-port",
+                                           "metrics-export-port"};
+
+/* The text in which `ray start` stands, or SLICE_NONE. */
+static struct slice started_by(struct jval container, struct arena *a)
+{
+    static const char *const parts[] = {"args", "command"};
+    struct jval k, v;
+    struct slice text = json_get_str(list_find(json_get(container, "env"), "name", SLICE("KUBERAY_GEN_RAY_START_CMD")), "value", a);
+    if (!slice_empty(text))
+        return text;
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        for (struct jiter it = json_iter(json_get(container, parts[i])); json_next(&it, &k, &v);)
+            if (shell_find_last(json_str(v, a), "ray start") >= 0)
+                return json_str(v, a);
+    return SLICE_NONE;
+}
+
+static bool ends_word(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == ';' || c == '&' || c == '|';
+}
+
+/* --flag=7 or --flag 7, with or without quotes; the last one counts, as for Ray. 0: not there, or no port. */
+static int32_t flag_port(struct slice command, const char *flag, struct arena *a)
+{
+    int32_t port = 0;
+    struct slice word = arena_printf(a, "--%s", flag);
+    for (size_t at = 0; at + word.len < command.len; at++) {
+        struct slice rest = slice_skip(command, at);
+        bool begins = at && ends_word(command.ptr[at - 1]) && slice_starts(rest, word);
+        if (!begins || (rest.ptr[word.len] != '=' && rest.ptr[word.len] != ' '))
+            continue;
+        rest = slice_trim(slice_skip(rest, word.len + 1));
+        size_t n = 0;
+        while (n < rest.len && !ends_word(rest.ptr[n]))
+            n++;
+        struct slice value = slice_head(rest, n), plain;
+        if (shell_unquote(value, a, &plain))
+            value = plain;
+        if (!read_port(value, &port))
+            port = 0;
+    }
+    return port;
+}
+
+static void write_params(struct jout *w, struct jval container, struct arena *a)
+{
+    struct slice text = started_by(container, a);
+    ptrdiff_t at = text.ptr ? shell_find_last(text, "ray start") : -1;
+    if (at < 0)
+        return;
+    jout_kobject(w, "params");
+    for (size_t i = 0; i < COUNT_OF(ports_of_ray); i++) {
+        int32_t port = flag_port(slice_skip(text, (size_t)at), ports_of_ray[i], a);
+        if (port)
+            jout_kstr(w, ports_of_ray[i], arena_printf(a, "%d", (int)port));
+    }
+    jout_end(w);
+}
+
+static void write_secret(struct jout *w, struct jval container, struct arena *a)
+{
+    struct jval env = json_get(container, "env"), ref = json_get(list_find(env, "name", SLICE(RAY_AUTH_TOKEN)), "valueFrom.secretKeyRef");
+    bool token = json_is(json_get(list_find(env, "name", SLICE(RAY_AUTH_MODE)), "value"), "token");
+    if (token && json_is(json_get(ref, "key"), RAY_AUTH_KEY))
+        jout_kstr(w, "secret", json_get_str(ref, "name", a));
+}
+
+void ray_running_read(struct jval pod, struct arena *a, struct buf *out)
+{
+    struct jval container = ray_live_container(pod), ports = json_get(container, "ports"), k, v;
+    struct pairs labels = pairs_new(a);
+    struct jout w;
+    pairs_set_all(&labels, json_get(pod, "metadata.labels"));
+    pairs_sort(&labels);
+    jout_init(&w, out);
+    jout_object(&w);
+    write_params(&w, container, a);
+    write_secret(&w, container, a);
+    jout_form(&w, "template:{metadata:{labels:");
+    pairs_write(&labels, &w);
+    jout_form(&w, "},spec:{containers:[{ports:[");
+    for (struct jiter it = json_iter(ports); json_next(&it, &k, &v);) {
+        struct slice name = json_get_str(v, "name", a), protocol = json_get_str(v, "protocol", a);
+        jout_form(&w, "{containerPort:%d,name?:'%.*s',protocol?:'%.*s'}", (int)json_get_int(v, "containerPort", 0), SLICE_ARG(name),
+                  SLICE_ARG(protocol));
+    }
+    jout_form(&w, "]}]}}}");
+}
+
+void ray_running_apply(struct ray_cluster *c, struct slice text, struct arena *a)
+{
+    struct jval doc;
+    if (!json_read(&doc, text, a, NULL))
+        return;
+    struct ray_running *r = arena_new(a, struct ray_running);
+    *r = (struct ray_running){.head = c->head,
+                              .auth_secret = c->auth_secret,
+                              .gcs_port = c->gcs_port,
+                              .dashboard_port = c->dashboard_port,
+                              .dashboard_agent_port = c->dashboard_agent_port};
+    r->head.template = json_get(doc, "template");
+    c->running = r;
+    if (c->kind == RAY_V1)
+        c->auth_secret = json_get_str(doc, "secret", a);
+    if (!json_there(json_get(doc, "params")))
+        return; /* it does not say how Ray is started: the spec's words are the best that is known */
+    r->head.start_params = json_get(doc, "params");
+    c->gcs_port = start_port(&r->head, "port", RAY_GCS_PORT, a);
+    c->dashboard_port = start_port(&r->head, "dashboard-port", RAY_DASHBOARD_PORT, a);
+    c->dashboard_agent_port = start_port(&r->head, "dashboard-agent-listen-port", RAY_AGENT_PORT, a);
+}
+
+struct ray_cluster ray_next(const struct ray_cluster *c)
+{
+    struct ray_cluster next = *c;
+    if (c->running) {
+        next.auth_secret = c->running->auth_secret;
+        next.gcs_port = c->running->gcs_port;
+        next.dashboard_port = c->running->dashboard_port;
+        next.dashboard_agent_port = c->running->dashboard_agent_port;
+        next.running = NULL;
+    }
+    return next;
+}
