@@ -115,6 +115,9 @@ void ray_running_read(struct jval pod, struct arena *a, struct buf *out);
 /* The model's ports, token and the head's labels become those of the pod that `text` was written of; hashes and templates stay the spec's.
  */
 void ray_running_apply(struct ray_cluster *c, struct slice text, struct arena *a);
+/* "dashboard port 8265 runs, 9000 is asked for; …": how the head that runs is reached otherwise than the spec's would be; empty: it is not.
+ */
+struct slice ray_running_drift(const struct ray_cluster *c, struct arena *a);
 /* The model as the spec has it: the next head is made from that. */
 struct ray_cluster ray_next(const struct ray_cluster *c);
 

@@ -129,3 +129,40 @@ struct ray_cluster ray_next(const struct ray_cluster *c)
     }
     return next;
 }
+
+static void other_port(const char *what, int32_t runs, int32_t asked, struct slice *text, struct arena *a)
+{
+    if (runs != asked)
+        *text =
+            arena_printf(a, "%.*s%s%s port %d runs, %d is asked for", SLICE_ARG(*text), text->len ? "; " : "", what, (int)runs, (int)asked);
+}
+
+/* Labels of the template that the pod has otherwise. */
+static void other_labels(const struct ray_cluster *c, struct slice *text, struct arena *a)
+{
+    struct pairs asked = pairs_new(a), has = pairs_new(a);
+    pod_labels(c, &c->head, 0, &asked);
+    pairs_set_all(&has, json_get(c->running->head.template, "metadata.labels"));
+    for (uint32_t i = 0; i < asked.count; i++) {
+        const struct pair *p = &asked.list[i];
+        const struct slice *is = pairs_get(&has, p->key);
+        if (!is || !slice_eq(*is, p->value))
+            *text = arena_printf(a, "%.*s%slabel %.*s is %.*s, %.*s is asked for", SLICE_ARG(*text), text->len ? "; " : "",
+                                 SLICE_ARG(p->key), SLICE_ARG(is ? *is : SLICE("not there")), SLICE_ARG(p->value));
+    }
+}
+
+struct slice ray_running_drift(const struct ray_cluster *c, struct arena *a)
+{
+    struct slice text = SLICE("");
+    if (!c->running)
+        return text;
+    other_port("GCS", c->gcs_port, c->running->gcs_port, &text, a);
+    other_port("dashboard", c->dashboard_port, c->running->dashboard_port, &text, a);
+    other_port("agent", c->dashboard_agent_port, c->running->dashboard_agent_port, &text, a);
+    if (!slice_eq(c->auth_secret, c->running->auth_secret))
+        text = arena_printf(a, "%.*s%sthe Secret of its token is another", SLICE_ARG(text), text.len ? "; " : "");
+    if (c->kind == RAY_V1)
+        other_labels(c, &text, a);
+    return arena_cut(a, text, LIMIT_KUBE_EVENT_NOTE / 2);
+}

@@ -197,6 +197,38 @@ static void write_failure(const struct facts *f, struct jout *w)
               arena_printf(f->a, "group %.*s failed %.*s: %s%.*s", SLICE_ARG(name), SLICE_ARG(times), gf->reason, SLICE_ARG(more)));
 }
 
+static uint32_t outdated(const struct facts *f, const struct ray_group *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->in->pod_count; i++) {
+        const struct pod *pod = f->in->pods[i];
+        n += pod_stands(pod) && (g->head ? pod->head : !pod->head && slice_eq(pod->group, g->name)) && pod_outdated(pod, g);
+    }
+    return n;
+}
+
+/* What runs and what is wanted, and the ways from the one to the other. */
+static void write_drift(const struct facts *f, struct jout *w)
+{
+    const struct ray_cluster *c = f->in->cluster;
+    bool head = f->drift && outdated(f, &c->head);
+    struct slice text = head ? ray_running_drift(c, f->a) : SLICE("");
+    if (!f->drift)
+        return;
+    if (head)
+        text = arena_printf(f->a, "the head pod runs an older template%s%.*s; clients and new workers are led to it as it runs",
+                            text.len ? ": " : "", SLICE_ARG(text));
+    for (uint32_t i = 0; i < c->group_count; i++) {
+        uint32_t n = outdated(f, &c->groups[i]);
+        if (n)
+            text = arena_printf(f->a, "%.*s%sgroup %.*s: %u pod%s of an older template", SLICE_ARG(text), text.len ? "; " : "",
+                                SLICE_ARG(c->groups[i].name), n, n == 1 ? "" : "s");
+    }
+    condition(f, w, STATUS_DRIFT, true, head ? SLICE("NewHeadNeeded") : SLICE("NewWorkersNeeded"),
+              arena_printf(f->a, "%.*s. To bring it over: %s, or set upgradeStrategy.type: Recreate, which replaces all of them",
+                           SLICE_ARG(text), head ? "delete the head pod and the workers" : "delete these pods"));
+}
+
 static void write_suspension(const struct facts *f, struct jout *w)
 {
     if (!f->suspends && !json_there(status_condition(f->prior, SLICE("RayClusterSuspended"))))
@@ -251,23 +283,16 @@ static void write_types(const struct facts *f, struct jout *w)
 
 void status_write_conditions(const struct facts *f, struct jout *w)
 {
-    static const char *const ours[] = {"Valid",
-                                       STATUS_TYPES_READY,
-                                       "HeadPodReady",
-                                       "RayClusterProvisioned",
-                                       "Autoscaling",
-                                       "ReplicaFailure",
-                                       "RayClusterSuspending",
-                                       "RayClusterSuspended",
-                                       "RedisCleaned",
-                                       STATUS_LATE,
-                                       NULL};
+    static const char *const ours[] = {"Valid",        STATUS_TYPES_READY, "HeadPodReady",         "RayClusterProvisioned",
+                                       "Autoscaling",  "ReplicaFailure",   "RayClusterSuspending", "RayClusterSuspended",
+                                       "RedisCleaned", STATUS_LATE,        STATUS_DRIFT,           NULL};
     jout_karray(w, "conditions");
     write_valid(f, w);
     write_head_ready(f, w);
     write_provisioned(f, w);
     write_late(f, w);
     write_failure(f, w);
+    write_drift(f, w);
     write_suspension(f, w);
     write_redis(f, w);
     write_types(f, w);

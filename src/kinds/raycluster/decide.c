@@ -109,6 +109,17 @@ static void decide_service(const struct cluster_view *in, const struct verb *app
         plan_add(p, apply)->group = GROUP_HEAD; /* one that is refused counts against the head */
 }
 
+/* Workers that run know the services by the names that the spec had when they were made. */
+static bool known_by_old_names(const struct cluster_view *in)
+{
+    for (uint32_t i = 0; i < in->pod_count; i++)
+        for (uint32_t k = 0; k < in->cluster->group_count; k++)
+            if (belongs(in->pods[i], &in->cluster->groups[k]) && pod_stands(in->pods[i]) &&
+                pod_outdated(in->pods[i], &in->cluster->groups[k]))
+                return true;
+    return false;
+}
+
 /* What an earlier spec named: the head service before it was called otherwise, the headless one of hosts that are no more. They go when the
  * service that is wanted is there. */
 static void decide_old_services(const struct cluster_view *in, struct plan *p)
@@ -116,7 +127,8 @@ static void decide_old_services(const struct cluster_view *in, struct plan *p)
     struct slice head = ray_head_service_name(in->cluster, p->arena), headless = SLICE("");
     if (ray_wants_headless_service(in->cluster))
         headless = ray_headless_service_name(in->cluster, p->arena);
-    for (uint32_t i = 0; i < in->service_count && in->head_service; i++) {
+    bool known = in->service_count && known_by_old_names(in);
+    for (uint32_t i = 0; i < in->service_count && in->head_service && !known; i++) {
         const struct service *s = in->services[i];
         struct slice name = slice_of(s->name);
         if (s->ours && !s->deleting && !slice_eq(name, head) && !slice_eq(name, headless))

@@ -87,6 +87,15 @@ static bool to_be_renewed(const struct facts *f)
     return false;
 }
 
+static bool drifts(const struct facts *f)
+{
+    const struct ray_cluster *c = f->in->cluster;
+    bool any = false;
+    for (int32_t k = GROUP_HEAD; f->in->errors->count == 0 && !c->recreate && !f->suspends && k < (int32_t)c->group_count; k++)
+        any |= runs_outdated(f->in, group_at(c, k));
+    return any;
+}
+
 /* A refusal matters as long as there is something that it keeps running: pods may be made anew for another reason, a new head. */
 static int32_t find_refused(const struct cluster_view *in)
 {
@@ -143,6 +152,7 @@ void facts_gather(const struct cluster_view *in, struct jval prior, struct arena
     out->suspends = suspension_of(in, prior) != SUSPENSION_NONE;
     out->suspended = out->suspends && in->pod_count == 0;
     out->service = in->head_service && !in->head_service->deleting;
+    out->drift = drifts(out);
     out->ready = is_ready(out);
     out->state = in->errors->count ? "failed" : out->suspended ? "suspended" : out->ready ? "ready" : "";
 }

@@ -24,6 +24,7 @@ struct facts {
     int64_t old_head;             /* ready worker pods that belong to a head that has ended: not in the numbers above */
     bool valid, ready;            /* valid: no errors in the spec, and none refused */
     bool suspends, suspended;     /* it is to have no pods; and has none */
+    bool drift;                   /* pods that run were made from an older template, and stay */
     bool service;                 /* the head service is there, and stays */
     const char *state;
     struct slice stamp; /* the time of what changes now; empty when only the rest matters */
@@ -31,6 +32,8 @@ struct facts {
 
 /* Of a cluster with instance types. */
 #define STATUS_TYPES_READY "InstanceTypesReady"
+/* Of one that runs pods of an older template, and is not asked to make them anew. */
+#define STATUS_DRIFT "TemplateDrift"
 /* Of one that was not ready for the first time in its time: until it is, or is suspended. */
 #define STATUS_LATE "StartingTimedOut"
 

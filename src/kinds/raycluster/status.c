@@ -281,6 +281,16 @@ static void say_late(const struct facts *f, struct jval next, struct plan *p)
     p->actions[p->count - 1].logged = true;
 }
 
+/* Tells once that the spec and what runs have parted. */
+static void say_drift(const struct facts *f, struct jval next, struct plan *p)
+{
+    struct jval is = status_condition(next, SLICE(STATUS_DRIFT));
+    if (!json_there(is) || json_there(status_condition(f->prior, SLICE(STATUS_DRIFT))))
+        return;
+    plan_event(p, false, STATUS_DRIFT, arena_cut(f->a, json_get_str(is, "message", f->a), LIMIT_KUBE_EVENT_NOTE));
+    p->actions[p->count - 1].logged = true;
+}
+
 /* A condition is as it was, but for another reason: demand that was met is not, a head that was starting cannot. Where there was none that
  * is no news: the server may drop what it does not know. */
 static bool other_reason(struct jval prior, struct jval next)
@@ -366,6 +376,7 @@ void decide_status(const struct cluster_view *in, struct plan *p)
     say_head_kept(&f, next, p);
     say_types(&f, next, p);
     say_late(&f, next, p);
+    say_drift(&f, next, p);
     status_send(&w);
     if (mere_progress(prior, next) && other_reason(prior, next))
         p->reasons = reasons_of_late(in) + 1;

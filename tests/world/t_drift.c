@@ -1,0 +1,110 @@
+/* A spec that says something else than what runs: what leads to the head goes by the head, and follows when there is another. */
+#include "scene.h"
+
+static void begin(struct world *w, const char *more)
+{
+    struct apiserver_config config = {.seed = 1};
+    world_init(w, &config);
+    make_namespace(w);
+    make_crd(w, "ray.io", "");
+    CHECK_INT(world_call(w, "POST", v1, "application/json", cluster_body(w, "c", 1, more)), 201);
+    world_start_operator(w, false);
+    world_run(w, 5000);
+    CHECK(is_ready(w, "c"));
+}
+
+static void edit(struct world *w, const char *patch)
+{
+    CHECK_INT(world_call(w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c", "application/json-patch+json", slice_of(patch)), 200);
+}
+
+static const char head_edit[] =
+    "[{\"op\":\"add\",\"path\":\"/spec/headGroupSpec/template/metadata\",\"value\":{\"labels\":{\"app.kubernetes.io/name\":\"mine\"}}},"
+    "{\"op\":\"add\",\"path\":\"/spec/headGroupSpec/rayStartParams\",\"value\":{\"port\":\"7000\",\"dashboard-port\":\"9000\","
+    "\"ray-client-server-port\":\"9001\",\"metrics-export-port\":\"9002\"}},"
+    "{\"op\":\"replace\",\"path\":\"/spec/workerGroupSpecs/0/replicas\",\"value\":2}]";
+
+/* Whether the service leads to a head with these. */
+static bool leads(struct world *w, const char *service, const char *app, int gcs, int dashboard)
+{
+    char name[64], port[64], page[64];
+    snprintf(name, sizeof name, "\"app.kubernetes.io/name\":\"%s\"", app);
+    snprintf(port, sizeof port, "\"port\":%d", gcs);
+    snprintf(page, sizeof page, "\"port\":%d", dashboard);
+    return says(w, "services", service, name) && says(w, "services", service, port) && says(w, "services", service, page);
+}
+
+/* How many workers go to a GCS at this address. */
+static uint32_t workers_to(struct world *w, const char *address)
+{
+    struct slice names[8];
+    uint32_t count = pod_names(w, "worker", names, 8), to = 0;
+    for (uint32_t i = 0; i < count; i++)
+        to += says(w, "pods", arena_printf(&w->arena, "%.*s", SLICE_ARG(names[i])).ptr, address);
+    return to;
+}
+
+static void test_running_head(void)
+{
+    struct world w;
+    begin(&w, "");
+    test_case("an edit of the next head leaves the ways to the running one, and new workers join it");
+    edit(&w, head_edit);
+    world_run(&w, 5000);
+    CHECK(leads(&w, "c-head-svc", "kuberay", 6379, 8265));
+    CHECK(!says(&w, "services", "c-head-svc", "7000"));
+    CHECK_INT(workers_to(&w, "c-head-svc.n.svc.cluster.local:6379"), 2);
+    CHECK_INT(workers_to(&w, ":7000"), 0);
+    test_case("… the drift is a condition and an event, which say what is other and how to bring it over");
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"type\":\"TemplateDrift\""));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "dashboard port 8265 runs, 9000 is asked for"));
+    CHECK(tells(&w, "TemplateDrift", "delete the head pod"));
+    check_fixed_point(&w);
+    test_case("… who leads next learns it from the pod");
+    world_kill_operator(&w);
+    world_start_operator(&w, false);
+    world_run(&w, 5000);
+    CHECK(leads(&w, "c-head-svc", "kuberay", 6379, 8265));
+    CHECK(!says(&w, "services", "c-head-svc", "7000"));
+    test_case("… another head is made as the spec says, and everything follows it");
+    CHECK_INT(world_call(&w, "DELETE", "/api/v1/namespaces/n/pods/c-head", "application/json", SLICE_NONE), 200);
+    world_run(&w, 60 * 1000);
+    CHECK(says(&w, "pods", "c-head", "--port=7000"));
+    CHECK(leads(&w, "c-head-svc", "mine", 7000, 9000));
+    CHECK(!says(&w, "services", "c-head-svc", "6379"));
+    world_free(&w);
+}
+
+static void test_recreate(void)
+{
+    struct world w;
+    begin(&w, "\"upgradeStrategy\":{\"type\":\"Recreate\"},");
+    test_case("with upgradeStrategy Recreate pods and service go to the new template together");
+    edit(&w, head_edit);
+    world_run(&w, 60 * 1000);
+    CHECK(says(&w, "pods", "c-head", "--port=7000"));
+    CHECK(leads(&w, "c-head-svc", "mine", 7000, 9000));
+    CHECK_INT(workers_to(&w, "c-head-svc.n.svc.cluster.local:7000"), 2);
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "TemplateDrift"));
+    world_free(&w);
+}
+
+static void test_service_name(void)
+{
+    struct world w;
+    begin(&w, "");
+    test_case("a head service that is called otherwise leaves the one that running workers know");
+    edit(&w, "[{\"op\":\"add\",\"path\":\"/spec/headGroupSpec/headService\",\"value\":{\"metadata\":{\"name\":\"other\"}}}]");
+    world_run(&w, 10 * 1000);
+    CHECK(leads(&w, "other", "kuberay", 6379, 8265));
+    CHECK(leads(&w, "c-head-svc", "kuberay", 6379, 8265));
+    world_free(&w);
+}
+
+int main(void)
+{
+    test_running_head();
+    test_recreate();
+    test_service_name();
+    return test_done();
+}
