@@ -21,12 +21,12 @@ struct pod_record {
     struct pod_record *next, **link;
     const struct istr *group, *reason, *words;
     const struct istr *running; /* of a head: ray_running_read of it; else NULL */
-    const char *stop;       /* why the autoscaler chose it for removal, a literal; NULL: it did not */
-    uint32_t stop_decision; /* the autoscaler decision that chose it */
-    bool stop_begun;        /* another host of its replica is already being deleted for that decision */
-    struct scale_seen seen; /* what the autoscaler knows from earlier states of the head */
-    struct doubt doubt;     /* our DELETE was answered 404 (pod.doubted) or 409 (pod.overtaken) */
-    int64_t asked_ms;       /* pod.asked holds until then */
+    const char *stop;           /* why the autoscaler chose it for removal, a literal; NULL: it did not */
+    uint32_t stop_decision;     /* the autoscaler decision that chose it */
+    bool stop_begun;            /* another host of its replica is already being deleted for that decision */
+    struct scale_seen seen;     /* what the autoscaler knows from earlier states of the head */
+    struct doubt doubt;         /* our DELETE was answered 404 (pod.doubted) or 409 (pod.overtaken) */
+    int64_t asked_ms;           /* pod.asked holds until then */
     uint32_t round;
     bool by_us; /* our DELETE is in flight or was accepted */
 };
