@@ -3,6 +3,7 @@
 #include "embed.h"
 #include "install_wanted.h"
 
+#include <mobula/hub.h>
 #include <mobula/kinds.h>
 
 #include <stdio.h>
@@ -200,7 +201,6 @@ static void fill_program(struct variables *v, struct slice files, const struct i
 
 #define FLAG_LINE "        - --"
 #define PLANE_FOLDER "/control-plane"
-#define TOKEN_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
 static struct slice part_file(struct slice files, const char *name, struct arena *a)
 {
@@ -257,11 +257,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"patches-configmap", o->shapes ? SLICE("patches") : SLICE(""), SLICE("")},
         {"control-plane-url", o->plane_url, SLICE("")},
         {"cloud-deployment-id", o->cloud, SLICE("")},
-        {"control-plane-token-file",
-         !plane                        ? SLICE("")
-         : slice_empty(o->plane_token) ? SLICE(TOKEN_FOLDER "/token")
-                                       : SLICE(PLANE_FOLDER "/token"),
-         SLICE("")},
+        {"control-plane-token-file", plane ? SLICE(PLANE_FOLDER "/token") : SLICE(""), SLICE("")},
         {"control-plane-ca-file", plane ? SLICE(PLANE_FOLDER "/ca.crt") : SLICE(""), SLICE("")},
         {"status-addr", plane ? SLICE("127.0.0.1:2113") : SLICE(""), SLICE("")}, /* for kubectl port-forward */
         {"egress-ca-file", slice_empty(o->egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
@@ -323,13 +319,15 @@ static struct slice key_source(const char *kind, struct slice text, struct slice
 /* Files of the control plane: the token and the CA of the operator that calls one, or the certificate and key of the hub. */
 static void fill_plane(struct variables *v, const struct install_options *o, struct arena *a)
 {
+    /* of the operator's account, and of no use to an API server */
+    static const char own_token[] = "          - serviceAccountToken: {path: token, audience: " HUB_AUDIENCE ", expirationSeconds: 3607}\n";
     struct slice sources = SLICE_NONE;
     if (!slice_empty(o->tls_secret))
         sources = arena_printf(a, "          - secret:\n              name: %.*s\n", SLICE_ARG(o->tls_secret));
     else if (!slice_empty(o->plane_url))
         sources = arena_printf(
             a, "%.*s%.*s%.*s",
-            SLICE_ARG(slice_empty(o->plane_token) ? SLICE_NONE : key_source("secret", o->plane_token, SLICE("token"), "token", a)),
+            SLICE_ARG(slice_empty(o->plane_token) ? slice_of(own_token) : key_source("secret", o->plane_token, SLICE("token"), "token", a)),
             SLICE_ARG(key_source("configMap", slice_empty(o->plane_ca) ? SLICE("mobula-control-plane-ca") : o->plane_ca, SLICE("ca.crt"),
                                  "ca.crt", a)),
             SLICE_ARG(slice_empty(o->egress_ca) ? SLICE_NONE : key_source("configMap", o->egress_ca, SLICE("ca.crt"), "egress-ca.crt", a)));

@@ -62,7 +62,7 @@ static const struct flag list[] = {
      "of a control plane whose workloads the operator runs, https://HOST[:PORT]: with the rights to make RayJobs and RayClusters"},
     {"cloud-deployment-id", FLAG_TEXT, AT(cloud), "ID", "of the cloud that the operator is: mobula cloud list prints it"},
     {"control-plane-token", FLAG_TEXT, AT(plane_token), "SECRET[/KEY]",
-     "with the operator's token for it, key token (default: the token of its own account, for a control plane of the same cluster)"},
+     "with the operator's token for it, key token (default: its account's, good for control planes of the same cluster alone)"},
     {"control-plane-ca", FLAG_TEXT, AT(plane_ca), "CONFIGMAP[/KEY]", "with the CA of its certificate (mobula-control-plane-ca/ca.crt)"},
     {"egress-ca", FLAG_TEXT, AT(egress_ca), "CONFIGMAP[/KEY]",
      "with CAs for TLS to all but the API server: those of a proxy that opens TLS (key ca.crt)"},

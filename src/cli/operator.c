@@ -7,6 +7,7 @@
 #include "sandbox.h"
 
 #include <mobula/health.h>
+#include <mobula/hub.h>
 #include <mobula/kinds.h>
 #include <mobula/operator.h>
 
@@ -31,7 +32,7 @@ struct options {
     struct slice gateway, gateway_ns, ingress_class;
     struct flag_texts egress, excluded;
     int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms, starting_ms;
-    bool all_namespaces, leader_elect, egress_strict;
+    bool all_namespaces, leader_elect, egress_strict, plane_own;
     bool optional[LIMIT_KINDS]; /* by place in kinds[]: of optional kinds, whether they are run */
 };
 
@@ -87,6 +88,8 @@ static const struct flag list[] = {
     {"cloud-deployment-id", FLAG_TEXT, AT(cloud), "ID", "of the cloud that this operator is: mobula cloud list prints it"},
     {"control-plane-token-file", FLAG_TEXT, AT(plane_token), "FILE",
      "with the token for it, read again when it changes (default: the token is in $ANYSCALE_CLI_TOKEN)"},
+    {"control-plane-own-token", FLAG_SWITCH, AT(plane_own), NULL,
+     "the token of this account, with all its rights at the API server, may be shown to a control plane outside the cluster"},
     {"control-plane-ca-file", FLAG_TEXT, AT(plane_ca), "FILE", "with the CA of its certificate (default: this machine's CA bundle)"},
     {"policy-configmap", FLAG_TEXT, AT(policy.name), "NAME",
      "of the policy, which says what a control plane may have made here, in the namespace of the Lease; empty (default): the built-in one "
@@ -279,6 +282,31 @@ static bool read_agent(struct process *p, struct operator_options *to, struct er
     return true;
 }
 
+static bool is_inside(struct slice url, struct slice domain, struct arena *a)
+{
+    struct slice rest = slice_skip(url, (size_t)(slice_find_text(url, "://") < 0 ? 0 : slice_find_text(url, "://") + 3)), host = SLICE("");
+    uint16_t port;
+    net_place(slice_cut(&rest, '/'), &host, &port);
+    return slice_ends(host, SLICE(".svc")) || slice_ends(host, arena_printf(a, ".svc.%.*s", SLICE_ARG(domain))) ||
+           slice_is(host, "localhost") || slice_starts(host, SLICE("127."));
+}
+
+/* A token of the API server is good for all that this account may do there, whoever holds it. */
+static bool check_token(struct process *p, struct err *e)
+{
+    const struct options *o = &p->o;
+    struct slice own = kube_config_authorization(p->config);
+    if (o->plane_own || is_inside(o->plane_url, o->cluster_domain, &p->arena) || slice_empty(own) ||
+        !slice_eq(own, kube_config_authorization(p->plane)))
+        return true;
+    return err_set(
+        e, ERR_CONFIG,
+        "the token for --control-plane-url is that of this operator's own account, and %.*s is outside the cluster: it would give "
+        "that host the account's rights. Use a Secret's token (install --control-plane-token), or a projected one with "
+        "audience " HUB_AUDIENCE "; --control-plane-own-token shows it all the same",
+        SLICE_ARG(o->plane_url));
+}
+
 /* Behind the lease: its identity is this start of the process. */
 static bool read_plane(struct process *p, struct operator_options *to, struct err *e)
 {
@@ -301,7 +329,7 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
                                                          .ca_file = text_or_null(o->plane_ca),
                                                          .more_ca_file = text_or_null(o->egress_ca)},
                                e);
-    if (!p->plane || !kube_config_allow(p->plane, p->allow, e))
+    if (!p->plane || !check_token(p, e) || !kube_config_allow(p->plane, p->allow, e))
         return false;
     to->plane = (struct operator_plane){.config = p->plane,
                                         .cloud = o->cloud,

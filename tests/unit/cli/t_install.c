@@ -284,14 +284,16 @@ static void planes(struct arena *a)
     o.plane_url = SLICE("https://hub.example:9443");
     o.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
     text = written(&o, a, &e);
-    static const char *const holds[] = {"  resources: [rayclusters, rayjobs] # what a control plane asks for",
-                                        "        - --control-plane-url=https://hub.example:9443\n",
-                                        "token-file=/var/run/secrets/kubernetes.io/serviceaccount/token\n",
-                                        "          sources:\n          - configMap:\n              name: mobula-control-plane-ca\n",
-                                        "    - {port: 9443, protocol: TCP}\n",
-                                        "  resourceNames: [mobula-policy]\n  verbs: [list, watch]\n",
-                                        "        - --policy-configmap=mobula-policy\n",
-                                        "        - --status-addr=127.0.0.1:2113\n"};
+    static const char *const holds[] = {
+        "  resources: [rayclusters, rayjobs] # what a control plane asks for",
+        "        - --control-plane-url=https://hub.example:9443\n",
+        "token-file=/control-plane/token\n",
+        "          sources:\n          - serviceAccountToken: {path: token, audience: mobula.dev/control-plane, expirationSeconds: 3607}\n"
+        "          - configMap:\n              name: mobula-control-plane-ca\n",
+        "    - {port: 9443, protocol: TCP}\n",
+        "  resourceNames: [mobula-policy]\n  verbs: [list, watch]\n",
+        "        - --policy-configmap=mobula-policy\n",
+        "        - --status-addr=127.0.0.1:2113\n"};
     for (size_t i = 0; i < COUNT_OF(holds); i++)
         CHECK(text.ptr && strstr(text.ptr, holds[i]));
     o.default_image = SLICE("registry.bank/ray:2");
