@@ -82,20 +82,23 @@ bool writes_command(const struct pod_build *b)
     return shell_find_last(own_command(b), "ray start") < 0;
 }
 
+/* The dashboard of a head asks the clouds' metadata services which cloud it is in, whether or not statistics are on, unless there is this
+ * file, as Ray's own cluster launcher writes it. */
+static const char spare_metadata[] =
+    "{ [ -e ~/ray_bootstrap_config.yaml ] || echo 'provider: {type: kubernetes}' >~/ray_bootstrap_config.yaml; } 2>/dev/null || :; ";
+
 void write_command(struct jout *w, const struct pod_build *b)
 {
     bool legacy = b->cluster->kind == RAY_LEGACY;
     jout_form(w, legacy ? "command:['/bin/bash','-lc']" : "command:['/bin/bash','-c','--']");
-    struct slice text = b->command;
-    if (!legacy) {
-        /* The user's words run first, because `ray start --block` does not come back. */
-        struct buf lines;
-        buf_init(&lines, 2 * LIMIT_JSON_ITEM);
+    /* The user's words run first, because `ray start --block` does not come back. */
+    __attribute__((cleanup(buf_free))) struct buf lines = {.max = 2 * LIMIT_JSON_ITEM};
+    if (!legacy)
         buf_put(&lines, own_command(b));
-        shell_append(&lines, SLICE("ulimit -n ${RAY_START_ULIMIT_OPEN_FILES:-65536}; "));
-        buf_put(&lines, b->command);
-        text = arena_dup(b->arena, buf_slice(&lines));
-        buf_free(&lines);
-    }
+    shell_append(&lines, b->group->head ? slice_of(spare_metadata) : SLICE(""));
+    if (!legacy)
+        buf_put(&lines, SLICE("ulimit -n ${RAY_START_ULIMIT_OPEN_FILES:-65536}; "));
+    buf_put(&lines, b->command);
+    struct slice text = arena_dup(b->arena, buf_slice(&lines));
     jout_form(w, "args:['%.*s']", SLICE_ARG(text));
 }

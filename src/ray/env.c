@@ -1,10 +1,5 @@
 #include "build.h"
 
-/* What KubeRay 1.7 reports of itself, before the kind of the resource that the cluster was made for. Ray sends it to its makers when usage
- * statistics are on and does nothing else with it; ours is the behaviour of that version, and a constant here keeps pods the same from one
- * version of mobula to the next. */
-#define KUBERAY_TAGS "kuberay_version=v1.7.0;kuberay_crd="
-
 /* One variable of ours: a value, or a field of the pod. */
 struct variable {
     const char *name;
@@ -36,12 +31,14 @@ static void head_variables(const struct pod_build *b, bool fixed, struct variabl
     value(v, fixed, "RAY_IP", ray_head_service_name(b->cluster, b->arena));
 }
 
-static struct slice usage_tags(const struct ray_cluster *c)
+/* No report of usage leaves the pod: Ray sends one even to say that statistics are off, so that its address leads nowhere. Who switches
+ * them on in the template gets Ray's own address. */
+static void usage_variables(const struct pod_build *b, struct variables *v)
 {
-    struct jval maker = json_child(c->labels, RAY_LABEL_MAKER_KIND);
-    if (json_is(maker, "RayJob"))
-        return SLICE(KUBERAY_TAGS "RayJob");
-    return json_is(maker, "RayService") ? SLICE(KUBERAY_TAGS "RayService") : SLICE(KUBERAY_TAGS "RayCluster");
+    if (list_has(json_get(b->container, "env"), "name", SLICE("RAY_USAGE_STATS_ENABLED")))
+        return;
+    value(v, false, "RAY_USAGE_STATS_ENABLED", SLICE("0"));
+    value(v, false, "RAY_USAGE_STATS_REPORT_URL", SLICE("http://127.0.0.1:9/"));
 }
 
 /* By these libtpu and Ray know a host of a slice. A single host finds them out by itself. */
@@ -83,8 +80,6 @@ static void v1_variables(const struct pod_build *b, struct variables *v)
     value(v, false, "RAY_ADDRESS",
           head ? arena_printf(a, "127.0.0.1:%.*s", SLICE_ARG(port)) : arena_printf(a, "%.*s:%.*s", SLICE_ARG(b->fqdn), SLICE_ARG(port)));
     value(v, false, "RAY_USAGE_STATS_KUBERAY_IN_USE", SLICE("1"));
-    if (head)
-        value(v, false, "RAY_USAGE_STATS_EXTRA_TAGS", usage_tags(b->cluster));
     value(v, false, "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", SLICE("1"));
     if (in_tpu_slice(b))
         tpu_variables(b, v);
@@ -155,6 +150,7 @@ void write_env(struct jout *w, const struct pod_build *b)
         v1_variables(b, &ours);
     else
         legacy_variables(b, &ours);
+    usage_variables(b, &ours);
     write_merged(w, json_get(b->container, "env"), &ours, b->cluster->auth_secret);
 }
 

@@ -71,7 +71,7 @@ if [[ ! -f $out ]]; then
   mkdir -p "$root/etc/profile.d"
   echo 'export PATH=/opt/ray/bin:$PATH' > "$root/etc/profile.d/ray.sh"
   python3 "$HERE/oci.py" --name "localhost/ray:$RAY_VERSION" --out "$out" --env PATH=/opt/ray/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    --env HOME=/home/ray --env RAY_USAGE_STATS_ENABLED=0 --env PYTHONDONTWRITEBYTECODE=1 --workdir /home/ray --cmd '["/bin/bash"]' \
+    --env HOME=/home/ray --env PYTHONDONTWRITEBYTECODE=1 --workdir /home/ray --cmd '["/bin/bash"]' \
     --layer "$base" --layer "$root"
   rm -rf "$root"
   say "ray image: $(stat -c %s "$out") bytes, $(($(now_ms) - t0)) ms"
