@@ -432,6 +432,7 @@ run-fleet: ## the same of a control plane: a hub, an operator that calls it, two
 	+@$(MAKE) mobula apiserver
 	@tests/run/fleet.sh
 
+# What is about the build and not about a change (valgrind, reproducible, fuzz, arm64) is .ci/run's.
 TEST_STAGES := check-stages unit unit-static sim replay cases mutants-quick lint check-binary check-image
 test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
 	@tests/tools/setup build test
