@@ -268,10 +268,11 @@ void auth_who(struct call *c, call_step *then)
         known(c, r);
         return;
     }
+    const char *audiences = is_for_hubs(token, &c->arena) ? "[\"" HUB_AUDIENCE "\"]" : "";
     buf_clear(&h->body);
     jout_init(&w, &h->body);
-    jout_form(&w, "{apiVersion:'authentication.k8s.io/v1',kind:'TokenReview',spec:{token:'%.*s',audiences:%s}}", SLICE_ARG(token),
-              is_for_hubs(token, &c->arena) ? "[\"" HUB_AUDIENCE "\"]" : NULL);
+    jout_form(&w, "{apiVersion:'authentication.k8s.io/v1',kind:'TokenReview',spec:{token:'%.*s',audiences?:%s}}", SLICE_ARG(token),
+              audiences);
     ask_review(c, SLICE("/apis/authentication.k8s.io/v1/tokenreviews"), is_known(before, h->now), on_token);
 }
 
