@@ -65,7 +65,8 @@ struct ray_group {
     const struct ray_group *on_demand; /* of a group that prefers spot: the same, as its pods are made on demand; NULL: it does not */
     const char *blocked;               /* no pod is made, and those that run are left alone: the reason in one word; NULL: none */
     struct slice blocked_text;         /* … and in a sentence */
-    uint64_t hash; /* of everything that a pod of this group is made from (legacy: metadata.labels too, which force a restart) */
+    uint64_t hash;     /* of everything that a pod of this group is made from (legacy: metadata.labels too, which force a restart) */
+    uint64_t hash_now; /* the same of a worker that is made for the head that runs, where that is another; else 0 */
 };
 
 struct ray_cluster {

@@ -12,6 +12,7 @@ struct explain_facts {
     struct jval object; /* the RayCluster */
     struct pod *pods;   /* that carry its label and are its own */
     uint32_t pod_count, pod_cap, pages;
+    struct slice running; /* ray_running_read of its head; empty: none runs */
     bool sidecar;         /* KubeRay's autoscaler runs beside its head */
     struct slice said;    /* the head's own `ray status`; empty: … */
     struct slice silence; /* … why there is none */

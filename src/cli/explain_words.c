@@ -37,6 +37,11 @@ void explain_add_pod(struct explain_facts *f, struct jval pod, struct arena *a)
     p->group = arena_dup(a, p->group);
     p->reason = arena_dup(a, p->reason);
     p->words = arena_dup(a, p->words);
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
+    if (p->head && !p->deleting) {
+        ray_running_read(pod, a, &text);
+        f->running = text.full ? SLICE_NONE : arena_dup(a, buf_slice(&text));
+    }
     for (struct jiter it = json_iter(json_get(pod, "spec.containers")); p->head && json_next(&it, &k, &v);)
         f->sidecar |= json_str_eq(json_get(v, "name"), SLICE("autoscaler"));
 }
@@ -272,7 +277,7 @@ static void put_outdated(const struct words *w, const struct ray_group *g)
     uint32_t n = 0;
     for (uint32_t i = 0; i < w->in->pod_count; i++) {
         const struct pod *p = &w->in->pods[i];
-        n += belongs(p, g) && !p->deleting && p->hash != 0 && p->hash != g->hash;
+        n += belongs(p, g) && !p->deleting && pod_outdated(p, g);
     }
     if (n)
         buf_printf(w->out, "    %u pod%s of an older template: %s\n", n, n == 1 ? " is" : "s are",
@@ -440,6 +445,8 @@ void explain_words(const struct explain_facts *f, struct arena *a, struct buf *o
     struct buf b;
     buf_init(&b, EXPLAIN_WORDS_MAX);
     bool read = ray_read(f->object, a, &c, &errors);
+    if (read && f->running.len)
+        ray_running_apply(&c, f->running, a);
     struct words w = {.in = f, .c = &c, .head = find_head(f), .read = read, .status = json_get(f->object, "status"), .a = a, .out = &b};
     title(&w);
     put_operator(&w);

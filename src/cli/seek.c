@@ -125,7 +125,10 @@ bool seek_head_of(struct seek *s, const struct explain_facts *f, struct seek_hea
     const struct pod *head = seek_running_head(f);
     struct ray_cluster *c = arena_new(s->a, struct ray_cluster);
     struct spec_errors *errors = arena_new(s->a, struct spec_errors);
-    int port = ray_read(f->object, s->a, c, errors) ? c->dashboard_port : DASHBOARD_PORT;
+    bool read = ray_read(f->object, s->a, c, errors);
+    if (f->running.len) /* whatever the spec says by now */
+        ray_running_apply(c, f->running, s->a);
+    int port = read || c->running ? c->dashboard_port : DASHBOARD_PORT;
     *out = (struct seek_head){.secret = c->auth_secret};
     if (!head)
         return false;

@@ -5,7 +5,7 @@
 static void pod_annotations(const struct pod_build *b, struct pairs *out)
 {
     char *hash = arena_alloc(b->arena, RAY_HASH_TEXT);
-    ray_hash_format(b->group->hash, hash);
+    ray_hash_format(b->group->hash_now ? b->group->hash_now : b->group->hash, hash);
     pairs_set_all(out, json_get(b->group->template, "metadata.annotations"));
     struct jval overwrite = json_child(b->cluster->annotations, RAY_OVERWRITE_COMMAND);
     if (json_type(overwrite) == JSON_STRING)

@@ -34,7 +34,7 @@ bool pod_astray(const struct ray_cluster *c, const struct pod *pod, struct arena
 bool pod_outdated(const struct pod *pod, const struct ray_group *spec)
 {
     /* A pod without our annotation was made by somebody else, whose hash we cannot know: it counts as it is. */
-    return pod->hash != 0 && pod->hash != spec->hash;
+    return pod->hash != 0 && pod->hash != spec->hash && pod->hash != spec->hash_now;
 }
 
 /* The first head of a cluster that has never restarted has no predecessor: a worker without the init container that waits for the head

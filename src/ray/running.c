@@ -115,6 +115,17 @@ void ray_running_apply(struct ray_cluster *c, struct slice text, struct arena *a
     c->gcs_port = start_port(&r->head, "port", RAY_GCS_PORT, a);
     c->dashboard_port = start_port(&r->head, "dashboard-port", RAY_DASHBOARD_PORT, a);
     c->dashboard_agent_port = start_port(&r->head, "dashboard-agent-listen-port", RAY_AGENT_PORT, a);
+    if (c->gcs_port == r->gcs_port && slice_eq(c->auth_secret, r->auth_secret))
+        return;
+    for (uint32_t i = 0; i < c->group_count; i++) {
+        c->groups[i].hash_now = ray_group_hash(c, &c->groups[i], a);
+        if (!c->groups[i].on_demand)
+            continue;
+        struct ray_group *other = arena_new(a, struct ray_group);
+        *other = *c->groups[i].on_demand;
+        other->hash_now = c->groups[i].hash_now;
+        c->groups[i].on_demand = other;
+    }
 }
 
 struct ray_cluster ray_next(const struct ray_cluster *c)

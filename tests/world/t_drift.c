@@ -72,6 +72,9 @@ static void test_running_head(void)
     CHECK(says(&w, "pods", "c-head", "--port=7000"));
     CHECK(leads(&w, "c-head-svc", "mine", 7000, 9000));
     CHECK(!says(&w, "services", "c-head-svc", "6379"));
+    test_case("… workers follow a new head of the new template");
+    CHECK_INT(workers_to(&w, "c-head-svc.n.svc.cluster.local:7000"), 2);
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "TemplateDrift"));
     world_free(&w);
 }
 

@@ -226,7 +226,7 @@ static void write_drift(const struct facts *f, struct jout *w)
     }
     condition(f, w, STATUS_DRIFT, true, head ? SLICE("NewHeadNeeded") : SLICE("NewWorkersNeeded"),
               arena_printf(f->a, "%.*s. To bring it over: %s, or set upgradeStrategy.type: Recreate, which replaces all of them",
-                           SLICE_ARG(text), head ? "delete the head pod and the workers" : "delete these pods"));
+                           SLICE_ARG(text), head ? "delete the head pod, whose workers follow" : "delete these pods"));
 }
 
 static void write_suspension(const struct facts *f, struct jout *w)

@@ -57,12 +57,29 @@ int32_t decide_attempts(const struct group_view *g)
     return f->count && f->made < INT32_MAX / 2 ? (int32_t)(1 + 2 * f->made) : INT32_MAX;
 }
 
+/* The head that a worker of an older template was made before, when that head is of the new one: its workers follow it, as the address that
+ * they were made with may be one where nobody listens any more. NULL: there is none. */
+static const struct pod *head_to_follow(const struct group_view *g)
+{
+    const struct pod *head = NULL;
+    for (uint32_t i = 0; i < g->in->pod_count && !g->spec->head; i++)
+        if (g->in->pods[i]->head && pod_live(g->in->pods[i]))
+            head = g->in->pods[i];
+    return head && head->hash && !pod_outdated(head, &g->in->cluster->head) ? head : NULL;
+}
+
+static bool to_renew(const struct group_view *g, const struct pod *pod, const struct pod *head)
+{
+    return pod_live(pod) && pod_outdated(pod, g->spec) && (g->in->cluster->recreate || (head && pod->created_us < head->created_us));
+}
+
 enum renewal decide_renewal(const struct group_view *g, struct plan *p)
 {
     bool outdated = false;
+    const struct pod *head = head_to_follow(g);
     for (uint32_t i = 0; i < g->count && !outdated; i++)
-        outdated = pod_live(g->pods[i]) && pod_outdated(g->pods[i], g->spec);
-    if (!outdated || !g->in->cluster->recreate || g->spec->blocked)
+        outdated = to_renew(g, g->pods[i], head);
+    if (!outdated || g->spec->blocked)
         return RENEWAL_NONE;
     if (g->failures->accepted == g->spec->hash)
         return RENEWAL_DUE;
@@ -119,6 +136,7 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
 {
     uint32_t kept = 0, going = 0;
     bool renew = decide_renewal(g, p) == RENEWAL_DUE;
+    const struct pod *head = head_to_follow(g);
     for (uint32_t i = 0; i < g->count; i++) {
         const struct pod *pod = g->pods[i];
         if (pod_doubted(pod))
@@ -132,7 +150,7 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
             keep[g->count - ++going] = pod;
             continue;
         }
-        if (!named && !(renew && pod_outdated(pod, g->spec))) {
+        if (!named && !(renew && to_renew(g, pod, head))) {
             keep[kept++] = pod;
             continue;
         }
