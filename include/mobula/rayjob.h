@@ -30,6 +30,7 @@ struct job_cluster {
     uint32_t head_failures; /* consecutive head pods that ended; refused creates do not count */
     struct slice why;       /* why it is not ready, as far as known */
     struct slice dashboard; /* HOST:PORT */
+    struct slice head_end;  /* how the head ended last, as far as known: "pod X ended with exit code 137 (OOMKilled)" */
     struct slice stays;     /* which of its pods is still being deleted, where and since when; empty: none */
     int64_t stays_again_us; /* wall clock: when these words change; 0: they do not */
     struct jval status;     /* not there: none yet */

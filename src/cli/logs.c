@@ -228,14 +228,15 @@ static bool find_submitter(struct logs *l, struct slice *path)
 
 enum look { LOOK_AGAIN, LOOK_DONE, LOOK_FAILED };
 
-/* The cluster has gone with the log. What the operator has kept of it is better than nothing, and for who has followed it often all. */
+/* The cluster, or its head, has gone with the log. What the operator has kept of it is better than nothing, and for who has followed it
+ * often all. */
 static enum look gone(struct logs *l)
 {
     if (l->view.shown && logs_view_rest(&l->view, l->job.message))
         return LOOK_DONE;
     bool told = !slice_empty(l->job.message);
     say(l, arena_printf(l->seek.a,
-                        "RayJob %.*s is %.*s, and its cluster is gone with the job's log%s. Read it while the job runs (mobula logs rayjob "
+                        "RayJob %.*s is %.*s, and its head is gone with the job's log%s. Read it while the job runs (mobula logs rayjob "
                         "%.*s -n %.*s -f), or keep the cluster (ttlSecondsAfterFinished), or run the operator with --submitter=pod",
                         SLICE_ARG(l->o->name), SLICE_ARG(l->job.phase), told ? ": these are the last words of its status" : "",
                         SLICE_ARG(l->o->name), SLICE_ARG(l->seek.ns)));

@@ -74,6 +74,12 @@ static void note_scaling(struct reader *r, const struct place *spec, const struc
         later(r, options, container[i],
               "has no effect where the operator scales the cluster itself: it is for the annotation " RAY_ANNOTATION_AUTOSCALER
               ": sidecar");
+    for (size_t i = 0; scaled && !sidecar && place_type(groups) == JSON_ARRAY && i < json_len(groups->value); i++) {
+        const struct place *group = place_element(groups, i, json_at(groups->value, i)), *strategy = place_key(group, "scaleStrategy");
+        if (json_len(json_get(strategy->value, "workersToDelete")))
+            place_bad(r, place_key(strategy, "workersToDelete"),
+                      "has no effect while the operator's autoscaler chooses which workers go: to replace one, delete its pod");
+    }
     if (scaled)
         return;
     if (place_given(scaler))
@@ -199,10 +205,56 @@ static const char *const job_spec[] = {"entrypoint",
                                        "managedBy",
                                        NULL};
 
+/* Every way in which a job can be over, and the conditions of rules that hold then. */
+static const struct {
+    const char *name;
+    uint8_t ends;
+} job_ends[] = {{"SUCCEEDED", RAY_END_SUCCEEDED},
+                {"FAILED", RAY_END_FAILED | RAY_END_GIVEN_UP},
+                {"STOPPED", 0},
+                {"the deadline", RAY_END_GIVEN_UP},
+                {"a lost head", RAY_END_GIVEN_UP},
+                {"a cluster that fails", RAY_END_GIVEN_UP},
+                {"a submission that fails", RAY_END_GIVEN_UP}};
+
+static uint8_t rule_ends(struct jval rule)
+{
+    struct jval condition = json_get(rule, "condition"), status = json_get(condition, "jobStatus");
+    if (json_is(status, "SUCCEEDED"))
+        return RAY_END_SUCCEEDED;
+    return json_is(status, "FAILED") ? RAY_END_FAILED : json_there(json_get(condition, "jobDeploymentStatus")) ? RAY_END_GIVEN_UP : 0;
+}
+
+/* Rules that say nothing of some ends: after those the cluster stays for good. A rule DeleteNone says that it is meant. */
+static void note_rules(struct reader *r, const struct place *spec)
+{
+    const struct place *strategy = place_key(spec, "deletionStrategy"), *rules = place_key(strategy, "deletionRules");
+    struct jval k, rule;
+    struct slice missing = SLICE("");
+    uint8_t covered = 0;
+    if (place_type(rules) != JSON_ARRAY || json_len(json_get(spec->value, "clusterSelector")))
+        return;
+    for (struct jiter it = json_iter(rules->value); json_next(&it, &k, &rule);)
+        covered |= rule_ends(rule);
+    for (size_t i = 0; i < COUNT_OF(job_ends); i++)
+        if (!(covered & job_ends[i].ends))
+            missing = arena_printf(r->arena, "%.*s%s%s", SLICE_ARG(missing), missing.len ? ", " : "", job_ends[i].name);
+    bool only_stopped = slice_is(missing, "STOPPED");
+    if (!only_stopped)
+        place_bad(
+            r, rules, "has no rule for these ends: %.*s; the cluster then stays, with all that it holds, until the RayJob is deleted%s",
+            SLICE_ARG(missing), covered & RAY_END_GIVEN_UP ? "" : ". A rule for jobDeploymentStatus Failed covers all of them but STOPPED");
+    else
+        place_bad(r, rules,
+                  "has no rule for STOPPED, for which there is none: after ray job stop the cluster stays until the RayJob is "
+                  "deleted; shutdownAfterJobFinishes covers every end");
+}
+
 static void note_job(struct reader *r, const struct place *metadata, const struct place *spec)
 {
     const struct place *cluster = place_key(spec, "rayClusterSpec"), *entrypoint = place_key(spec, "entrypoint");
     note_unknown(r, spec, job_spec);
+    note_rules(r, spec);
     note_v1(r, place_key(metadata, "annotations"), cluster);
     if (value_given(cluster->value) && json_len(json_get(spec->value, "clusterSelector")))
         place_bad(r, cluster, "has no effect: clusterSelector names the cluster");

@@ -128,7 +128,7 @@ static void read_states(struct pod *p, struct jval object, struct arena *a)
     p->going_s = going_us > 0 ? (uint32_t)(going_us / 1000000) : 0;
     if (p->deleting && !over)
         pod_why_going(object, going_us, a, &p->reason, &p->words);
-    else if (!p->ready)
+    else if (!p->ready || (p->restarted && p->head)) /* a job that was lost with it asks why */
         pod_why(object, ray, p->ended || p->phase == POD_FAILED, a, &p->reason, &p->words);
 }
 

@@ -139,7 +139,8 @@ static void put_stage(struct buf *b, struct jval pod, struct jval ray, struct ar
     if (json_there(init)) {
         put_restarts(b, init);
     } else if (json_there(json_get(ray, "state.running")) && json_there(last)) {
-        buf_put(b, SLICE("runs again, and is not ready; before it "));
+        bool ready = json_is(json_get(status_condition(json_get(pod, "status"), SLICE("Ready")), "status"), "True");
+        buf_put(b, ready ? SLICE("runs again; before it ") : SLICE("runs again, and is not ready; before it "));
         put_end(b, ray, last, a);
         put_logs(b, pod, &(struct teller){.status = ray}, true, a);
     } else {

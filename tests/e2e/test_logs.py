@@ -35,7 +35,7 @@ def test_a_job_from_its_head(space, operator, board, tmp_path):
     eventually(lambda: not space.find(space.path("rayclusters", cluster, "/apis/ray.io/v1")))
     out = logs(space, "rayjob", "j")
     assert out.returncode == 1 and out.stdout == end["message"] + "\n"
-    assert "RayJob j is Complete, and its cluster is gone with the job's log" in out.stderr and "-f" in out.stderr, out.stderr
+    assert "RayJob j is Complete, and its head is gone with the job's log" in out.stderr and "-f" in out.stderr, out.stderr
 
 
 def test_a_job_from_its_submitter_pod(space, operators, board):

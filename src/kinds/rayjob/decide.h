@@ -28,6 +28,7 @@ struct course {
     struct slice id, cluster, dashboard, session, reason, message;
     struct slice waits; /* for the end of which cluster, and which pod keeps it: message of condition Waiting; never read back … */
     bool hangs;         /* … which is written when that takes long */
+    struct slice kept;  /* it is over, no deletion rule fits, and this stays: message of condition ClusterKept; never read back */
     struct slice left;  /* set when we could not confirm that the job stopped: message of condition MayStillRun */
     int64_t start_us, end_us, ray_start_us, ray_end_us, silent_us; /* silent: since then the dashboard does not answer */
 };

@@ -180,22 +180,56 @@ static bool touches(const struct job_decision *d, uint8_t what)
     return what == RAY_REMOVE_SELF || (what != RAY_REMOVE_NONE && owns_any(d)) || (what == RAY_REMOVE_CLUSTER && pods);
 }
 
+/* Cpus, GPUs and TPUs that the cluster holds, as its status counts them. */
+static struct slice holds_text(const struct job_decision *d)
+{
+    static const char *const counts[][2] = {
+        {"desiredCPU", "CPU"}, {"desiredGPU", "GPU"}, {"desiredTPU", "TPU"}, {"desiredMemory", "memory"}};
+    struct slice text = SLICE("");
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        struct slice n = json_get_str(d->cluster->status, counts[i][0], d->a);
+        if (n.len && !slice_is(n, "0"))
+            text = arena_printf(d->a, "%.*s%s%s %.*s", SLICE_ARG(text), text.len ? ", " : " and holds ", counts[i][1], SLICE_ARG(n));
+    }
+    return text;
+}
+
+/* The user wrote rules, and none of them is for this end: machines are paid for, and nothing will delete them. */
+static void say_kept(struct job_decision *d, bool fits)
+{
+    const struct job_cluster *c = d->cluster;
+    char since[TIME_TEXT_MAX];
+    if (fits || !d->job->rule_count || !c || !c->owned || c->deleting)
+        return;
+    d->to.kept =
+        arena_printf(d->a,
+                     "the job is over (%.*s) and no rule of deletionStrategy is for this end: RayCluster %.*s stays since %.*s%.*s. "
+                     "Delete it or the RayJob, or add a rule",
+                     SLICE_ARG(d->is.reason.len ? d->is.reason : slice_of(job_state_name(d->is.state))), SLICE_ARG(c->name),
+                     SLICE_ARG(d->is.end_us ? time_format(d->is.end_us, since) : SLICE("its end")), SLICE_ARG(holds_text(d)));
+    if (!condition_is(d->prior, "ClusterKept", "True"))
+        plan_event(d->p, true, "ClusterKept", job_shorten(d->to.kept, LIMIT_KUBE_EVENT_NOTE, d->a));
+}
+
 /* Of the rules that hold now the one that deletes most is carried out; the plan looks again when the next begins to hold. */
 static void decide_rules(struct job_decision *d)
 {
     uint8_t ends = RAY_END_ANY, most = RAY_REMOVE_NONE;
+    bool fits = false;
     if (d->is.phase == JOB_PHASE_FAILED) /* also of one that was given up, and then succeeded before its stop came */
         ends |= d->is.state == JOB_FAILED ? RAY_END_FAILED | RAY_END_GIVEN_UP : RAY_END_GIVEN_UP;
     else if (d->is.state == JOB_SUCCEEDED)
         ends |= RAY_END_SUCCEEDED;
     for (uint32_t i = 0; i < d->job->rule_count; i++) {
         const struct ray_job_rule *rule = &d->job->rules[i];
+        fits |= (rule->ends & ends) != 0;
         if (!(rule->ends & ends) || !touches(d, rule->what))
             continue;
         bool due = rule->ttl_s == 0 || job_passed(d, d->is.end_us ? d->is.end_us : 1, d->in->end_known_ms, rule->ttl_s);
         if (due && rule->what > most)
             most = rule->what;
     }
+    say_kept(d, fits);
     if (most == RAY_REMOVE_SELF)
         plan_add(d->p, &rayjob_delete);
     else if (most == RAY_REMOVE_CLUSTER)

@@ -253,6 +253,13 @@ static bool submit(struct job_decision *d, const struct job_said *said)
     return d->to.phase != d->is.phase;
 }
 
+/* With the cause, where the pod or its successor tells it: killed for memory, evicted, lost with its node. */
+static struct slice head_lost_text(const struct job_decision *d)
+{
+    struct slice end = d->cluster ? d->cluster->head_end : SLICE_NONE;
+    return arena_printf(d->a, "the head was restarted, and Ray has forgotten the job%s%.*s", end.len ? ": " : "", SLICE_ARG(end));
+}
+
 /* What the dashboard said decides first: an end that is known beats every deadline. Returns whether the run is over. */
 static bool hear(struct job_decision *d, const struct job_said *said)
 {
@@ -261,7 +268,7 @@ static bool hear(struct job_decision *d, const struct job_said *said)
     if (slice_empty(d->is.session)) {
         d->to.session = said->session; /* of a job that somebody else began */
     } else if (!slice_eq(said->session, d->is.session)) {
-        lost(d, "HeadLost", SLICE("the head was restarted, and Ray has forgotten the job"), RETRY_MAYBE);
+        lost(d, "HeadLost", head_lost_text(d), RETRY_MAYBE);
         return true;
     }
     if (!slice_eq(said->id, d->is.id) || slice_empty(d->is.id))

@@ -175,10 +175,10 @@ static void write_cluster_status(const struct job_decision *d, struct jout *w, s
 /* Those that one waits for with kubectl wait are there when they are true. */
 static void write_conditions(const struct job_decision *d, struct jout *w, struct slice stamp)
 {
-    static const char *const ours[] = {"Valid", "Suspended", "Complete", "Failed", "Waiting", "MayStillRun", NULL};
+    static const char *const ours[] = {"Valid", "Suspended", "Complete", "Failed", "Waiting", "ClusterKept", "MayStillRun", NULL};
     const struct course *to = &d->to;
     bool valid = d->in->errors->count == 0;
-    struct condition all[6] = {{"Valid", valid, valid ? SLICE("SpecAccepted") : SLICE("InvalidSpec"),
+    struct condition all[7] = {{"Valid", valid, valid ? SLICE("SpecAccepted") : SLICE("InvalidSpec"),
                                 valid ? SLICE("") : spec_errors_text(d->in->errors, LIMIT_JOB_MESSAGE, d->a), d->job->generation}};
     size_t count = 1;
     if (to->phase == JOB_PHASE_SUSPENDED || json_there(status_condition(d->prior, SLICE("Suspended"))))
@@ -188,6 +188,8 @@ static void write_conditions(const struct job_decision *d, struct jout *w, struc
                                           SLICE(""), d->job->generation};
     if (to->phase == JOB_PHASE_FAILED)
         all[count++] = (struct condition){"Failed", true, to->reason, job_shorten(to->message, ERR_TEXT_MAX, d->a), d->job->generation};
+    if (to->kept.len)
+        all[count++] = (struct condition){"ClusterKept", true, SLICE("NoDeletionRule"), to->kept, d->job->generation};
     if (to->hangs)
         all[count++] =
             (struct condition){"Waiting", true, SLICE("PodsHang"), job_shorten(to->waits, ERR_TEXT_MAX, d->a), d->job->generation};

@@ -130,6 +130,15 @@ static void view_stays(struct op *op, const struct record *c, struct job_cluster
     v->stays = pods_going_text(list, count, op->now.wall_us, &op->plan_arena, &v->stays_again_us);
 }
 
+/* How its head ended last, by the pod that was started again, or by the failures of those before it. */
+static struct slice head_end(const struct record *c, const struct group_failures *failed, struct arena *a)
+{
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        if (r->pod.head && r->pod.restarted && !slice_empty(r->pod.words))
+            return arena_printf(a, "pod %s: %.*s", r->pod.name, SLICE_ARG(r->pod.words));
+    return failed && failed->ended ? slice_of(failed->reason) : SLICE_NONE;
+}
+
 static struct job_cluster view_cluster(struct op *op, const struct record *job, struct record *c)
 {
     struct arena *a = &op->plan_arena;
@@ -145,6 +154,7 @@ static struct job_cluster view_cluster(struct op *op, const struct record *job, 
     v.ready = json_is(json_get(status, "state"), "ready");
     v.refused = condition_is(status, "Valid", "False");
     v.why = why_not_ready(status, a);
+    v.head_end = head_end(c, head, a);
     v.dashboard = dashboard_address(op, c, status, a);
     if (c->deleting)
         view_stays(op, c, &v);

@@ -185,6 +185,8 @@ static void read_a_cluster(struct job_scene *s, struct slice line)
         take_int(word, "heads", &heads);
         if (word_value(word, "why").ptr)
             c->why = word_value(word, "why");
+        if (word_value(word, "head-end").ptr)
+            c->head_end = word_value(word, "head-end");
         if (word_value(word, "stays").ptr)
             c->stays = word_value(word, "stays");
         if (slice_eq(word, SLICE("soon")))

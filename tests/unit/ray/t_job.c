@@ -315,10 +315,36 @@ static void test_notes(struct arena *a)
         a);
 }
 
+/* All ends of a job, and which of them have a rule. */
+static void test_rule_notes(struct arena *a)
+{
+    static const struct {
+        const char *rules, *note;
+    } sets[] = {
+        {"{'policy':'DeleteCluster','condition':{'jobStatus':'SUCCEEDED'}},{'policy':'DeleteCluster','condition':{'jobStatus':'FAILED'}}",
+         "has no rule for these ends: STOPPED, the deadline, a lost head, a cluster that fails, a submission that fails;"},
+        {"{'policy':'DeleteSelf','condition':{'jobStatus':'SUCCEEDED'}}", "has no rule for these ends: FAILED, STOPPED, the deadline,"},
+        {"{'policy':'DeleteCluster','condition':{'jobDeploymentStatus':'Failed'}}", "has no rule for these ends: SUCCEEDED, STOPPED;"},
+        {"{'policy':'DeleteNone','condition':{'jobStatus':'SUCCEEDED'}},"
+         "{'policy':'DeleteCluster','condition':{'jobDeploymentStatus':'Failed'}}",
+         "has no rule for STOPPED"}};
+    for (size_t i = 0; i < COUNT_OF(sets); i++) {
+        struct spec_errors notes = {0};
+        test_case("ends without a rule: %s", sets[i].note);
+        struct slice text = arena_printf(a,
+                                         JOB("'entrypoint':'x','deletionStrategy':{'deletionRules':[%s]},'rayClusterSpec':{"
+                                             "'headGroupSpec':{'template':" POD "}}"),
+                                         sets[i].rules);
+        ray_job_notes(parse_quoted(text.ptr, a), a, &notes);
+        check_spec_errors(&notes, arena_printf(a, "spec.deletionStrategy.deletionRules: %s", sets[i].note).ptr, a);
+    }
+}
+
 int main(void)
 {
     struct arena a = {0};
     test_errors(&a);
+    test_rule_notes(&a);
     test_rules_limit(&a);
     test_rules(&a);
     test_fields(&a);

@@ -20,6 +20,9 @@ static const struct {
     const char *id, *spec, *notes;
 } cases[] = {
     {"nothing", GROUP("replicas: 1"), NULL},
+    {"workersToDelete beside the operator's autoscaler", "enableInTreeAutoscaling: true, " GROUP("scaleStrategy: {workersToDelete: [a]}"),
+     G "scaleStrategy.workersToDelete: has no effect while the operator's autoscaler chooses"},
+    {"an empty workersToDelete", "enableInTreeAutoscaling: true, " GROUP("scaleStrategy: {workersToDelete: []}"), NULL},
     {"image of another version", "rayVersion: 2.53.0, headGroupSpec: {" POD("rayproject/ray:2.9.0-py310", "") "}",
      H "template.spec.containers[0].image: is Ray 2.9 by its tag, and rayVersion is 2.53.0"},
     {"image of the same version", "rayVersion: 2.53.0, headGroupSpec: {" POD("h:5000/rayproject/ray-ml:2.53.1-gpu", "") "}", NULL},

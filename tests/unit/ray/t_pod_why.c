@@ -64,6 +64,34 @@ static void check_limit(void)
     arena_free(&a);
 }
 
+static void check_going(void)
+{
+    struct arena a = {0};
+    struct json doc;
+    struct err e = {0};
+    struct pod p, other = {.name = "other"};
+    int64_t again_us, since_us = 0;
+    static const char text[] =
+        "{\"metadata\":{\"name\":\"x-head\",\"deletionTimestamp\":\"2027-01-15T08:00:30Z\",\"deletionGracePeriodSeconds\":30},"
+        "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"ray\"}]},\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":"
+        "\"Ready\",\"status\":\"True\"},{\"type\":\"DisruptionTarget\",\"status\":\"True\",\"message\":\"Taint manager: deleting due to "
+        "NoExecute taint\"}]}}";
+    test_case("a pod that is being deleted: node, since when, and by whom");
+    CHECK(json_parse(&doc, slice_of(text), &a, &e));
+    pod_read(json_root(&doc), &a, &p);
+    CHECK_SLICE(p.reason, SLICE("Terminating"));
+    CHECK_SLICE(p.words, SLICE("Terminating on node n1 since 2027-01-15T08:00:00Z: Taint manager: deleting due to NoExecute taint"));
+    CHECK(time_parse(SLICE("2027-01-15T08:00:00Z"), &since_us, NULL) && p.going_s == since_us / 1000000);
+    test_case("… it hangs after POD_HANGS_MS, and not before");
+    const struct pod *const all[] = {&other, &p};
+    int64_t hangs_us = since_us + POD_HANGS_MS * INT64_C(1000);
+    struct slice text_before = pods_going_text(all, 2, hangs_us - 1, &a, &again_us);
+    CHECK(again_us == hangs_us && slice_has(text_before, "; 1 more pod is left") && !slice_has(text_before, "out-of-service"));
+    CHECK(slice_has(pods_going_text(all, 2, hangs_us, &a, &again_us), "out-of-service") && again_us == 0);
+    CHECK_STR(pods_going_text(all, 1, hangs_us, &a, &again_us), "");
+    arena_free(&a);
+}
+
 static void check_trouble(void)
 {
     struct arena a = {0};
@@ -89,6 +117,7 @@ int main(void)
 {
     run_cases("tests/data/ray/pod-why.case", run);
     check_limit();
+    check_going();
     check_trouble();
     return test_done();
 }
