@@ -3,7 +3,7 @@
 #include "private.h"
 
 /* Behind this line a message has the end of a job's log, whose lines are kept. */
-static const char log_mark[] = "\nlog:\n";
+static const char log_mark[] = "log:\n";
 
 /* The lines of a log as they are, but for control characters other than tabs. */
 static struct slice clean_log(struct slice text, struct arena *a)
@@ -26,12 +26,12 @@ static struct slice clean_log(struct slice text, struct arena *a)
 
 struct slice clean_message(struct slice text, struct arena *a)
 {
-    ptrdiff_t log = slice_find_text(text, log_mark);
+    ptrdiff_t at = slice_find_text(text, "\nlog:\n"), log = slice_starts(text, slice_of(log_mark)) ? 0 : at < 0 ? -1 : at + 1;
     struct slice words = arena_clean(a, log < 0 ? text : slice_head(text, (size_t)log), LIMIT_HUB_MESSAGE);
     if (log < 0)
         return words;
     struct slice kept = clean_log(slice_skip(text, (size_t)log + sizeof log_mark - 1), a);
-    return arena_printf(a, "%.*s%s%.*s", SLICE_ARG(words), log_mark, SLICE_ARG(kept));
+    return arena_printf(a, "%.*s%s%s%.*s", SLICE_ARG(words), slice_empty(words) ? "" : "\n", log_mark, SLICE_ARG(kept));
 }
 
 static void put_value(struct jout *w, struct jval v, struct arena *a)

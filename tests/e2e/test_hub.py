@@ -70,7 +70,7 @@ def test_who_may_what(space, hubs):
     assert hub.ask("GET", f"{workloads}/train", reader)[1]["spec"]["cloud"] == "edge"
     assert hub.ask("DELETE", f"{workloads}/train", reader)[0] == 403
     assert hub.ask("GET", f"/v1/projects/{space.name}/clouds", reader)[0] == 403
-    assert hub.ask("GET", "/v1/projects/default/workloads", reader)[0] == 404
+    assert hub.ask("GET", "/v1/projects/default/workloads", reader)[0] == 403
     writer = account(space, "bob", {"apiGroups": ["mobula.dev"], "resources": ["workloads"], "verbs": ["create"]})
     object = {"apiVersion": "mobula.dev/v1", "kind": "Workload", "metadata": {"name": "by-bob"}, "spec": {"cloud": "edge", "cluster": {}}}
     assert hub.ask("POST", workloads, writer, object)[0] == 201

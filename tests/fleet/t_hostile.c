@@ -401,6 +401,15 @@ static void test_dirty_text(void)
     struct jval status = json_get(object_of(&h, "workloads", "w1"), "status");
     CHECK_STR(json_raw(json_get(status, "objects")), "[{\"kind\":\"Ray Job\"}]");
     CHECK_STR(json_raw(json_get(status, "urls")), "[{\"name\":\"d\",\"url\":\"https://d/\"}]");
+    test_case("a message that is the end of a log alone keeps its lines");
+    CHECK_INT(sync_ask(c, "edge", "one", revision(&h),
+                       arena_printf(&h.w.arena,
+                                    ",\"wait\":0,\"statuses\":[{\"uid\":\"%.*s\",\"generation\":1,\"sequence\":2,\"state\":\"RUNNING\","
+                                    "\"message\":\"log:\\none\\ntwo\"}]",
+                                    SLICE_ARG(uid))
+                           .ptr),
+              200);
+    CHECK_STR(state_of(&h, "w1", "message"), "log:\none\ntwo");
     test_case("lists too, and components; a name of an instance with control characters is refused");
     CHECK_INT(sync_ask(c, "edge", "one", "",
                        ",\"wait\":0,\"nodes\":{\"hash\":\"b\",\"items\":[{\"name\":\"n\\n1\",\"cpu\":[1,true]}]},\"health\":{"
