@@ -9,7 +9,7 @@ static const char *text_or_null(struct slice s)
 
 static void begin(struct ask *k)
 {
-    *k = (struct ask){.allow = net_allow_new()};
+    *k = (struct ask){.allow = net_allow_new(), .timeout_ms = ASK_MS};
     log_global.level = LOG_ERROR; /* what goes wrong is the answer's to say */
 }
 
@@ -110,11 +110,22 @@ static bool is_hopeless(const struct err *e)
     return e->code == ERR_TLS_TRUST || e->code == ERR_TLS_NAME;
 }
 
+/* Prints once why there is no answer yet: the reason of the first attempt that failed, or that nothing has come. */
+static void tell_trouble(struct ask *k, const struct err *trouble, bool silent)
+{
+    if (k->told || k->heard || (trouble->code == ERR_NONE && !silent))
+        return;
+    k->told = true;
+    fprintf(stderr, "mobula: %.*s:%d: %s: trying for up to %d s\n", SLICE_ARG(k->config->host), (int)k->config->port,
+            trouble->code == ERR_NONE ? "no answer so far" : trouble->text, (int)(k->timeout_ms / 1000));
+}
+
 /* Sends the request and waits for its answer. */
 static bool ask_wait(struct ask *k, struct kube_request *r, struct waiting *w)
 {
     struct now now = clock_now();
-    r->timeout_ms = ASK_MS;
+    int64_t hint_ms = now.mono_ms + ASK_HINT_MS;
+    r->timeout_ms = k->timeout_ms;
     r->done = on_answer;
     r->owner = w;
     if (!k->client)
@@ -122,14 +133,18 @@ static bool ask_wait(struct ask *k, struct kube_request *r, struct waiting *w)
     if (!kube_call(k->client, r, now, w->e))
         return false;
     while (!w->over) {
-        now = loop_wait(k->loop, kube_client_tick(k->client, now));
+        int64_t next = kube_client_tick(k->client, now);
+        now = loop_wait(k->loop, !k->told && !k->heard && hint_ms < next ? hint_ms : next);
         net_dispatch(loop_net(k->loop), now);
+        k->heard |= w->over && w->well;
         const struct err *trouble = &kube_client_stats(k->client)->trouble;
         if (!w->over && is_hopeless(trouble)) {
             *w->e = *trouble;
             give_up(k);
             return false;
         }
+        if (!w->over)
+            tell_trouble(k, trouble, now.mono_ms >= hint_ms);
         if (interrupted(k) && !w->over) {
             give_up(k);
             return err_set(w->e, ERR_CLOSED, "ended by a signal");

@@ -4,14 +4,19 @@
 
 #include <mobula/kube.h>
 
-enum { ASK_MS = 20 * 1000 }; /* for one answer, from DNS to its last byte */
+enum {
+    ASK_MS = 15 * 1000, /* for one answer, from DNS to its last byte */
+    ASK_HINT_MS = 2000  /* of silence at the first question, after which it is said */
+};
 
 struct ask {
     struct net_allow *allow;
     struct kube_config *config;
     struct loop *loop;
     struct kube_client *client;
-    int signal; /* that ended a question or a pause; 0: none has */
+    int64_t timeout_ms; /* for one answer */
+    bool heard, told;   /* a question was answered; why none is was printed */
+    int signal;         /* that ended a question or a pause; 0: none has */
 };
 /* kubeconfig and context as the operator's flags have them; empty: not given. ask_close also after a failure. */
 bool ask_open(struct ask *k, struct slice kubeconfig, struct slice context, struct err *e);
