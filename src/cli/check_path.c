@@ -89,14 +89,14 @@ static void say_version(struct check *c)
 void check_tls(struct check *c)
 {
     const struct kube_config *k = c->ask.config;
-    if (k->tls && !c->unreachable && c->ask.client)
-        say_version(c);
     if (!k->tls)
         check_say(c, CHECK_WARN, "use an https:// server", "the API server is spoken to without TLS");
     else if (k->insecure)
         check_say(c, CHECK_WARN, "give its certificate-authority instead", "insecure-skip-tls-verify: whoever answers is believed");
     else if (!c->unreachable && c->ask.client && kube_client_stats(c->ask.client)->server_cert_expires_us != 0)
         say_expiry(c, "the API server's certificate", SLICE_NONE, kube_client_stats(c->ask.client)->server_cert_expires_us);
+    if (k->tls && !c->unreachable && c->ask.client)
+        say_version(c);
 }
 
 void check_clock(struct check *c)
