@@ -95,6 +95,35 @@ bool hosts_line_has(struct slice line, struct slice name, struct ip *out)
     return false;
 }
 
+struct slice search_line_domain(struct slice line, struct slice name)
+{
+    struct slice word = next_word(&line);
+    if (!slice_is(word, "search") || !slice_ends(name, SLICE(".svc")))
+        return SLICE("");
+    while (!slice_empty(word = next_word(&line)))
+        if (slice_starts(word, SLICE("svc.")) && host_is_name(word))
+            return slice_skip(word, 4);
+    return SLICE("");
+}
+
+/* A Service by its short name, completed: DNS knows it by its whole name alone. What is asked has a trailing dot, as all names. */
+static void complete_service(const struct lookup *l, char asked[LIMIT_NET_HOST + 2])
+{
+    struct slice name = {l->name, strlen(l->name) - 1};
+    FILE *f = slice_ends(name, SLICE(".svc")) ? fopen("/etc/resolv.conf", "re") : NULL;
+    char *line = NULL;
+    size_t cap = 0;
+    snprintf(asked, LIMIT_NET_HOST + 2, "%s", l->name);
+    for (ssize_t n; f && (n = getline(&line, &cap, f)) >= 0;) {
+        struct slice domain = search_line_domain(slice_trim((struct slice){line, (size_t)n}), name);
+        if (!slice_empty(domain) && name.len + 1 + domain.len <= LIMIT_NET_HOST)
+            snprintf(asked, LIMIT_NET_HOST + 2, "%.*s.%.*s.", SLICE_ARG(name), SLICE_ARG(domain));
+    }
+    free(line);
+    if (f)
+        fclose(f);
+}
+
 static void search_hosts_file(struct lookup *l)
 {
     FILE *f = fopen("/etc/hosts", "re");
@@ -127,12 +156,12 @@ static const char *dns_reason(int rc)
 }
 
 /* NULL, or why there is no address. */
-static const char *ask_libc(struct lookup *l, int family, int *rc)
+static const char *ask_libc(struct lookup *l, const char *name, int family, int *rc)
 {
     struct addrinfo want = {.ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list = NULL;
     char port[8];
     snprintf(port, sizeof port, "%u", l->port);
-    *rc = getaddrinfo(l->name, port, &want, &list);
+    *rc = getaddrinfo(name, port, &want, &list);
     if (*rc != 0)
         return dns_reason(*rc);
     for (const struct addrinfo *at = list; at; at = at->ai_next) {
@@ -153,13 +182,15 @@ static const char *ask_libc(struct lookup *l, int family, int *rc)
 static void ask_dns(struct lookup *l, uint32_t *v4_first)
 {
     int rc, ignored;
+    char name[LIMIT_NET_HOST + 2];
+    complete_service(l, name);
     bool v4 = *v4_first > 0;
     *v4_first -= v4;
-    const char *why = ask_libc(l, v4 ? AF_INET : AF_UNSPEC, &rc);
+    const char *why = ask_libc(l, name, v4 ? AF_INET : AF_UNSPEC, &rc);
     if (!why)
         return;
-    if (ask_libc(l, v4 ? AF_UNSPEC : AF_INET, &ignored))
-        err_set(&l->error, ERR_DNS, "no address for %.*s: %s", (int)strlen(l->name) - 1, l->name, why);
+    if (ask_libc(l, name, v4 ? AF_UNSPEC : AF_INET, &ignored))
+        err_set(&l->error, ERR_DNS, "no address for %.*s: %s", (int)strlen(name) - 1, name, why);
     else if (!v4 && rc == EAI_AGAIN)
         *v4_first = NET_DNS_V4_FIRST;
 }

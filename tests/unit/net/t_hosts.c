@@ -152,11 +152,34 @@ static void test_hosts_file(void)
     }
 }
 
+static void test_search(void)
+{
+    static const struct {
+        const char *line, *name, *domain;
+    } cases[] = {
+        {"search ray.svc.cluster.local svc.cluster.local cluster.local", "hub.control.svc", "cluster.local"},
+        {"search\tray.svc.corp.example svc.corp.example corp.example example", "hub.control.svc", "corp.example"},
+        {"search svc.cluster.local", "hub.example", ""},
+        {"search svc.cluster.local", "hub.control", ""},
+        {"search example.com cluster.local", "hub.control.svc", ""},
+        {"search svc.", "hub.control.svc", ""},
+        {"search svc.a/b", "hub.control.svc", ""},
+        {"nameserver svc.cluster.local", "hub.control.svc", ""},
+        {"search", "hub.control.svc", ""},
+        {"", "hub.control.svc", ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("cluster's domain in \"%s\" for %s", cases[i].line, cases[i].name);
+        CHECK_STR(search_line_domain(guarded(slice_of(cases[i].line)), slice_of(cases[i].name)), cases[i].domain);
+    }
+}
+
 int main(void)
 {
     test_ip();
     test_cidr();
     test_names();
     test_hosts_file();
+    test_search();
     return test_done();
 }
