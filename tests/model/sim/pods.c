@@ -244,13 +244,21 @@ uint32_t pods_mates(const struct sim *s, const struct seen_pod *p)
     return count;
 }
 
+bool pods_follow(const struct sim *s, const struct want *c, const struct seen_pod *p)
+{
+    bool follows = false;
+    for (const struct seen_pod *head = s->pods; head; head = head->next)
+        follows |= head->head && head->live && strcmp(head->owner, p->owner) == 0 && head->template == c->template && head->born >= p->born;
+    return follows && !p->head && p->template != c->template;
+}
+
 /* The pods of a replica of several hosts live and die together: one that has ended, or must be renewed, takes the others along. */
 static bool is_broken(const struct sim *s, const struct want *c, const struct seen_pod *p)
 {
     int32_t well = 0;
     for (const struct seen_pod *mate = s->pods; mate; mate = mate->next)
         if (is_mate(mate, p))
-            well += mate->live && !(c->recreate && mate->template != c->template);
+            well += mate->live && !(c->recreate && mate->template != c->template) && !pods_follow(s, c, mate);
     return c->multi && group_of(p) == 0 && well < WANT_HOSTS;
 }
 
@@ -305,7 +313,8 @@ void pods_check_delete(struct sim *s, const struct world_request *q)
 {
     struct seen_pod *p = pod_of(s, q);
     struct want *c = p ? want_of(s, p) : NULL;
-    if (!c || (c->scaled && !p->head) || is_broken(s, c, p) || is_renewed(s, c, p) || markets_lost(s, c, p, q) || is_spare(c, p))
+    if (!c || (c->scaled && !p->head) || is_broken(s, c, p) || is_renewed(s, c, p) || pods_follow(s, c, p) || markets_lost(s, c, p, q) ||
+        is_spare(c, p))
         return;
     sim_violation(s, "no pod goes without a reason", "%s/%s of group %s lives, and nobody has asked for fewer", p->ns, p->name, p->group);
 }

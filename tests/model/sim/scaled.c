@@ -154,7 +154,7 @@ void scaled_changes(struct sim *s, const struct apiserver_change *change)
     if (!c || p->head || !p->runs || p->ended || is_back(p))
         return;
     if (!seen->live || is_broken(s, c, seen) || owners_gone(s, slice_of(seen->owner)) || pods_dropped(c, seen) ||
-        (c->recreate && seen->template != c->template) || head_goes(s, c, seen))
+        (c->recreate && seen->template != c->template) || pods_follow(s, c, seen) || head_goes(s, c, seen))
         return;
     sim_violation(s, "no scale-down without a drain", "%.*s/%.*s runs, and its raylet has not ended", SLICE_ARG(change->ns),
                   SLICE_ARG(change->name));

@@ -332,8 +332,8 @@ static bool is_template(struct slice path)
 static bool is_past(struct jval v)
 {
     struct jval type = json_get(v, "type");
-    return json_str_eq(type, SLICE("ReplicaFailure")) || json_str_eq(type, SLICE("RayClusterSuspended")) ||
-           json_str_eq(type, SLICE("RayClusterSuspending"));
+    return json_str_eq(type, SLICE("ReplicaFailure")) || json_str_eq(type, SLICE("TemplateDrift")) ||
+           json_str_eq(type, SLICE("RayClusterSuspended")) || json_str_eq(type, SLICE("RayClusterSuspending"));
 }
 
 static int compare_texts(const void *a, const void *b)
