@@ -267,7 +267,7 @@ def test_names_and_what_is_said_of_them(person, tmp_path):
     assert "managedFields" not in person.type("job", "status", "train", "-o", "yaml")
     report(person, operator, where, "train", "FAILED", message="exit status 2\nlog:\none\ntwo\nthree")
     assert "job train: FAILED: exit status 2\n    log:\n    one\n" in person.type("job", "status", "train")
-    assert person.type("job", "wait", "train", code=1).count("FAILED: exit status 2\nlog:\none\n") == 1
+    assert person.type("job", "wait", "train", code=1).count("FAILED: exit status 2\n    log:\n    one\n") == 1
     assert person.type("job", "logs", "-f", "train", "--tail", "2").startswith("two\nthree\n")
     person.type("job", "submit", "--name", "no", "--cloud", "edge", "--", "true")
     report(person, operator, where, "no", "REFUSED", message="policy: frozen")
