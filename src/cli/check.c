@@ -171,7 +171,7 @@ static const struct flag list[] = {
     {"namespace", FLAG_TEXT, AT(ns), "NS", "the same"},
     {"operator-namespace", FLAG_TEXT, AT(operator_ns), "NS", "where the operator runs, or will (the same, else mobula)"},
     {"image", FLAG_TEXT, AT(image), "REF", "of the pods that are tried in a dry run (rayproject/ray:2.52.0)"},
-    {"reach", FLAG_TEXT, AT(reach), "HOST[:PORT][,...]", "what must be reached from here, through the proxy where HTTPS_PROXY says so"},
+    {"reach", FLAG_LIST, AT(reach), "HOST[:PORT][,...]", "what must be reached from here, through the proxy where HTTPS_PROXY says so"},
     {"idle", FLAG_DURATION, AT(idle_ms), "TIME",
      "how long the path to the API server keeps idle connections: tried up to this time, such as 5m, which it takes"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of the cluster's DNS (cluster.local)"},

@@ -16,7 +16,7 @@ struct options {
 
 #define AT(field) offsetof(struct options, field)
 static const struct flag list[] = {
-    {"namespace", FLAG_TEXT, AT(namespaces), "NS[,NS…]", "projects: namespaces whose objects are served (default: the context's)"},
+    {"namespace", FLAG_LIST, AT(namespaces), "NS[,NS…]", "projects: namespaces whose objects are served (default: the context's)"},
     {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL, "every namespace is a project: needs a ClusterRole"},
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "how to reach the hub's own cluster (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
@@ -27,7 +27,7 @@ static const struct flag list[] = {
     {"tls-secret", FLAG_TEXT, AT(secret), "NAME",
      "in the place of files: a Secret of type kubernetes.io/tls in the context's namespace. One that is not there is made, with a CA in "
      "NAME-ca, and renewed; one of somebody else's making is used"},
-    {"tls-name", FLAG_TEXT, AT(names), "NAME[,...]", "DNS names and IP addresses of a certificate that is made (localhost is always one)"},
+    {"tls-name", FLAG_LIST, AT(names), "NAME[,...]", "DNS names and IP addresses of a certificate that is made (localhost is always one)"},
     {"replica-addr", FLAG_TEXT, AT(replica), "IP",
      "where other replicas reach --https-addr of this one: questions to an operator go to the replica that holds its call"},
     {"http-addr", FLAG_TEXT, AT(http), "HOST:PORT", "serves the API without TLS, on a loopback address only; empty: nowhere"},

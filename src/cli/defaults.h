@@ -21,11 +21,11 @@ struct default_patches {
     {"cloud-provider", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(provider), "aws|gcp|azure|generic",                                            \
      "what markets, zones and accelerators mean for pods here, by patches below those of ConfigMap patches; empty (default): nothing"},    \
         {"karpenter", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(karpenter), NULL, "markets by Karpenter's labels"},                           \
-        {"default-patches", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(parts), "PART[,PART...]", "which of " DEFAULT_PARTS " (all)"},            \
+        {"default-patches", FLAG_LIST, (at) + DEFAULT_PATCHES_AT(parts), "PART[,PART...]", "which of " DEFAULT_PARTS " (all)"},            \
         {"workload-service-account", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(account), "NAME", "of pods without anyscale.com/iam-mapping"},   \
-        {"workload-pull-secrets", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(pull_secrets), "NAME[,NAME...]", "of all pods"},                    \
+        {"workload-pull-secrets", FLAG_LIST, (at) + DEFAULT_PATCHES_AT(pull_secrets), "NAME[,NAME...]", "of all pods"},                    \
         {"workload-proxy", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(proxy), "URL", "HTTP_PROXY and HTTPS_PROXY of all containers"},            \
-        {"workload-no-proxy", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(no_proxy), "LIST", "their NO_PROXY, beside names of the cluster"},      \
+        {"workload-no-proxy", FLAG_LIST, (at) + DEFAULT_PATCHES_AT(no_proxy), "LIST", "their NO_PROXY, beside names of the cluster"},      \
         {"workload-ca", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(ca), "NAME",                                                                  \
          "ConfigMap of each namespace whose ca.crt holds the CAs that all containers trust"},                                              \
     {                                                                                                                                      \

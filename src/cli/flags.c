@@ -66,7 +66,27 @@ static bool add_text(struct flag_texts *texts, struct slice value, struct err *e
     return true;
 }
 
-static bool read_value(const struct flag *flag, struct slice value, void *options, struct err *e)
+static bool list_has(struct slice list, struct slice entry)
+{
+    while (list.ptr)
+        if (slice_eq(slice_trim(slice_cut(&list, ',')), entry))
+            return true;
+    return false;
+}
+
+/* The options point to it until the program ends. */
+static struct slice join_lists(struct slice list, struct slice more)
+{
+    static struct arena a;
+    while (more.ptr) {
+        struct slice entry = slice_trim(slice_cut(&more, ','));
+        if (!list_has(list, entry))
+            list = slice_empty(list) ? arena_dup(&a, entry) : arena_printf(&a, "%.*s,%.*s", SLICE_ARG(list), SLICE_ARG(entry));
+    }
+    return list;
+}
+
+static bool read_value(const struct flag *flag, struct slice value, bool again, void *options, struct err *e)
 {
     void *out = (char *)options + flag->at;
     switch ((enum flag_type)flag->type) {
@@ -74,6 +94,9 @@ static bool read_value(const struct flag *flag, struct slice value, void *option
         return read_switch(value, out, e);
     case FLAG_TEXT:
         *(struct slice *)out = value;
+        return true;
+    case FLAG_LIST:
+        *(struct slice *)out = again ? join_lists(*(struct slice *)out, value) : value;
         return true;
     case FLAG_TEXTS:
         return add_text(out, value, e);
@@ -112,7 +135,7 @@ struct slice flags_value(const struct flags *f, const void *options, const char 
     struct flag flag;
     bool found = find_flag(f, slice_of(name), &flag);
     const void *at = found ? (const char *)options + flag.at : NULL;
-    if (found && flag.type == FLAG_TEXT)
+    if (found && (flag.type == FLAG_TEXT || flag.type == FLAG_LIST))
         return *(const struct slice *)at;
     if (found && flag.type == FLAG_SWITCH)
         return *(const bool *)at ? SLICE("true") : SLICE("false");
@@ -125,8 +148,37 @@ static const char *dashes(const struct flag *flag)
     return flag->name[1] ? "--" : "-";
 }
 
+/* What was given so far, by its place in the options: -n and --namespace are one. */
+struct flags_given {
+    struct {
+        uint16_t at;
+        struct slice value;
+    } list[FLAGS_GIVEN_MAX];
+    uint32_t count;
+};
+
+/* *again: the flag has been given before, and this adds to it or says the same. */
+static bool is_given(struct flags_given *g, const struct flag *flag, struct slice value, bool *again, struct err *e)
+{
+    *again = false;
+    for (uint32_t i = 0; i < g->count; i++)
+        if (g->list[i].at == flag->at) {
+            *again = true;
+            return flag->type == FLAG_LIST || flag->type == FLAG_TEXTS || slice_eq(g->list[i].value, value) ||
+                   err_set(e, ERR_CONFIG, "is given twice, as \"%.*s\" and as \"%.*s\": leave one out", SLICE_ARG(g->list[i].value),
+                           SLICE_ARG(value));
+        }
+    if (g->count == FLAGS_GIVEN_MAX)
+        return err_set(e, ERR_LIMIT, "more than %d different flags (FLAGS_GIVEN_MAX)", FLAGS_GIVEN_MAX);
+    g->list[g->count].at = flag->at;
+    g->list[g->count++].value = value;
+    return true;
+}
+
 bool flags_read(const struct flags *f, int argc, char **argv, void *options, bool *help, struct err *e)
 {
+    struct flags_given given = {.count = 0};
+    bool again;
     *help = false;
     for (int i = 1; i < argc; i++) {
         struct slice value = slice_of(argv[i]);
@@ -151,7 +203,7 @@ bool flags_read(const struct flags *f, int argc, char **argv, void *options, boo
             value = slice_of(argv[i]);
         if (!value.ptr)
             return err_set(e, ERR_CONFIG, "%s%s needs a value: %s", dashes(&flag), flag.name, flag.value);
-        if (!read_value(&flag, value, options, e))
+        if (!is_given(&given, &flag, value, &again, e) || !read_value(&flag, value, again, options, e))
             return err_wrap(e, "%s%s", dashes(&flag), flag.name);
     }
     return true;

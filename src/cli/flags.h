@@ -3,7 +3,7 @@
  *
  *     --name VALUE   --name=VALUE   --switch   --switch=false   -f VALUE
  *
- * Of other words a command takes at most one. A flag given twice keeps the last value, but FLAG_TEXTS gathers them all. */
+ * Of other words a command takes at most one. A list given twice is both; any other flag given twice with different values is an error. */
 #ifndef MOBULA_CLI_FLAGS_H
 #define MOBULA_CLI_FLAGS_H
 
@@ -12,6 +12,7 @@
 enum flag_type {
     FLAG_SWITCH,   /* bool */
     FLAG_TEXT,     /* struct slice; a NUL stands behind it */
+    FLAG_LIST,     /* struct slice: entries joined by commas; given again: the entries of both, each once */
     FLAG_TEXTS,    /* struct flag_texts: may be given again and again */
     FLAG_INT,      /* int64_t, not negative */
     FLAG_DURATION, /* int64_t, milliseconds: "500ms", "5s", "1m30s", "2h", "0" */
@@ -25,7 +26,7 @@ enum flag_type {
         "tls-min-version", FLAG_TLS, 0, "1.2|1.3", "oldest version of TLS that is spoken, with every peer (1.2)"                           \
     }
 
-enum { FLAG_TEXTS_MAX = 64 };
+enum { FLAG_TEXTS_MAX = 64, FLAGS_GIVEN_MAX = 128 };
 struct flag_texts {
     struct slice list[FLAG_TEXTS_MAX];
     uint32_t count;

@@ -349,7 +349,7 @@ static const struct flag cloud_list[] = {
     {"provider", FLAG_TEXT, FLEET_AT(provider), "aws|gcp|azure|generic", "whose cluster it is"},
     {"compute-stack", FLAG_TEXT, FLEET_AT(stack), "k8s", "the only one"},
     {"region", FLAG_TEXT, FLEET_AT(region), "NAME", "of the provider; of generic any name"},
-    {"kubernetes-zones", FLAG_TEXT, FLEET_AT(zones), "ZONE[,…]", "that compute configs may name"},
+    {"kubernetes-zones", FLAG_LIST, FLEET_AT(zones), "ZONE[,…]", "that compute configs may name"},
     {"kubernetes-namespaces", FLAG_TEXT, FLEET_AT(spaces), "NS", "where the operator is installed"},
     {"kubernetes-ingress-external-address", FLAG_TEXT, FLEET_AT(address), "HOST", "for heads and services"},
     {"networking-mode", FLAG_TEXT, FLEET_AT(networking), "private|public", "who reaches heads and services"},

@@ -38,7 +38,7 @@ struct options {
 
 #define AT(field) offsetof(struct options, field)
 static const struct flag list[] = {
-    {"namespace", FLAG_TEXT, AT(namespaces), "NS[,NS…]", "namespaces to watch (default: that of the context or service account)"},
+    {"namespace", FLAG_LIST, AT(namespaces), "NS[,NS…]", "namespaces to watch (default: that of the context or service account)"},
     {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL, "watch every namespace: needs a ClusterRole"},
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "how to reach the cluster (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},

@@ -106,7 +106,7 @@ bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct uninstall_options, field)
     {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
-    {"watch-namespace", FLAG_TEXT, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
+    {"watch-namespace", FLAG_LIST, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
     {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL,
      "of an installation with this flag, with --apply: ConfigMaps " RAY_TOOLS_CONFIGMAP_NAME
      " and what --purge deletes, in every namespace"},

@@ -47,8 +47,15 @@ def write_carried(to):
     return to.read_bytes()
 
 
+def unless(given, *usual):
+    """Those of the usual flags, --NAME=VALUE each, that are not given."""
+    names = {str(flag).partition("=")[0] for flag in given}
+    return [flag for flag in usual if flag.partition("=")[0] not in names]
+
+
 def manifests(*flags):
-    """What `mobula install --print` prints."""
+    """What `mobula install --print` prints. Of a flag that is given twice, the last one counts."""
+    flags = [flag for n, flag in enumerate(flags) if "=" not in flag or unless(flags[n + 1:], flag)]
     out = mobula("install", "--print", *flags)
     assert out.returncode == 0, out.stderr
     return out.stdout

@@ -49,8 +49,8 @@ class Hub:
     def __init__(self, space, folder, name, *flags):
         self.space, self.log_path = space, folder / f"{name}.log"
         config = config_of(space, folder, "mobula-control-plane", name)
-        command = [MOBULA, "control-plane", "--kubeconfig", config, "--namespace", space.name, "--http-addr", "127.0.0.1:0",
-                   "--metrics-addr", "127.0.0.1:0", "--identity", name, *flags]
+        usual = (f"--namespace={space.name}", "--http-addr=127.0.0.1:0", "--metrics-addr=127.0.0.1:0", f"--identity={name}")
+        command = [MOBULA, "control-plane", "--kubeconfig", config, *unless(flags, *usual), *flags]
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         self.port = int(eventually(lambda: re.search(r"for=http-addr address=\S+ port=(\d+)", self.log()), 20).group(1))

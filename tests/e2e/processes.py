@@ -9,7 +9,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from cluster import MOBULA, PATIENCE, RUN, eventually, kubectl
+from cluster import MOBULA, PATIENCE, RUN, eventually, kubectl, unless
 
 ACCOUNT = "mobula"
 
@@ -51,10 +51,12 @@ class Operator:
         self.start()
 
     def start(self):
-        command = [self.program, "operator", "--kubeconfig", self.config, "--namespace", self.namespace]
         # Fake nodes give their pods addresses that are nobody's: no head is asked there.
-        command += ["--autoscaler", os.environ.get("E2E_AUTOSCALER", "off")]
-        command += ["--health-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", *self.flags]
+        usual = (f"--namespace={self.namespace}", f"--autoscaler={os.environ.get('E2E_AUTOSCALER', 'off')}",
+                 "--health-addr=127.0.0.1:0", "--metrics-addr=127.0.0.1:0")
+        if "--all-namespaces" in self.flags:
+            usual = usual[1:]
+        command = [self.program, "operator", "--kubeconfig", self.config, *unless(self.flags, *usual), *self.flags]
         self.began = self.log_path.stat().st_size if self.log_path.exists() else 0
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)

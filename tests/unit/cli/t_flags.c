@@ -4,7 +4,7 @@
 
 struct options {
     bool on;
-    struct slice text;
+    struct slice text, entries;
     struct flag_texts many;
     int64_t number, wait;
     bool each[3];
@@ -13,6 +13,7 @@ struct options {
 static const struct flag list[] = {
     {"watch", FLAG_SWITCH, offsetof(struct options, on), NULL, "a switch"},
     {"namespace", FLAG_TEXT, offsetof(struct options, text), "NS", "a text"},
+    {"allow", FLAG_LIST, offsetof(struct options, entries), "HOST[,...]", "a list"},
     {"f", FLAG_TEXTS, offsetof(struct options, many), "FILE", "many texts"},
     {"replicas", FLAG_INT, offsetof(struct options, number), "N", "a number"},
     TLS_FLAG,
@@ -69,9 +70,9 @@ static void good(void)
         {{NULL}, false, false, "kept", 7, 70, 0},
         {{"--watch", "--namespace", "a"}, true, false, "a", 7, 70, 0},
         {{"--watch=true", "--namespace=a=b"}, true, false, "a=b", 7, 70, 0},
-        {{"--watch", "--watch=false", "--namespace="}, false, false, "", 7, 70, 0},
+        {{"--watch=false", "--namespace=", "--watch=false"}, false, false, "", 7, 70, 0},
         {{"--replicas", "0", "--timeout=1m30s"}, false, false, "kept", 0, 90000, 0},
-        {{"--tls-min-version", "1.3", "--tls-min-version=1.2"}, false, false, "kept", 7, 70, 0},
+        {{"--tls-min-version", "1.3"}, false, false, "kept", 7, 70, 0},
         {{"-f", "x", "-f=y", "-f", "-"}, false, false, "kept", 7, 70, 3},
         {{"--replicas=3", "--help", "--nonsense"}, false, true, "kept", 3, 70, 0},
         {{"-h"}, false, true, "kept", 7, 70, 0},
@@ -89,6 +90,29 @@ static void good(void)
         CHECK_INT(o.number, cases[i].number);
         CHECK_INT(o.wait, cases[i].wait);
         CHECK_INT(o.many.count, cases[i].many);
+    }
+}
+
+/* A list that is given again adds to what was given before, and replaces the default. */
+static void lists(void)
+{
+    static const struct {
+        const char *args[ARGS], *text;
+    } cases[] = {
+        {{NULL}, "kept"},
+        {{"--allow=a,b"}, "a,b"},
+        {{"--allow", "a", "--allow=b"}, "a,b"},
+        {{"--allow=a, b", "--allow=b,c ,a", "--allow=d"}, "a, b,c,d"},
+        {{"--allow=", "--allow=a"}, "a"},
+        {{"--namespace=x", "--allow=a", "--namespace", "x", "--allow=a"}, "a"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("list %zu", i);
+        struct options o = {.entries = SLICE("kept")};
+        struct err e = {0};
+        bool help;
+        CHECK(read_args(cases[i].args, &o, &help, &e));
+        CHECK_STR(o.entries, cases[i].text);
     }
 }
 
@@ -111,6 +135,9 @@ static void bad(void)
         {{"--replicas=-1"}, "--replicas: \"-1\" is not a whole number"},
         {{"--replicas=1.5"}, "--replicas: \"1.5\" is not a whole number"},
         {{"--tls-min-version=1.1"}, "--tls-min-version: \"1.1\" is neither 1.2 nor 1.3"},
+        {{"--namespace", "a", "--namespace=b"}, "--namespace: is given twice, as \"a\" and as \"b\": leave one out"},
+        {{"--watch", "--watch=false"}, "--watch: is given twice, as \"true\" and as \"false\": leave one out"},
+        {{"--replicas=1", "--replicas=2"}, "--replicas: is given twice, as \"1\" and as \"2\": leave one out"},
         {{"--timeout", "5"}, "--timeout: \"5\" is not a duration such as 500ms, 5s or 1m30s"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -134,7 +161,7 @@ static void several(void)
     } cases[] = {
         {each_of, {NULL}, {true, true, true}, ""},
         {each_of, {"--pears=false"}, {true, false, true}, ""},
-        {each_of, {"--plums=false", "--apples=false", "--plums", "--timeout=1s"}, {false, true, true}, ""},
+        {each_of, {"--plums=false", "--apples=false", "--timeout=1s"}, {false, true, false}, ""},
         {each_of, {"--plum"}, {true, true, true}, "unknown flag --plum; did you mean --plums?"},
         {each_none, {"--timeout=1s"}, {true, true, true}, ""},
         {each_none, {"--plums"}, {true, true, true}, "unknown flag --plums"},
@@ -259,6 +286,7 @@ static void nearest(void)
 int main(void)
 {
     good();
+    lists();
     bad();
     several();
     one_word();

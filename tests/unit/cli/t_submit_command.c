@@ -239,7 +239,8 @@ static void usage(void)
     struct heard h;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("%s %s", cases[i].flag, cases[i].value);
-        CHECK_INT(COMMAND(&h, "--address", "x", cases[i].flag, cases[i].value, "--", "true"), STATUS_USAGE);
+        bool address = strcmp(cases[i].flag, "--address") == 0;
+        CHECK_INT(COMMAND(&h, "--address", address ? cases[i].value : "x", cases[i].flag, cases[i].value, "--", "true"), STATUS_USAGE);
         CHECK(strstr(h.err, cases[i].says) && strstr(h.err, "\nsee: mobula help submit\n") && !strstr(h.err, "usage:"));
         CHECK(h.out[0] == 0);
     }
