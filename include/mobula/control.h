@@ -194,6 +194,7 @@ struct op {
     void *own[LIMIT_KINDS]; /* what each of kinds[] keeps of all its objects together; made and freed by the kind */
     struct checks *checks;  /* of this operator and its cluster, kinds/workload/checks.c; NULL: they are off */
     uint32_t flights;
+    uint32_t watches_denied; /* how often a list or watch was answered 403 */
     bool leading, stopping, released;
     bool complete;                      /* all lists have been complete once */
     int64_t workers_from_ms;            /* see cluster_view */

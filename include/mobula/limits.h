@@ -359,6 +359,7 @@ enum {
     OPERATOR_BACKOFF_MAX_MS = 60 * 1000,   /* … which is also the longest Retry-After that is obeyed */
     OPERATOR_CHECK_MS = 5 * 60 * 1000,     /* between two checks of the components … */
     OPERATOR_CHECK_AGAIN_MS = 60 * 1000,   /* … when one of them was not well */
+    OPERATOR_CHECK_DENIED_MS = 5 * 1000,   /* behind the last check, before the one that a refused watch asks for */
     OPERATOR_CHECK_CALL_MS = 20 * 1000,    /* for one question of a check */
     OPERATOR_NODES_PAGE = 50,              /* nodes in one page of their list */
     HEALTH_HEAD_MS = 2 * 1000, /* a client of the health or metrics listener must have sent its request by then; the kubelet waits 5 s … */

@@ -1,6 +1,7 @@
 /* The requests of an installation: a dry run of everything, then everything. */
 #include "apply.h"
 #include "cli.h"
+#include "owner.h"
 
 #include <mobula/yaml.h>
 
@@ -26,7 +27,7 @@ static struct slice plural(struct slice kind, struct arena *a)
 }
 
 /* Core objects have the version alone as their apiVersion. */
-static struct slice object_path(const struct apply_object *o, struct arena *a)
+struct slice apply_path(const struct apply_object *o, struct arena *a)
 {
     bool core = slice_find(o->api_version, '/') < 0;
     bool in_ns = !slice_empty(o->ns);
@@ -56,7 +57,7 @@ bool apply_read(struct apply *p, struct slice text, struct err *e)
                                    .ns = json_get_str(json_root(&doc), "metadata.namespace", p->a)};
         if (slice_empty(o->api_version) || slice_empty(o->kind) || slice_empty(o->name))
             return err_set(e, ERR_SYNTAX, "document %u has no apiVersion, kind or name", (unsigned)i + 1);
-        o->path = object_path(o, p->a);
+        o->path = apply_path(o, p->a);
     }
     return true;
 }
@@ -138,7 +139,8 @@ static bool keeps_flags(const struct apply *p, const struct apply_object *o, str
         return true;
     if (!json_parse(doc, o->json, p->a, e))
         return false;
-    struct slice dropped = apply_dropped(there, json_root(doc), p->a);
+    struct slice dropped = apply_dropped(there, json_root(doc), p->a), more = apply_dropped_elsewhere(p, there, json_root(doc), p->a);
+    dropped = arena_printf(p->a, "%.*s%s%.*s", SLICE_ARG(dropped), slice_empty(dropped) || slice_empty(more) ? "" : ", ", SLICE_ARG(more));
     return slice_empty(dropped) ||
            err_set(e, ERR_STATUS,
                    "Deployment %.*s in namespace %.*s runs with flags that would go: %.*s. Give again what sets them, or "
@@ -179,7 +181,7 @@ static bool look_at_namespace(struct apply *p, struct slice ns, bool *made, bool
 {
     struct apply_object o = {.api_version = SLICE("v1"), .kind = SLICE("Namespace"), .name = ns};
     struct ask_answer answer = {0};
-    o.path = object_path(&o, p->a);
+    o.path = apply_path(&o, p->a);
     *made = false;
     *well = true;
     for (uint32_t i = 0; i < p->count; i++)
@@ -383,7 +385,7 @@ bool apply_find(struct apply *p, struct slice api_version, const char *kind, str
     char words[ASK_WORDS];
     __attribute__((cleanup(buf_free))) struct buf path;
     buf_init(&path, PATH_MAX_BYTES);
-    struct slice of_all = object_path(&o, p->a);
+    struct slice of_all = apply_path(&o, p->a);
     buf_put(&path, slice_head(of_all, of_all.len - 1));
     if (labels)
         kube_query(&path, "labelSelector", slice_of(labels));
@@ -402,7 +404,7 @@ bool apply_find(struct apply *p, struct slice api_version, const char *kind, str
     for (struct jiter it = json_iter(json_key(list, SLICE("items"))); p->count < APPLY_OBJECTS_MAX && json_next(&it, &key, &one);) {
         o.name = json_get_str(one, "metadata.name", p->a);
         o.ns = json_get_str(one, "metadata.namespace", p->a);
-        o.path = object_path(&o, p->a);
+        o.path = apply_path(&o, p->a);
         p->list[p->count++] = o;
     }
     return true;
@@ -429,7 +431,12 @@ static bool look_before_delete(struct apply *p, const struct apply_object *o, st
         return false;
     if (spared)
         show(o, "is left: it is not of mobula (it has no label " APPLY_LABEL ")");
-    *absent = spared;
+    struct slice other = SLICE_NONE;
+    if (!spared && !owner_other(p, o, *there, &other, e))
+        return false;
+    if (!slice_empty(other))
+        show(o, arena_printf(p->a, "is left: it belongs to the installation in namespace %.*s", SLICE_ARG(other)).ptr);
+    *absent = spared || !slice_empty(other);
     return true;
 }
 

@@ -1,5 +1,6 @@
 /* Flags of a Deployment that is there and those of the one that takes its place. */
 #include "apply.h"
+#include "cli.h"
 
 static struct jval arguments(struct jval deployment)
 {
@@ -48,4 +49,116 @@ struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *
     struct slice text = arena_dup(a, buf_slice(&out));
     buf_free(&out);
     return text;
+}
+
+/* ---- flags that are no arguments of the operator ---- */
+
+struct pod {
+    struct jval spec, container;
+};
+
+static struct pod pod_of(struct jval deployment)
+{
+    struct jval spec = json_get(deployment, "spec.template.spec");
+    return (struct pod){spec, json_at(json_key(spec, SLICE("containers")), 0)};
+}
+
+static void put_flag(struct buf *out, const char *flag, struct slice value)
+{
+    buf_printf(out, "%s%s%s%.*s", out->len ? ", " : "", flag, slice_empty(value) ? "" : "=", SLICE_ARG(value));
+}
+
+static void put_pull_secrets(struct jval old, struct jval new, struct arena *a, struct buf *out)
+{
+    struct jval key, one, wanted = json_key(new, SLICE("imagePullSecrets"));
+    for (struct jiter it = json_iter(json_key(old, SLICE("imagePullSecrets"))); json_next(&it, &key, &one);) {
+        struct slice name = json_get_str(one, "name", a);
+        if (!json_there(list_find(wanted, "name", name)))
+            put_flag(out, "--pull-secret", name);
+    }
+}
+
+/* Without values: a proxy's may hold a password. */
+static void put_environment(struct jval old, struct jval new, struct buf *out)
+{
+    static const struct {
+        struct slice name;
+        const char *flag;
+    } all[] = {{SLICE("HTTPS_PROXY"), "--proxy"},
+               {SLICE("NO_PROXY"), "--no-proxy"},
+               {SLICE("MOBULA_PROXIES"), "--proxies"},
+               {SLICE("PROXY_CREDENTIALS"), "--proxy-secret"}};
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (json_there(list_find(json_key(old, SLICE("env")), "name", all[i].name)) &&
+            !json_there(list_find(json_key(new, SLICE("env")), "name", all[i].name)))
+            put_flag(out, all[i].flag, SLICE_NONE);
+}
+
+static void put_resources(struct jval old, struct jval new, struct arena *a, struct buf *out)
+{
+    struct slice cpu = json_get_str(old, "resources.limits.cpu", a), memory = json_get_str(old, "resources.limits.memory", a);
+    if (!slice_empty(cpu) && !slice_empty(memory) &&
+        (!slice_eq(cpu, json_get_str(new, "resources.limits.cpu", a)) ||
+         !slice_eq(memory, json_get_str(new, "resources.limits.memory", a))))
+        put_flag(out, "--resources", arena_printf(a, "cpu=%.*s,memory=%.*s", SLICE_ARG(cpu), SLICE_ARG(memory)));
+}
+
+/* The name that a flag gives to a Secret or ConfigMap of the projected files. */
+static struct slice source_name(struct jval pod, const char *kind, struct slice path, struct arena *a)
+{
+    struct jval key, source, volume = list_find(json_key(pod, SLICE("volumes")), "name", SLICE("control-plane"));
+    for (struct jiter it = json_iter(json_get(volume, "projected.sources")); json_next(&it, &key, &source);) {
+        struct jval of = json_key(source, slice_of(kind));
+        struct slice file = json_get_str(json_at(json_key(of, SLICE("items")), 0), "path", a);
+        if (json_there(of) && slice_eq(file, path))
+            return json_get_str(of, "name", a);
+    }
+    return SLICE_NONE;
+}
+
+static void put_sources(struct jval old, struct jval new, struct arena *a, struct buf *out)
+{
+    static const struct {
+        const char *kind, *flag;
+        struct slice path, usual; /* usual: the name without the flag */
+    } all[] = {{"secret", "--tls-secret", SLICE(""), SLICE("")},
+               {"secret", "--control-plane-token", SLICE("token"), SLICE("")},
+               {"configMap", "--control-plane-ca", SLICE("ca.crt"), SLICE("mobula-control-plane-ca")},
+               {"configMap", "--egress-ca", SLICE("egress-ca.crt"), SLICE("")}};
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        struct slice had = source_name(old, all[i].kind, all[i].path, a), has = source_name(new, all[i].kind, all[i].path, a);
+        if (!slice_empty(had) && !slice_eq(had, has) && (slice_empty(has) || slice_eq(has, all[i].usual)))
+            put_flag(out, all[i].flag, had);
+    }
+}
+
+/* Not what comes with another version, and not where the command says it. */
+static void put_places(const struct apply *p, struct pod old, struct pod new, struct arena *a, struct buf *out)
+{
+    struct slice had = json_get_str(old.container, "image", a), has = json_get_str(new.container, "image", a);
+    if (p->image_given || slice_empty(had) || slice_eq(had, has) || slice_starts(had, SLICE("localhost/mobula:")))
+        return;
+    bool registryless = json_there(json_key(old.container, SLICE("command")));
+    put_flag(out, registryless ? "--registryless" : "--image (or --registry)", registryless ? SLICE_NONE : had);
+}
+
+struct slice apply_dropped_elsewhere(const struct apply *p, struct jval there, struct jval wanted, struct arena *a)
+{
+    struct pod old = pod_of(there), new = pod_of(wanted);
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, LIMIT_JSON_ITEM);
+    if (!json_there(old.container))
+        return SLICE_NONE;
+    put_pull_secrets(old.spec, new.spec, a, &out);
+    put_environment(old.container, new.container, &out);
+    if (!p->resources_given)
+        put_resources(old.container, new.container, a, &out);
+    put_sources(old.spec, new.spec, a, &out);
+    put_places(p, old, new, a, &out);
+    if (!p->replicas_given && json_get_int(there, "spec.replicas", 1) > json_get_int(wanted, "spec.replicas", 1))
+        put_flag(&out, "--replicas", arena_printf(a, "%lld", (long long)json_get_int(there, "spec.replicas", 1)));
+    if (!json_there(json_get(old.spec, "securityContext.runAsUser")) && json_there(json_get(new.spec, "securityContext.runAsUser")) &&
+        json_there(json_get(old.spec, "securityContext.runAsNonRoot")))
+        put_flag(&out, "--openshift", SLICE_NONE);
+    return out.len ? arena_dup(a, buf_slice(&out)) : SLICE_NONE;
 }

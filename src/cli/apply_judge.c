@@ -1,6 +1,7 @@
 /* What is read out of answers to an installation: functions of them alone. */
 #include "apply.h"
 #include "cli.h"
+#include "owner.h"
 
 bool apply_is(const struct apply_object *o, const char *kind)
 {
@@ -57,6 +58,13 @@ bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struc
                        "%.*s %.*s exists in namespace %.*s and is not of mobula (it has no label " APPLY_LABEL
                        "): delete it, or choose another --namespace",
                        SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(o->ns));
+    struct slice owner = owner_of(there, a), wanted = owner_of_text(o->json, a);
+    if (!slice_empty(owner) && !slice_empty(wanted) && !slice_eq(owner, wanted))
+        return err_set(
+            e, ERR_STATUS,
+            "%.*s %.*s%s%.*s belongs to the installation in namespace %.*s: mobula upgrade --namespace=%.*s gives it a name of its "
+            "own, mobula uninstall takes it away",
+            SLICE_ARG(o->kind), SLICE_ARG(o->name), slice_empty(o->ns) ? "" : " in ", SLICE_ARG(o->ns), SLICE_ARG(owner), SLICE_ARG(owner));
     if (ours && !slice_empty(release))
         return err_set(e, ERR_STATUS, "%.*s %.*s belongs to the Helm release %.*s: use helm upgrade, or helm uninstall first",
                        SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(release));

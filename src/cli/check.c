@@ -20,6 +20,7 @@ static const struct check_entry {
     {"reach", check_reach, false},
     {"operators", check_operators, true},
     {"rights", check_rights, true},
+    {"account", check_account, true},
     {"control-plane", check_plane, true},
     {"sandbox", check_sandbox, false},
     {"definitions", check_definitions, true},

@@ -49,14 +49,19 @@ static void read_options(const struct check *c, struct install_options *o)
     o->watch = o->all_namespaces ? SLICE_NONE : c->ns;
 }
 
+bool check_wanted_rules(struct check *c, struct slice *rules, struct err *e)
+{
+    struct install_options o;
+    read_options(c, &o);
+    return install_rights(&o, c->ns, c->a, rules, e);
+}
+
 /* What is missing of the Roles that `mobula install` would make for this namespace, and of a ClusterRole. */
 static bool missing_of(struct check *c, struct jval have, struct slice *out, struct err *e)
 {
-    struct install_options o;
     struct slice rules;
     struct jval want;
-    read_options(c, &o);
-    if (!install_rights(&o, c->ns, c->a, &rules, e) || !json_read(&want, rules, c->a, e))
+    if (!check_wanted_rules(c, &rules, e) || !json_read(&want, rules, c->a, e))
         return false;
     *out = rights_missing(have, want, c->a);
     return true;

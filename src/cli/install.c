@@ -175,6 +175,11 @@ struct slice install_name(bool plane)
     return plane ? SLICE("mobula-control-plane") : SLICE("mobula");
 }
 
+struct slice install_role_name(struct slice name, struct slice ns, struct slice watched, struct arena *a)
+{
+    return slice_eq(ns, watched) ? name : arena_printf(a, "%.*s.%.*s", SLICE_ARG(name), SLICE_ARG(ns));
+}
+
 struct slice install_program_name(bool plane, struct slice program, struct arena *a)
 {
     return arena_printf(a, "%.*s-program-%08x", SLICE_ARG(install_name(plane)), (unsigned)hash64(program, 0));
@@ -213,14 +218,14 @@ static void fill_role(struct variables *v, struct slice files, const struct inst
     static const struct slice groups[] = {[OPERATOR_ALL_KINDS] = SLICE("ray.io, cluster.ray.io"),
                                           [OPERATOR_RAY_IO] = SLICE("ray.io"),
                                           [OPERATOR_LEGACY] = SLICE("cluster.ray.io")};
-    /* No namespace has a dot in its name: an operator of namespace control-plane-x has another one. */
-    struct slice unique = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(want->name), o->plane ? "." : "-", SLICE_ARG(o->ns));
-    set(v, "IN_WATCHED", SLICE_NONE); /* first: each namespace in turn, below */
+    /* A namespace has no dot in its name, so whatever follows it after one cannot make it another's. */
+    struct slice unique = arena_printf(a, "%.*s.%.*s", SLICE_ARG(want->name), SLICE_ARG(o->ns));
+    set(v, "IN_WATCHED", SLICE_NONE); /* these two first: for each namespace in turn, below */
+    set(v, "ROLE", unique);
     set(v, "NAMESPACE", o->ns);
     set(v, "NAME", want->name);
     set(v, "UNIQUE", unique);
     set(v, "SCOPE", o->all_namespaces ? SLICE("Cluster") : SLICE_NONE);
-    set(v, "ROLE", o->all_namespaces ? unique : want->name);
     set(v, "GROUPS", groups[want->kinds]);
     set(v, "KIND_RULES", kind_rules(files, want, a));
     set(v, "TLS_SECRET", o->tls_made);
@@ -400,8 +405,10 @@ static void put_file(struct slice files, const struct install_file *f, const str
 {
     bool each = f->how == INSTALL_EACH && !o->all_namespaces;
     for (uint32_t i = 0; i < (each ? want->watch.count : 1); i++) {
-        if (each)
+        if (each) {
             v->list[0].value = arena_printf(a, "  namespace: \"%.*s\"\n", SLICE_ARG(want->watch.list[i]));
+            v->list[1].value = install_role_name(want->name, o->ns, want->watch.list[i], a);
+        }
         put_document(part_file(files, f->name, a), v->list, v->count, out);
     }
 }

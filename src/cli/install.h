@@ -56,6 +56,9 @@ void install_of_operator(struct install_options *o, install_flag *value, const v
 bool install_rights(const struct install_options *o, struct slice ns, struct arena *a, struct slice *rules, struct err *e);
 /* The name of what is installed: of its account, Deployment, labels and so on. */
 struct slice install_name(bool plane);
+/* The name of the Role in a watched namespace: in others than its own it carries the installation's namespace, as names of objects of the
+ * whole cluster do, so that two installations never have one object. */
+struct slice install_role_name(struct slice name, struct slice ns, struct slice watched, struct arena *a);
 /* The ConfigMap of a program: another program has another one. It has these labels beside APPLY_LABEL with the name. */
 #define INSTALL_PROGRAM_LABELS APPLY_LABEL "=%.*s,app.kubernetes.io/component=program"
 struct slice install_program_name(bool plane, struct slice program, struct arena *a);
@@ -64,7 +67,7 @@ struct uninstall_options {
     struct slice ns, watch, kinds, kubeconfig, context; /* as above */
     struct slice program;                               /* whose ConfigMap is named; empty: none */
     int64_t timeout_ms;
-    bool crds, apply, purge, plane, all_namespaces; /* all_namespaces: what is looked up is looked up in all */
+    bool crds, apply, purge, leave_work, plane, all_namespaces; /* all_namespaces: what is looked up is looked up in all */
 };
 /* What there is to delete, as YAML documents with nothing but names. */
 bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e);

@@ -2,6 +2,8 @@
 #include "apply.h"
 #include "cli.h"
 #include "install.h"
+#include "inventory.h"
+#include "owner.h"
 #include "program.h"
 #include "revision.h"
 
@@ -174,12 +176,77 @@ static bool brings_namespace(const struct apply *p, struct slice ns)
     return false;
 }
 
+static struct slice own_path(struct apply *p, const char *api_version, const char *kind, struct slice name, struct slice ns)
+{
+    struct apply_object o = {.api_version = slice_of(api_version), .kind = slice_of(kind), .name = name, .ns = ns};
+    return apply_path(&o, p->a);
+}
+
+static bool brings(const struct apply *p, struct slice path)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (slice_eq(p->list[i].path, path))
+            return true;
+    return false;
+}
+
+/* Flags that show in what is there beside the Deployment, or is not. */
+static bool look_beside(struct apply *p, const struct install_options *o, const struct inventory *now, struct err *e)
+{
+    struct slice name = install_name(o->plane), nodes = arena_printf(p->a, "mobula.%.*s.nodes", SLICE_ARG(o->ns)),
+                 former = arena_printf(p->a, "mobula-%.*s-nodes", SLICE_ARG(o->ns));
+    const struct {
+        struct slice path;
+        bool goes; /* the flag has made it; else it keeps it away */
+        const char *flag;
+    } all[] = {
+        {own_path(p, "networking.k8s.io/v1", "NetworkPolicy", name, o->ns), false, "--no-network-policy"},
+        {own_path(p, "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", nodes, SLICE_NONE), true, "--report-nodes"},
+        {own_path(p, "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", former, SLICE_NONE), true, "--report-nodes"},
+    };
+    if (!json_there(now->deployment))
+        return true;
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        struct ask_answer answer = {0};
+        if (brings(p, all[i].path) == all[i].goes || (all[i].goes && (o->plane || o->report_nodes)))
+            continue;
+        if (!ask_get(p->ask, all[i].path, NULL, p->a, &answer, e))
+            return false;
+        if (all[i].goes ? answer.code < 300 : answer.code == 404)
+            apply_fail(p, arena_printf(p->a,
+                                       "the installation in namespace %.*s has the flag %s, which would go: give it again, or take it away "
+                                       "with --drop-flags",
+                                       SLICE_ARG(o->ns), all[i].flag));
+    }
+    return true;
+}
+
+/* Before anything is changed: namespaces that would be given up, or that another installation looks after. */
+static bool look_around(struct apply *p, const struct install_options *o, struct inventory *now, struct err *e)
+{
+    if (o->crds_only)
+        return true;
+    if (!inventory_read(p, o->plane, now, e) || !inventory_clash(p, o, e) ||
+        (p->keeps_flags && !(inventory_given_up(p, now, o, e) && look_beside(p, o, now, e))))
+        return false;
+    return p->failed == 0 || err_set(e, ERR_STATUS, "nothing was changed");
+}
+
+/* What an earlier version called otherwise goes when its successor is there. */
+static bool migrate(struct apply *p, const struct install_options *o, int64_t until_ms, struct err *e)
+{
+    struct apply gone = {.ask = p->ask, .a = p->a, .spares = true, .installation = o->ns};
+    return apply_read(&gone, SLICE_NONE, e) && owner_find_former(&gone, p, install_name(o->plane), e) && apply_delete(&gone, until_ms, e);
+}
+
 static int apply(struct apply *p, const struct install_options *o, struct slice text)
 {
+    struct inventory now = {.deployment = NO_VALUE};
     struct err e = {0};
     struct revision r = {.ns = o->ns, .name = install_name(o->plane)};
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
-    bool well = apply_read(p, text, &e) && apply_try(p, &e);
+    p->installation = o->ns;
+    bool well = apply_read(p, text, &e) && look_around(p, o, &now, &e) && apply_try(p, &e);
     /* Recorded before anything is changed, so that a change that stops half way can be rolled back. */
     bool fresh = brings_namespace(p, o->ns);
     if (well && !o->crds_only && !fresh)
@@ -187,7 +254,7 @@ static int apply(struct apply *p, const struct install_options *o, struct slice 
     well = well && apply_all(p, until_ms, &e);
     if (well && !o->crds_only && fresh)
         record(p, &r);
-    well = well && apply_wait(p, until_ms, &e) && (o->crds_only || revision_prune(p, &r, until_ms, &e));
+    well = well && apply_wait(p, until_ms, &e) && migrate(p, o, until_ms, &e) && (o->crds_only || revision_prune(p, &r, until_ms, &e));
     if (well) {
         if (o->plane && slice_empty(o->tls_secret) && !o->crds_only)
             printf("the control plane's CA, for operators and for mobula login --ca-file:\n"
@@ -233,7 +300,13 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
         return flags_wrong(flags, "want --print, which changes nothing, or --apply");
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct ask ask = {0};
-    struct apply p = {.ask = &ask, .a = &a, .replaces = upgrade, .keeps_flags = !o.drop_flags};
+    struct apply p = {.ask = &ask,
+                      .a = &a,
+                      .replaces = upgrade,
+                      .keeps_flags = !o.drop_flags,
+                      .image_given = o.image.ptr || o.registry.ptr || o.registryless,
+                      .resources_given = !slice_empty(o.resources),
+                      .replicas_given = o.replicas > 0};
     status = print_or_apply(flags, &o, &p);
     ask_close(&ask);
     return status;

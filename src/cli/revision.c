@@ -156,7 +156,7 @@ static bool text_has(struct slice text, struct slice word, struct arena *a)
 
 bool revision_prune(struct apply *p, const struct revision *r, int64_t until_ms, struct err *e)
 {
-    struct apply other = {.ask = p->ask, .a = p->a}, gone = {.ask = p->ask, .a = p->a, .spares = true},
+    struct apply other = {.ask = p->ask, .a = p->a}, gone = {.ask = p->ask, .a = p->a, .spares = true, .installation = r->ns},
                  programs = {.ask = p->ask, .a = p->a};
     const char *labels = arena_printf(p->a, INSTALL_PROGRAM_LABELS, SLICE_ARG(r->name)).ptr;
     if (!apply_read(&other, r->previous, e) || !apply_read(&gone, SLICE_NONE, e) || !apply_read(&programs, SLICE_NONE, e) ||

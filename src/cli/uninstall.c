@@ -3,7 +3,10 @@
 #include "apply.h"
 #include "cli.h"
 #include "install.h"
+#include "inventory.h"
+#include "owner.h"
 #include "program.h"
+#include "purge.h"
 #include "revision.h"
 
 #include <mobula/kinds.h>
@@ -106,7 +109,7 @@ bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct uninstall_options, field)
     {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
-    {"watch-namespace", FLAG_LIST, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
+    {"watch-namespace", FLAG_LIST, AT(watch), "NS[,NS...]", "where it makes clusters (--apply: what it watches; else the same)"},
     {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL,
      "of an installation with this flag, with --apply: ConfigMaps " RAY_TOOLS_CONFIGMAP_NAME
      " and what --purge deletes, in every namespace"},
@@ -116,8 +119,9 @@ static const struct flag list[] = {
     {"kinds", FLAG_TEXT, AT(kinds), "ray.io|legacy|all", "with --crds, the definitions of which group (ray.io)"},
     {"purge", FLAG_SWITCH, AT(purge), NULL,
      "with --apply: first every RayService, RayCronJob, RayJob and RayCluster of the namespaces where it makes clusters, while the "
-     "operator "
-     "runs"},
+     "operator runs; of "
+     "a control plane every Workload, Cloud and ComputeConfig of its projects"},
+    {"leave-work", FLAG_SWITCH, AT(leave_work), NULL, "with --apply: go on although there is work, which nothing looks after then"},
     {"apply", FLAG_SWITCH, AT(apply), NULL, "delete it, in this order, and wait until each is gone"},
     {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of --apply (2m)"},
     TLS_FLAG,
@@ -139,57 +143,120 @@ static const struct flags flags = {
     .count = COUNT_OF(list),
 };
 
-/* Batch by batch, while the operator runs: it takes finalizers off. What owns goes before what is owned. */
-static bool purge_kind(struct apply *p, const struct kind *k, struct slice ns, int64_t until_ms, struct err *e)
+static const struct slice *watched_list(const struct uninstall_options *o, struct cli_namespaces *w, uint32_t *count, struct err *e)
 {
-    do {
-        p->count = 0;
-        if (!apply_find(p, k->api_version, k->name, ns, NULL, NULL, e) || !apply_purge(p, until_ms, e))
-            return false;
-    } while (p->count == APPLY_OBJECTS_MAX);
-    return true;
+    static const struct slice everywhere[] = {SLICE("")};
+    *count = 1;
+    if (o->all_namespaces)
+        return everywhere;
+    if (!cli_namespaces(slice_empty(o->watch) ? o->ns : o->watch, "--watch-namespace", w, e))
+        return NULL;
+    *count = w->count;
+    return w->list;
 }
 
-static bool purge(const struct uninstall_options *o, struct apply *p, int64_t until_ms, struct err *e)
+/* What would have nothing that looks after it any more. */
+static bool look_first(const struct uninstall_options *o, struct apply *p, const struct slice *watched, uint32_t count, struct err *e)
 {
-    struct cli_namespaces watched;
-    struct apply found = {.ask = p->ask, .a = p->a};
-    if (!cli_namespaces(slice_empty(o->watch) ? o->ns : o->watch, "--watch-namespace", &watched, e) || !apply_read(&found, SLICE_NONE, e))
+    for (uint32_t i = 0; i < (o->crds ? 1 : count); i++) {
+        struct slice ns = o->crds ? SLICE("") : watched[i], words;
+        if (!inventory_count(p, o->plane, ns, &words, e))
+            return false;
+        if (!slice_empty(words))
+            apply_fail(p, arena_printf(p->a, "%s%.*s: %.*s left", slice_empty(ns) ? "all namespaces" : "namespace ", SLICE_ARG(ns),
+                                       SLICE_ARG(words)));
+    }
+    return p->failed == 0 || err_set(e, ERR_STATUS,
+                                     "nothing was deleted: --purge deletes that first, --leave-work leaves it without anything that "
+                                     "looks after it");
+}
+
+/* Its work first, while it runs: it takes finalizers off. */
+static bool begin(const struct uninstall_options *o, struct apply *p, const struct inventory *now, int64_t until_ms, struct err *e)
+{
+    struct cli_namespaces store;
+    uint32_t count;
+    bool there = json_there(now->deployment), runs = json_get_int(now->deployment, "status.readyReplicas", 0) > 0 || !there;
+    const struct slice *watched = watched_list(o, &store, &count, e);
+    if (!watched)
         return false;
-    if (o->all_namespaces)
-        watched.list[0] = SLICE("");
-    for (uint32_t n = 0; n < watched.count; n++)
-        for (uint32_t i = kind_count(); i-- > 0;)
-            if (kinds[i]->check && !purge_kind(&found, kinds[i], watched.list[n], until_ms, e))
-                return err_wrap(e, "--purge");
+    for (uint32_t i = 0; o->purge && i < count; i++)
+        if (!purge_namespace(p, o->plane, runs, watched[i], until_ms, e))
+            return false;
+    return o->leave_work || (!there && !o->crds) || look_first(o, p, watched, count, e);
+}
+
+/* A ConfigMap with the program for pods belongs to every operator of its namespace. */
+static bool spare_shared(const struct uninstall_options *o, struct apply *p, struct err *e)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct apply_object *one = &p->list[i];
+        struct watcher other = {.known = true};
+        bool tools = apply_is(one, "ConfigMap") && slice_is(one->name, RAY_TOOLS_CONFIGMAP_NAME);
+        if (tools && !inventory_watcher(p->ask, one->ns, o->ns, false, SLICE_NONE, p->a, &other, e))
+            return false;
+        if (slice_empty(other.installation))
+            p->list[kept++] = *one;
+        else
+            printf("ConfigMap/%.*s in %.*s is left: the operator in namespace %.*s uses it\n", SLICE_ARG(one->name), SLICE_ARG(one->ns),
+                   SLICE_ARG(other.installation));
+    }
+    p->count = kept;
     return true;
 }
 
 /* What an operator of all namespaces has made wherever there was a cluster. */
-static bool delete_tools(struct apply *p, int64_t until_ms, struct err *e)
+static bool delete_tools(const struct uninstall_options *o, struct apply *p, int64_t until_ms, struct err *e)
 {
     struct apply found = {.ask = p->ask, .a = p->a};
+    bool more;
     do {
         if (!apply_read(&found, SLICE_NONE, e) ||
-            !apply_find(&found, SLICE("v1"), "ConfigMap", SLICE(""), NULL, RAY_TOOLS_CONFIGMAP_NAME, e) ||
-            !apply_delete(&found, until_ms, e))
+            !apply_find(&found, SLICE("v1"), "ConfigMap", SLICE(""), NULL, RAY_TOOLS_CONFIGMAP_NAME, e))
             return false;
-    } while (found.count == APPLY_OBJECTS_MAX);
+        more = found.count == APPLY_OBJECTS_MAX;
+        if (!spare_shared(o, &found, e) || !apply_delete(&found, until_ms, e))
+            return false;
+    } while (more && found.count > 0);
     return true;
 }
 
-static int apply(const struct uninstall_options *o, struct slice text)
+/* What is to be deleted: that of the options, and what earlier versions called otherwise. */
+static bool read_all(const struct uninstall_options *o, struct apply *p, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf text;
+    const char *programs = arena_printf(p->a, INSTALL_PROGRAM_LABELS, SLICE_ARG(install_name(o->plane))).ptr;
+    buf_init(&text, MIB);
+    if (!uninstall_write(o, &text, e) || !apply_read(p, arena_dup(p->a, buf_slice(&text)), e) || !spare_shared(o, p, e))
+        return false;
+    struct apply named = *p;
+    return owner_find_former(p, &named, install_name(o->plane), e) && apply_find(p, SLICE("v1"), "ConfigMap", o->ns, programs, NULL, e);
+}
+
+/* Without --watch-namespace, what the operator that is there watches. */
+static bool find_watched(struct uninstall_options *o, struct apply *p, struct inventory *now, struct err *e)
+{
+    if (!inventory_read(p, o->plane, now, e))
+        return false;
+    if (slice_empty(o->watch) && !o->all_namespaces) {
+        o->all_namespaces = now->all;
+        o->watch = now->all ? SLICE_NONE : now->watch;
+    }
+    return true;
+}
+
+static int apply(struct uninstall_options *o)
 {
     struct err e = {0};
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct ask ask = {0};
-    struct apply p = {.ask = &ask, .a = &a, .spares = true};
-    const char *programs = arena_printf(&a, INSTALL_PROGRAM_LABELS, SLICE_ARG(install_name(o->plane))).ptr;
+    struct apply p = {.ask = &ask, .a = &a, .spares = true, .installation = o->ns};
+    struct inventory now;
     int status = STATUS_OK;
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
-    if (!apply_read(&p, text, &e) || !ask_open(&ask, o->kubeconfig, o->context, &e) || (o->purge && !purge(o, &p, until_ms, &e)) ||
-        !apply_find(&p, SLICE("v1"), "ConfigMap", o->ns, programs, NULL, &e) || !apply_delete(&p, until_ms, &e) ||
-        (o->all_namespaces && !delete_tools(&p, until_ms, &e)))
+    if (!ask_open(&ask, o->kubeconfig, o->context, &e) || !find_watched(o, &p, &now, &e) || !begin(o, &p, &now, until_ms, &e) ||
+        !read_all(o, &p, &e) || !apply_delete(&p, until_ms, &e) || (o->all_namespaces && !o->plane && !delete_tools(o, &p, until_ms, &e)))
         status = apply_failed(&p, &e);
     ask_close(&ask);
     uint32_t absent = 0;
@@ -206,8 +273,8 @@ int cli_uninstall(int argc, char **argv)
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;
-    if (o.purge && o.plane)
-        return flags_wrong(&flags, "--purge deletes what an operator runs: leave it out with --control-plane");
+    if (o.purge && o.leave_work)
+        return flags_wrong(&flags, "--purge and --leave-work exclude each other");
     if (o.all_namespaces && (!o.apply || o.plane || !slice_empty(o.watch)))
         return flags_wrong(&flags, "--all-namespaces needs --apply, and excludes --watch-namespace and --control-plane");
     if (o.purge && !o.apply)
@@ -222,6 +289,6 @@ int cli_uninstall(int argc, char **argv)
     if (!uninstall_write(&o, &out, &e))
         return flags_wrong(&flags, "%s", e.text);
     if (o.apply)
-        return apply(&o, buf_slice(&out));
+        return apply(&o);
     return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
 }

@@ -58,6 +58,7 @@ static void trouble(struct source *src, const struct kube_watch_event *ev)
     uint64_t what = own ? hash64(slice_of(e->text), hash64(src->space->ns, hash64(slice_of(src->kind->plural), 0)))
                         : hash64(slice_of(err_code_name(e->code)), 0);
     src->trouble = *e;
+    src->op->watches_denied += ev->status && ev->status->code == 403;
     if (denied || kube_client_stats(src->op->client)->trouble.code != ERR_NONE)
         return; /* no watch works: the client has logged it, once for all */
     if (say_once(src->op, SAID_SERVER, what))

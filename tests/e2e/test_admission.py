@@ -63,7 +63,7 @@ TAKEN = {
 }
 
 
-SUFFIXES = "", "-services", "-configmaps", "-shapes"
+SUFFIXES = "", ".services", ".configmaps", ".shapes"
 
 
 class Account:
@@ -92,7 +92,7 @@ def account(space, tmp_path):
                "policy" in account.refusal(REFUSED["policy"][0]), step=0.5)
     yield account
     kinds = "validatingadmissionpolicybindings,validatingadmissionpolicies"
-    kubectl("delete", kinds, *(f"mobula-{space.name}{suffix}" for suffix in SUFFIXES))
+    kubectl("delete", kinds, *(f"mobula.{space.name}{suffix}" for suffix in SUFFIXES))
 
 
 def test_what_a_stolen_token_cannot_make(account, space, api):
@@ -118,7 +118,7 @@ def test_clusters_run_under_the_policy(account, space, operator):
 def test_types_are_checked(account, space, api):
     """No expression is wrong about a field: the API server would say so in the policy's status."""
     for suffix in SUFFIXES:
-        path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/mobula-{space.name}{suffix}"
+        path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/mobula.{space.name}{suffix}"
         status = eventually(lambda path=path: api.get(path).get("status"))
         assert not status.get("typeChecking", {}).get("expressionWarnings"), status
 

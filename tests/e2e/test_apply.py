@@ -49,7 +49,7 @@ def left_in(name):
 def of_the_cluster(name):
     """What an installation in this namespace has made beside namespaces, definitions left out."""
     kinds = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings"
-    return {o for o in kubectl("get", kinds, "-o", "name").stdout.split() if f"/mobula-{name}" in o}
+    return {o for o in kubectl("get", kinds, "-o", "name").stdout.split() if f"/mobula.{name}" in o}
 
 
 def test_from_nothing_and_back(place):
@@ -253,7 +253,7 @@ def test_upgrade_and_rollback(api, made):
     run("rollback", "--namespace", made, "--more-rights")
     assert without_pods(left_in(made)) == without_pods(first) | more
     assert api.get(f"{V1}/namespaces/{made}/rayclusters/c")
-    run("uninstall", "--apply", "--namespace", made)
+    run("uninstall", "--apply", "--namespace", made, "--leave-work")
     assert left_in(made) == set() and not [s for s in api.get(f"/api/v1/namespaces/{made}/secrets")["items"]]
 
 
@@ -281,7 +281,7 @@ def test_no_pod_of_ray_starts_again(api, made, tmp_path):
                 "metadata": {"annotations": {"after": command[0]}}}}})  # it is looked after, and not made anew
             eventually(lambda: space.cluster("c")["status"]["observedGeneration"] == space.cluster("c")["metadata"]["generation"])
             assert pods() == before, command
-        run("uninstall", "--apply", "--namespace", made)
+        run("uninstall", "--apply", "--namespace", made, "--leave-work")
         assert pods() == before
     finally:
         operator.stop()
@@ -333,5 +333,7 @@ def test_clusters_stay(api, made):
     """An upgrade and an uninstall touch no pod of Ray."""
     run("install", "--apply", "--no-crds", "--namespace", made)
     api.call("POST", f"{V1}/namespaces/{made}/rayclusters", raycluster("c"))
-    run("uninstall", "--apply", "--namespace", made)
+    _, said = run("uninstall", "--apply", "--namespace", made, status=1)
+    assert f"namespace {made}: 1 RayCluster left" in said and "nothing was deleted" in said and "--leave-work" in said
+    run("uninstall", "--apply", "--namespace", made, "--leave-work")
     assert [c["metadata"]["name"] for c in api.get(f"{V1}/namespaces/{made}/rayclusters")["items"]] == ["c"]

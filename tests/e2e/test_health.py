@@ -97,7 +97,7 @@ def test_nodes_and_a_silent_operator(edge):
         said = eventually(lambda: person.type("node", "list", "--cloud", "edge"), 100)
         assert re.search(r"^fake-0 +- +100k +100Ti +- +-$", said, re.M), said
     finally:
-        kubectl("delete", "clusterrole,clusterrolebinding", f"mobula-{ns}-nodes")
+        kubectl("delete", "clusterrole,clusterrolebinding", f"mobula.{ns}.nodes")
     # an end of the session that has passed by this machine's clock: the control plane knows better
     past = '{"status": {"session": {"expiryTime": "2020-01-01T00:00:00Z"}}}'
     kubectl("patch", "cloud", "edge", "-n", ns, "--subresource=status", "--type=merge", "-p", past)

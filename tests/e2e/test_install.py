@@ -325,4 +325,4 @@ def test_all_namespaces(api, space, operators):
     finally:
         for name in others:
             api.call("DELETE", f"/api/v1/namespaces/{name}")
-        kubectl("delete", "clusterrole,clusterrolebinding", f"mobula-{space.name}", "--ignore-not-found")
+        kubectl("delete", "clusterrole,clusterrolebinding", f"mobula.{space.name}", "--ignore-not-found")

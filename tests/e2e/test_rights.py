@@ -114,7 +114,7 @@ def test_all_namespaces_and_nothing_else(api, space):
             allowed = account.may(g, r, v, "default", "of-nobody")
             assert allowed == ((g, r, v) in given), f"{v} {r} of group \"{g}\": {'allowed' if allowed else 'refused'}"
     finally:
-        kubectl("delete", "clusterrole,clusterrolebinding", f"mobula-{space.name}")
+        kubectl("delete", "clusterrole,clusterrolebinding", f"mobula.{space.name}")
 
 
 def without(rules, group, resource, verb):

@@ -109,6 +109,7 @@ static void end_check(struct checks *k)
     for (uint32_t i = 0; i < HEALTH_COMPONENTS; i++)
         well &= k->found[i].state != HEALTH_ERROR && (k->found[i].state != HEALTH_UNKNOWN || !k->found[i].reason);
     k->checked_us = k->op->now.wall_us;
+    k->ended_ms = k->op->now.mono_ms;
     k->next_ms = k->op->now.mono_ms + (well ? OPERATOR_CHECK_MS : OPERATOR_CHECK_AGAIN_MS);
     if (workloads_of(k->op) && k->op->leading && !k->op->stopping)
         nodes_list(k);
@@ -291,14 +292,24 @@ static void push_changes(struct checks *k)
     k->told = told;
 }
 
+/* A watch that is refused means that rights have gone since the last check. */
+static void hurry(struct checks *k)
+{
+    int64_t soon = k->ended_ms + OPERATOR_CHECK_DENIED_MS;
+    if (k->denied != k->op->watches_denied && soon < k->next_ms)
+        k->next_ms = soon;
+}
+
 int64_t checks_tick(struct op *op)
 {
     struct checks *k = op->checks;
     if (!k)
         return TIME_NEVER;
+    hurry(k);
     if (!k->asking && !op->stopping && op->now.mono_ms >= k->next_ms) {
         arena_reset(&k->arena, 0);
         k->at = k->question = 0;
+        k->denied = op->watches_denied;
         advance(k);
     }
     push_changes(k);

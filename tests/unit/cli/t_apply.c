@@ -145,6 +145,50 @@ static void drops(struct arena *a)
     }
 }
 
+#define POD(spec, container) "{\"spec\":{\"replicas\":2,\"template\":{\"spec\":{" spec "\"containers\":[{" container "}]}}}}"
+#define SOURCES(list) "\"volumes\":[{\"name\":\"control-plane\",\"projected\":{\"sources\":[" list "]}}],"
+#define FILE_OF(kind, name, path) "{\"" kind "\":{\"name\":\"" name "\",\"items\":[{\"path\":\"" path "\"}]}}"
+#define LIMITS_OF(cpu) "\"image\":\"r.example/mobula:1\",\"resources\":{\"limits\":{\"cpu\":\"" cpu "\",\"memory\":\"64Mi\"}}"
+
+/* Each flag of install that is no argument of the operator. */
+static void drops_elsewhere(struct arena *a)
+{
+    static const struct {
+        const char *there, *wanted, *dropped;
+    } cases[] = {
+        {POD("\"imagePullSecrets\":[{\"name\":\"a\"},{\"name\":\"b\"}],", ""), POD("\"imagePullSecrets\":[{\"name\":\"b\"}],", ""),
+         "--pull-secret=a"},
+        {POD("", "\"env\":[{\"name\":\"HTTPS_PROXY\",\"value\":\"http://u:secret@p\"},{\"name\":\"NO_PROXY\"},{\"name\":\"X\"}]"),
+         POD("", "\"env\":[{\"name\":\"NO_PROXY\"}]"), "--proxy"},
+        {POD("", "\"env\":[{\"name\":\"MOBULA_PROXIES\"},{\"name\":\"PROXY_CREDENTIALS\"}]"), POD("", ""), "--proxies, --proxy-secret"},
+        {POD("", LIMITS_OF("500m")), POD("", LIMITS_OF("200m")), "--resources=cpu=500m,memory=64Mi"},
+        {POD("", LIMITS_OF("200m")), POD("", LIMITS_OF("200m")), ""},
+        {POD("", "\"image\":\"r.example/mobula:1\""), POD("", "\"image\":\"localhost/mobula:2\""),
+         "--image (or --registry)=r.example/mobula:1"},
+        {POD("", "\"image\":\"localhost/mobula:1\""), POD("", "\"image\":\"localhost/mobula:2\""), ""},
+        {POD("", "\"image\":\"pause:3\",\"command\":[\"/program/mobula\"]"), POD("", "\"image\":\"localhost/mobula:2\""), "--registryless"},
+        {POD("", ""), "{\"spec\":{\"replicas\":1}}", "--replicas=2"},
+        {POD("\"securityContext\":{\"runAsNonRoot\":true},", ""), POD("\"securityContext\":{\"runAsUser\":65532},", ""), "--openshift"},
+        {POD(SOURCES(FILE_OF("secret", "edge", "token") "," FILE_OF("configMap", "corp", "ca.crt")), ""),
+         POD(SOURCES(FILE_OF("configMap", "mobula-control-plane-ca", "ca.crt")), ""),
+         "--control-plane-token=edge, --control-plane-ca=corp"},
+        {POD(SOURCES(FILE_OF("configMap", "corp", "ca.crt")), ""), POD(SOURCES(FILE_OF("configMap", "other", "ca.crt")), ""), ""},
+        {POD(SOURCES(FILE_OF("configMap", "corp", "egress-ca.crt") ",{\"secret\":{\"name\":\"mine\"}}"), ""), POD("", ""),
+         "--tls-secret=mine, --egress-ca=corp"},
+        {"{}", POD("", ""), ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct apply p = {0};
+        test_case("flags that are no arguments and would go %zu", i);
+        CHECK_STR(apply_dropped_elsewhere(&p, parse(cases[i].there, a), parse(cases[i].wanted, a), a), cases[i].dropped);
+    }
+    struct apply given = {.image_given = true, .resources_given = true, .replicas_given = true};
+    test_case("flags that are given with another value");
+    CHECK_STR(apply_dropped_elsewhere(&given, parse(POD("", LIMITS_OF("500m")), a),
+                                      parse("{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"image\":\"x\"}]}}}}", a), a),
+              "");
+}
+
 static void waits(struct arena *a)
 {
     static const struct {
@@ -229,6 +273,7 @@ int main(void)
     judges(&a);
     spares(&a);
     drops(&a);
+    drops_elsewhere(&a);
     waits(&a);
     remedies();
     arena_free(&a);

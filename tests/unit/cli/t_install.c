@@ -189,7 +189,7 @@ static void parts(struct arena *a)
     CHECK_STR(kinds_of(slice_skip(text, definitions_of("ray.io", OPTIONAL_KINDS, a).len), a),
               "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding "
               "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ");
-    CHECK(strstr(text.ptr, "  name: mobula-ray\n") && strstr(text.ptr, "\"system:serviceaccount:ray:mobula\""));
+    CHECK(strstr(text.ptr, "  name: mobula.ray\n") && strstr(text.ptr, "\"system:serviceaccount:ray:mobula\""));
     test_case("all namespaces");
     o = install_defaults;
     o.no_crds = o.all_namespaces = true;
@@ -322,7 +322,7 @@ static void nodes_reported(struct arena *a)
     CHECK(!strstr(written(&o, a, &e).ptr, "ClusterRole"));
     o.report_nodes = true;
     struct slice text = written(&o, a, &e);
-    CHECK(strstr(text.ptr, "kind: ClusterRole\nmetadata:\n  name: mobula-mobula-nodes\n") && strstr(text.ptr, "resources: [nodes]"));
+    CHECK(strstr(text.ptr, "kind: ClusterRole\nmetadata:\n  name: mobula.mobula.nodes\n") && strstr(text.ptr, "resources: [nodes]"));
 }
 
 /* The program in a ConfigMap of its own name, which its bytes decide. */

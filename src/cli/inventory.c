@@ -1,0 +1,212 @@
+/* Reads what an installation watches, counts what lies there, and finds other installations that watch the same namespace. */
+#include "inventory.h"
+#include "cli.h"
+#include "owner.h"
+
+#include <mobula/kinds.h>
+
+enum { PATH_BYTES = KIB };
+
+/* ---- the Deployment ---- */
+
+static struct jval first_container(struct jval deployment)
+{
+    return json_at(json_get(deployment, "spec.template.spec.containers"), 0);
+}
+
+/* What a flag of the Deployment was given; SLICE_NONE: it has none. */
+static struct slice argument(struct jval deployment, struct slice flag, struct arena *a)
+{
+    struct jval key, one;
+    for (struct jiter it = json_iter(json_key(first_container(deployment), SLICE("args"))); json_next(&it, &key, &one);) {
+        struct slice value = json_str(one, a);
+        if (slice_eq(slice_cut(&value, '='), flag))
+            return value.ptr ? value : SLICE("");
+    }
+    return SLICE_NONE;
+}
+
+static struct slice deployment_path(struct slice ns, bool plane, struct arena *a)
+{
+    struct slice name = install_name(plane);
+    return arena_printf(a, "/apis/apps/v1/namespaces/%.*s/deployments/%.*s", SLICE_ARG(ns), SLICE_ARG(name));
+}
+
+bool inventory_read(struct apply *p, bool plane, struct inventory *out, struct err *e)
+{
+    struct ask_answer answer = {0};
+    *out = (struct inventory){.deployment = NO_VALUE};
+    if (!ask_get(p->ask, deployment_path(p->installation, plane, p->a), NULL, p->a, &answer, e))
+        return false;
+    if (answer.code >= 300 || !json_read(&out->deployment, answer.body, p->a, NULL))
+        return true;
+    out->watch = argument(out->deployment, SLICE("--namespace"), p->a);
+    out->all = argument(out->deployment, SLICE("--all-namespaces"), p->a).ptr != NULL;
+    return true;
+}
+
+/* ---- counts ---- */
+
+static bool count(struct apply *p, struct slice api_version, struct slice kind, struct slice ns, int64_t *n, struct err *e)
+{
+    struct apply_object o = {.api_version = api_version, .kind = kind, .ns = ns};
+    struct slice path = apply_path(&o, p->a);
+    struct ask_answer answer = {0};
+    struct jval list;
+    path = arena_printf(p->a, "%.*s?limit=1", (int)path.len - 1, path.ptr);
+    *n = 0;
+    if (!ask_get(p->ask, path, NULL, p->a, &answer, e))
+        return false;
+    if (answer.code < 300 && json_read(&list, answer.body, p->a, NULL))
+        *n = (int64_t)json_len(json_key(list, SLICE("items"))) + json_get_int(list, "metadata.remainingItemCount", 0);
+    return true;
+}
+
+static void put_count(struct buf *out, int64_t n, struct slice kind)
+{
+    if (n > 0)
+        buf_printf(out, "%s%lld %.*s%s", out->len ? ", " : "", (long long)n, SLICE_ARG(kind), n == 1 ? "" : "s");
+}
+
+bool inventory_count(struct apply *p, bool plane, struct slice ns, struct slice *words, struct err *e)
+{
+    static const struct slice of_plane[] = {SLICE("Workload"), SLICE("Cloud"), SLICE("ComputeConfig")};
+    __attribute__((cleanup(buf_free))) struct buf out;
+    int64_t n;
+    buf_init(&out, KIB);
+    for (size_t i = 0; plane && i < COUNT_OF(of_plane); i++) {
+        if (!count(p, SLICE("mobula.dev/v1"), of_plane[i], ns, &n, e))
+            return false;
+        put_count(&out, n, of_plane[i]);
+    }
+    for (size_t i = 0; !plane && kinds[i]; i++) {
+        if (!kinds[i]->check)
+            continue;
+        if (!count(p, kinds[i]->api_version, slice_of(kinds[i]->name), ns, &n, e))
+            return false;
+        put_count(&out, n, slice_of(kinds[i]->name));
+    }
+    *words = out.len ? arena_dup(p->a, buf_slice(&out)) : SLICE_NONE;
+    return true;
+}
+
+/* ---- namespaces that are given up ---- */
+
+static bool names(struct slice list, struct slice entry)
+{
+    while (!slice_empty(list))
+        if (slice_eq(slice_trim(slice_cut(&list, ',')), entry))
+            return true;
+    return false;
+}
+
+static bool give_up(struct apply *p, bool plane, struct slice ns, struct err *e)
+{
+    struct slice words, where = slice_empty(ns) ? SLICE("--all-namespaces") : arena_printf(p->a, "namespace %.*s", SLICE_ARG(ns));
+    if (!inventory_count(p, plane, ns, &words, e))
+        return false;
+    apply_fail(p, arena_printf(p->a,
+                               "%.*s would be given up, with %.*s in %s: nothing would look after what is there. Name it in %s, or give "
+                               "it up with --drop-flags",
+                               SLICE_ARG(where), SLICE_ARG(slice_empty(words) ? SLICE("nothing") : words), slice_empty(ns) ? "all" : "it",
+                               slice_empty(ns) ? "the command again" : "--watch-namespace, too"));
+    return true;
+}
+
+bool inventory_given_up(struct apply *p, const struct inventory *now, const struct install_options *o, struct err *e)
+{
+    struct slice keeps = slice_empty(o->watch) ? o->ns : o->watch;
+    if (!json_there(now->deployment) || o->all_namespaces)
+        return true;
+    if (now->all)
+        return give_up(p, o->plane, SLICE(""), e);
+    for (struct slice rest = now->watch; !slice_empty(rest);) {
+        struct slice ns = slice_trim(slice_cut(&rest, ','));
+        if (!names(keeps, ns) && !give_up(p, o->plane, ns, e))
+            return false;
+    }
+    return true;
+}
+
+/* ---- who else watches a namespace ---- */
+
+/* Whether the other one's Deployment is there, for the same kinds. What may not be read is taken to be. */
+static bool is_active(struct ask *k, struct slice ns, bool plane, struct slice kinds_of, struct arena *a, bool *active, struct err *e)
+{
+    struct ask_answer answer = {0};
+    struct jval deployment;
+    if (!ask_get(k, deployment_path(ns, plane, a), NULL, a, &answer, e))
+        return false;
+    *active = answer.code != 404;
+    if (answer.code >= 300 || slice_empty(kinds_of) || plane || !json_read(&deployment, answer.body, a, NULL))
+        return true;
+    struct slice theirs = argument(deployment, SLICE("--kinds"), a);
+    *active = slice_empty(theirs) || slice_is(theirs, "all") || slice_is(kinds_of, "all") || slice_eq(theirs, kinds_of);
+    return true;
+}
+
+/* The installation whose operator's rights a binding gives; empty: it is another binding. */
+static struct slice watcher_of(struct jval binding, bool plane, struct arena *a)
+{
+    struct slice name = install_name(plane), owner = json_get_str(json_at(json_key(binding, SLICE("subjects")), 0), "namespace", a);
+    struct slice role = json_get_str(binding, "roleRef.name", a);
+    bool is = slice_eq(role, name) || slice_eq(role, arena_printf(a, "%.*s.%.*s", SLICE_ARG(name), SLICE_ARG(owner))) ||
+              slice_eq(role, arena_printf(a, "%.*s-%.*s", SLICE_ARG(name), SLICE_ARG(owner)));
+    return is ? owner : SLICE_NONE;
+}
+
+static bool find_watcher(struct ask *k, struct slice path, struct slice but, bool plane, struct slice kinds_of, struct arena *a,
+                         struct watcher *out, struct err *e)
+{
+    struct ask_answer answer = {0};
+    struct jval list, key, binding;
+    struct slice name = install_name(plane);
+    path = arena_printf(a, "/apis/rbac.authorization.k8s.io/v1%.*s?labelSelector=app.kubernetes.io%%2Fname%%3D%.*s", SLICE_ARG(path),
+                        SLICE_ARG(name));
+    if (!slice_empty(out->installation))
+        return true;
+    if (!ask_get(k, path, NULL, a, &answer, e))
+        return false;
+    if (answer.code >= 300 || !json_read(&list, answer.body, a, NULL)) {
+        out->known = false;
+        return true;
+    }
+    for (struct jiter it = json_iter(json_key(list, SLICE("items"))); json_next(&it, &key, &binding);) {
+        struct slice owner = watcher_of(binding, plane, a);
+        bool active = false;
+        if (slice_empty(owner) || slice_eq(owner, but))
+            continue;
+        if (!is_active(k, owner, plane, kinds_of, a, &active, e))
+            return false;
+        if (active)
+            out->installation = owner;
+    }
+    return true;
+}
+
+bool inventory_watcher(struct ask *k, struct slice ns, struct slice but, bool plane, struct slice kinds_of, struct arena *a,
+                       struct watcher *out, struct err *e)
+{
+    struct slice path = slice_empty(ns) ? SLICE("/rolebindings") : arena_printf(a, "/namespaces/%.*s/rolebindings", SLICE_ARG(ns));
+    *out = (struct watcher){.known = true};
+    return find_watcher(k, path, but, plane, kinds_of, a, out, e) &&
+           find_watcher(k, SLICE("/clusterrolebindings"), but, plane, kinds_of, a, out, e);
+}
+
+bool inventory_clash(struct apply *p, const struct install_options *o, struct err *e)
+{
+    struct slice rest = o->all_namespaces ? SLICE("") : slice_empty(o->watch) ? o->ns : o->watch;
+    do {
+        struct slice ns = slice_trim(slice_cut(&rest, ','));
+        struct watcher other;
+        if (!inventory_watcher(p->ask, ns, o->ns, o->plane, o->kinds, p->a, &other, e))
+            return false;
+        if (!slice_empty(other.installation))
+            apply_fail(p, arena_printf(p->a,
+                                       "%s%.*s: the installation in namespace %.*s looks after it already. Two of them must not: leave it "
+                                       "out, or take that one away with mobula uninstall%s --apply --namespace=%.*s",
+                                       slice_empty(ns) ? "all namespaces" : "namespace ", SLICE_ARG(ns), SLICE_ARG(other.installation),
+                                       o->plane ? " --control-plane" : "", SLICE_ARG(other.installation)));
+    } while (!slice_empty(rest));
+    return true;
+}

@@ -1,0 +1,106 @@
+/* `mobula uninstall --purge`: deletes the work of an operator or control plane, finalizers included, within a bound. */
+#include "purge.h"
+
+#include <mobula/hub.h>
+#include <mobula/kinds.h>
+
+#include <stdio.h>
+
+static bool is_ours(struct slice finalizer)
+{
+    static const struct slice ours[] = {SLICE(HUB_FINALIZER), SLICE(RAY_REDIS_FINALIZER), SLICE(RAY_JOB_FINALIZER)};
+    for (size_t i = 0; i < COUNT_OF(ours); i++)
+        if (slice_eq(finalizer, ours[i]))
+            return true;
+    return false;
+}
+
+/* False in *any: it has none of ours. */
+static void put_others(struct jval there, struct arena *a, struct buf *out, struct slice *gone)
+{
+    struct jval key, one;
+    const char *comma = "";
+    struct slice version = json_get_str(there, "metadata.resourceVersion", a);
+    *gone = SLICE_NONE;
+    buf_printf(out, "{\"metadata\":{\"resourceVersion\":\"%.*s\",\"finalizers\":[", SLICE_ARG(version));
+    for (struct jiter it = json_iter(json_get(there, "metadata.finalizers")); json_next(&it, &key, &one);) {
+        struct slice name = json_str(one, a);
+        if (is_ours(name)) {
+            *gone = name;
+            continue;
+        }
+        buf_printf(out, "%s%.*s", comma, SLICE_ARG(json_raw(one)));
+        comma = ",";
+    }
+    buf_put(out, SLICE("]}}"));
+}
+
+/* A conflict is no failure: the next look decides. */
+static bool strip(struct apply *p, const struct apply_object *o, struct err *e)
+{
+    struct ask_answer answer = {0};
+    struct jval there;
+    struct slice gone;
+    bool absent;
+    char words[ASK_WORDS];
+    __attribute__((cleanup(buf_free))) struct buf body;
+    buf_init(&body, LIMIT_JSON_ITEM);
+    if (!apply_live(p, o, &there, &absent, e))
+        return false;
+    if (absent)
+        return true;
+    put_others(there, p->a, &body, &gone);
+    if (slice_empty(gone))
+        return true;
+    if (!ask_merge(p->ask, o->path, buf_slice(&body), p->a, &answer, e))
+        return false;
+    if (answer.code >= 300 && answer.code != 404 && answer.code != 409)
+        return err_set(e, ERR_STATUS, "%.*s %.*s: finalizer %.*s: %s", SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(gone),
+                       ask_words(&answer, words));
+    printf("%.*s/%.*s in %.*s finalizer %.*s taken off: nothing else has done so\n", SLICE_ARG(o->kind), SLICE_ARG(o->name),
+           SLICE_ARG(o->ns), SLICE_ARG(gone));
+    return true;
+}
+
+static bool delete_batch(struct apply *p, bool runs, int64_t until_ms, struct err *e)
+{
+    int64_t now = clock_now().mono_ms, soon = runs ? now + PURGE_FINALIZERS_MS : now;
+    struct err late = {0};
+    if (runs && soon > now + (until_ms - now) / 2)
+        soon = now + (until_ms - now) / 2;
+    if (apply_purge(p, soon, &late))
+        return true;
+    if (late.code != ERR_TIMEOUT || p->ask->signal)
+        return err_set(e, late.code, "%s", late.text);
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!strip(p, &p->list[i], e))
+            return false;
+    return apply_purge(p, until_ms, e);
+}
+
+/* Batch by batch. */
+static bool purge_kind(struct apply *p, struct slice api_version, const char *kind, struct slice ns, bool runs, int64_t until_ms,
+                       struct err *e)
+{
+    do {
+        p->count = 0;
+        if (!apply_find(p, api_version, kind, ns, NULL, NULL, e) || !delete_batch(p, runs, until_ms, e))
+            return false;
+    } while (p->count == APPLY_OBJECTS_MAX);
+    return true;
+}
+
+bool purge_namespace(struct apply *p, bool plane, bool runs, struct slice ns, int64_t until_ms, struct err *e)
+{
+    static const char *const of_plane[] = {"Workload", "Cloud", "ComputeConfig"};
+    struct apply found = {.ask = p->ask, .a = p->a};
+    if (!apply_read(&found, SLICE_NONE, e))
+        return false;
+    for (size_t i = 0; plane && i < COUNT_OF(of_plane); i++)
+        if (!purge_kind(&found, SLICE("mobula.dev/v1"), of_plane[i], ns, runs, until_ms, e))
+            return err_wrap(e, "--purge");
+    for (uint32_t i = plane ? 0 : kind_count(); i-- > 0;)
+        if (kinds[i]->check && !purge_kind(&found, kinds[i]->api_version, kinds[i]->name, ns, runs, until_ms, e))
+            return err_wrap(e, "--purge");
+    return true;
+}
