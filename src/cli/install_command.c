@@ -221,15 +221,11 @@ static bool look_beside(struct apply *p, const struct install_options *o, const 
     return true;
 }
 
-/* Before anything is changed: namespaces that would be given up, or that another installation looks after. */
+/* Before anything is changed: namespaces that would be given up, or that another installation looks after, as failures for apply_try. */
 static bool look_around(struct apply *p, const struct install_options *o, struct inventory *now, struct err *e)
 {
-    if (o->crds_only)
-        return true;
-    if (!inventory_read(p, o->plane, now, e) || !inventory_clash(p, o, e) ||
-        (p->keeps_flags && !(inventory_given_up(p, now, o, e) && look_beside(p, o, now, e))))
-        return false;
-    return p->failed == 0 || err_set(e, ERR_STATUS, "nothing was changed");
+    return o->crds_only || (inventory_read(p, o->plane, now, e) && inventory_clash(p, o, e) &&
+                            (!p->keeps_flags || (inventory_given_up(p, now, o, e) && look_beside(p, o, now, e))));
 }
 
 /* What an earlier version called otherwise goes when its successor is there. */

@@ -45,7 +45,7 @@ def test_a_second_operator_of_a_namespace(api, spaces):
     assert subjects(api, team) == had
     install("--namespace", b, "--watch-namespace", team, "--kinds=legacy")  # the other kinds are nobody's
     assert subjects(api, team) == had | {(f"mobula.{b}", b)}
-    api.call("POST", f"/api/v1/namespaces/{team}/configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mobula-tools"}})
+    kubectl("-n", team, "create", "configmap", "mobula-tools")
     done, _ = run("uninstall", "--apply", "--namespace", b)
     assert subjects(api, team) == had and f"ConfigMap/mobula-tools in {team} is left: the operator in namespace {a} uses it" in done
     run("uninstall", "--apply", "--namespace", a)

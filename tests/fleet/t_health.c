@@ -157,6 +157,25 @@ static void test_broken(struct run *r)
     CHECK_INT(json_len(cloud_of(r, "instanceTypes.items")), 2);
 }
 
+/* A watch lasts for minutes after its right is gone; the first one that is refused is no reason to wait for the next check. */
+static void test_denied(struct run *r)
+{
+    struct apiserver_override *next = &apiserver_faults(r->w.server)->next;
+    test_case("a watch that is refused: all is checked again at once");
+    run_for(r, OPERATOR_CHECK_MS);
+    *next = (struct apiserver_override){
+        .method = SLICE("GET"), .path = SLICE("/api/v1/namespaces/n/services"), .status = 403, .reason = "Forbidden", .times = 1};
+    for (int i = 0; i < 600 && next->times > 0; i++)
+        run_for(r, 1000);
+    CHECK_INT(next->times, 0);
+    int64_t refused_us = r->w.now.wall_us - 1000 * 1000;
+    run_for(r, 60 * 1000); /* the time of a check that found nothing new is written with the session */
+    int64_t checked_us = 0;
+    struct slice text = text_of(r, "checkedTime");
+    if (!CHECK(time_parse(text, &checked_us, NULL) && checked_us >= refused_us && checked_us < refused_us + 20 * 1000 * 1000))
+        printf("  %.*s, refused at %lld\n", SLICE_ARG(text), (long long)refused_us);
+}
+
 static void test_silent(struct run *r)
 {
     char last[TIME_TEXT_MAX];
@@ -189,6 +208,7 @@ int main(void)
     test_idle(&r);
     test_many_nodes(&r);
     test_broken(&r);
+    test_denied(&r);
     test_silent(&r);
     end(&r);
     return test_done();
