@@ -239,15 +239,11 @@ static void note_rules(struct reader *r, const struct place *spec)
     for (size_t i = 0; i < COUNT_OF(job_ends); i++)
         if (!(covered & job_ends[i].ends))
             missing = arena_printf(r->arena, "%.*s%s%s", SLICE_ARG(missing), missing.len ? ", " : "", job_ends[i].name);
-    bool only_stopped = slice_is(missing, "STOPPED");
-    if (!only_stopped)
-        place_bad(
-            r, rules, "has no rule for these ends: %.*s; the cluster then stays, with all that it holds, until the RayJob is deleted%s",
-            SLICE_ARG(missing), covered & RAY_END_GIVEN_UP ? "" : ". A rule for jobDeploymentStatus Failed covers all of them but STOPPED");
-    else
-        place_bad(r, rules,
-                  "has no rule for STOPPED, for which there is none: after ray job stop the cluster stays until the RayJob is "
-                  "deleted; shutdownAfterJobFinishes covers every end");
+    if (slice_is(missing, "STOPPED")) /* a rule for it cannot be written: the object says live what stays */
+        return;
+    place_bad(r, rules, "has no rule for these ends: %.*s; the cluster then stays, with all that it holds, until the RayJob is deleted%s",
+              SLICE_ARG(missing),
+              covered & RAY_END_GIVEN_UP ? "" : ". A rule for jobDeploymentStatus Failed covers all of them but STOPPED");
 }
 
 static void note_job(struct reader *r, const struct place *metadata, const struct place *spec)

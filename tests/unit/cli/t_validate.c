@@ -43,7 +43,7 @@ static void files(struct arena *a)
         {"tests/data/cli/bad-ray.yaml", "tests/data/cli/bad-ray.out", 1, 1, 14, 2},
         {"tests/data/cli/bad-legacy.yaml", "tests/data/cli/bad-legacy.out", 1, 0, 12, 0},
         {"tests/data/cli/good-job.yaml", NULL, 1, 0, 0, 0},
-        {"tests/data/cli/bad-job.yaml", "tests/data/cli/bad-job.out", 1, 0, 20, 0},
+        {"tests/data/cli/bad-job.yaml", "tests/data/cli/bad-job.out", 1, 0, 20, 1},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("%s", cases[i].yaml);
