@@ -479,14 +479,17 @@ static void test_replaced(void)
     CHECK_INT(w.sent.deletes, 2);
     world_run(&w, 60 * 1000); /* progress is told once a minute */
     check_fixed_point(&w);
-    test_case("a head service that is called otherwise leaves none behind");
+    test_case("a head service that is called otherwise stands beside the one that running workers know, and leaves none behind");
     set_head(&w, "\"headService\":{\"metadata\":{\"name\":\"front\"},\"spec\":{\"clusterIP\":\"None\"}}");
     world_run(&w, 5000);
     CHECK(says(&w, "services", "front", "\"c\""));
-    CHECK_INT(apiserver_count(w.server, SLICE("services")), 2);
-    CHECK_INT(w.sent.deletes, 3);
+    CHECK_INT(apiserver_count(w.server, SLICE("services")), 3);
+    CHECK_INT(w.sent.deletes, 2);
     CHECK(says(&w, "rayclusters.ray.io", "c", "\"serviceName\":\"front\""));
-    world_run(&w, 60 * 1000);
+    scale(&w, "c", 0);
+    world_run(&w, 90 * 1000);
+    CHECK_INT(apiserver_count(w.server, SLICE("services")), 2);
+    CHECK_INT(w.sent.deletes, 4); /* the worker, and the service that it knew */
     check_fixed_point(&w);
     world_free(&w);
 }

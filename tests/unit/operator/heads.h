@@ -24,6 +24,7 @@ struct rig {
     enum ray_dash_outcome outcome;
     int http_status;
     char version[16];
+    const char *secret; /* of the token that the heads are told of with; NULL: they need none */
 };
 
 static struct jval parsed(struct rig *r, struct slice text)
@@ -39,6 +40,13 @@ static struct slice uid_of(struct rig *r, int kind, int n)
     return arena_printf(&r->arena, "00000000-0000-0000-0000-%04x%08d", kind, n);
 }
 
+static const char *env_of(struct rig *r)
+{
+    static const char env[] = "{\"name\":\"RAY_AUTH_MODE\",\"value\":\"token\"},{\"name\":\"RAY_AUTH_TOKEN\",\"valueFrom\":{"
+                              "\"secretKeyRef\":{\"key\":\"auth_token\",\"name\":\"%s\"}}}";
+    return r->secret ? arena_printf(&r->arena, env, r->secret).ptr : "";
+}
+
 /* The nth cluster has the nth head; the first is called c, the next c1. */
 static void tell_head_of(struct rig *r, int n, unsigned version, const char *phase, const char *ip)
 {
@@ -47,8 +55,9 @@ static void tell_head_of(struct rig *r, int n, unsigned version, const char *pha
                      "{\"metadata\":{\"name\":\"c%d-head\",\"namespace\":\"n\",\"uid\":\"%s\","
                      "\"labels\":{\"ray.io/node-type\":\"head\",\"ray.io/group\":\"headgroup\"},"
                      "\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":\"%s\","
-                     "\"controller\":true}]},\"status\":{\"phase\":\"%s\",\"podIP\":\"%s\"}}",
-                     n, uid_of(r, 0xa, n).ptr, uid_of(r, 0xc, n).ptr, phase, ip);
+                     "\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":\"ray\",\"env\":[%s]}]},"
+                     "\"status\":{\"phase\":\"%s\",\"podIP\":\"%s\"}}",
+                     n, uid_of(r, 0xa, n).ptr, uid_of(r, 0xc, n).ptr, env_of(r), phase, ip);
     extract_pod(r->op, &r->op->spaces[0], parsed(r, text), version, 1);
 }
 
@@ -78,7 +87,7 @@ static void start_spec(struct rig *r, const char *params, enum operator_access a
 {
     static const struct slice namespaces[] = {{"n", 1}};
     struct err e = {0};
-    *r = (struct rig){.allow = net_allow_new()};
+    *r = (struct rig){.allow = net_allow_new(), .secret = strstr(more, "authOptions") ? "mine" : NULL};
     const struct operator_options o = {.namespaces = namespaces,
                                        .namespace_count = 1,
                                        .instance = SLICE("test"),

@@ -353,6 +353,8 @@ static void check_other_secret(void)
     CHECK(!ask(&r, &e));
     run(&r);
     tell_cluster(&r, 12, "", "\"rayVersion\":\"2.60.0\",\"authOptions\":{\"secretName\":\"other\"},");
+    r.secret = "other"; /* the next head is made with it */
+    tell_head(&r, 13, "Running", "10.1.2.3");
     CHECK(!ask(&r, &e));
     run(&r);
     struct fakelink *first = link_with(&r, "/secrets/mine"), *second = link_with(&r, "/secrets/other");
