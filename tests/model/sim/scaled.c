@@ -133,7 +133,7 @@ static bool is_broken(const struct sim *s, const struct want *c, const struct se
     for (const struct seen_pod *mate = s->pods; mate; mate = mate->next) {
         const struct fakeray_pod *p = ray_of(s, mate->uid);
         bool of_it = strcmp(mate->owner, seen->owner) == 0 && strcmp(mate->group, seen->group) == 0 && mate->index == seen->index;
-        broken |= of_it && p && (p->ended || is_back(p));
+        broken |= of_it && ((p && (p->ended || is_back(p))) || pods_follow(s, c, mate));
     }
     return broken;
 }
