@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from cluster import MOBULA, ROOT, eventually, kubectl, objects
+from cluster import MOBULA, ROOT, eventually, kubectl, objects, unless
 from processes import config_of
 
 GROUP = "/apis/mobula.dev/v1"
