@@ -186,6 +186,7 @@ static unsigned repeated(const struct lengths *l, unsigned at, unsigned *symbol)
         *symbol = run < 11 ? 17 : 18;
         return run < 138 ? run : 138;
     }
+    /* cppcheck-suppress arrayIndexOutOfBoundsCond ; `at` is below count, which is at most the array's length */
     bool as_before = at > 0 && l->of[at - 1] == l->of[at] && run >= 3;
     if (as_before)
         *symbol = 16;

@@ -65,7 +65,7 @@ static struct pod pod_of(struct jval deployment)
 
 static void put_flag(struct buf *out, const char *flag, struct slice value)
 {
-    buf_printf(out, "%s%s%s%.*s", out->len ? ", " : "", flag, slice_empty(value) ? "" : "=", SLICE_ARG(value));
+    buf_printf(out, "%s%s%s%.*s", out->len ? ", " : "", flag, slice_empty(value) ? "" : "=", (int)value.len, value.ptr ? value.ptr : "");
 }
 
 static void put_pull_secrets(struct jval old, struct jval new, struct arena *a, struct buf *out)

@@ -177,7 +177,7 @@ static long run_in_folder(const char *folder, char **argv, char **env)
     static const char name[] = "/mobula-00";
     char path[PATH_ROOM];
     size_t n = 0;
-    while (folder[n] && n < sizeof path - sizeof name) {
+    while (n < sizeof path - sizeof name && folder[n]) {
         path[n] = folder[n];
         n++;
     }

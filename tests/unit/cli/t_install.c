@@ -288,8 +288,8 @@ static void planes(struct arena *a)
         "  resources: [rayclusters, rayjobs] # what a control plane asks for",
         "        - --control-plane-url=https://hub.example:9443\n",
         "token-file=/control-plane/token\n",
-        "          sources:\n          - serviceAccountToken: {path: token, audience: mobula.dev/control-plane, expirationSeconds: 3607}\n"
-        "          - configMap:\n              name: mobula-control-plane-ca\n",
+        ("          sources:\n          - serviceAccountToken: {path: token, audience: mobula.dev/control-plane, expirationSeconds: 3607}\n"
+         "          - configMap:\n              name: mobula-control-plane-ca\n"),
         "    - {port: 9443, protocol: TCP}\n",
         "  resourceNames: [mobula-policy]\n  verbs: [list, watch]\n",
         "        - --policy-configmap=mobula-policy\n",

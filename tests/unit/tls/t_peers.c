@@ -137,7 +137,7 @@ static unsigned short wait_port(struct child *c)
         used += (size_t)n;
         const char *at = strstr(text, "ACCEPT 127.0.0.1:");
         if (at && strchr(at, '\n'))
-            return (unsigned short)atoi(at + 17);
+            return (unsigned short)strtol(at + 17, NULL, 10);
     }
     fatal("openssl s_server: %s", text);
 }

@@ -33,9 +33,10 @@ static const char client_finished[] = "14000020a8ec436d677634ae525ac1fcebe11a039
 static struct slice unhex(const char *text, unsigned char *out)
 {
     size_t n = 0;
-    unsigned one = 0;
-    for (; sscanf(text, "%2x", &one) == 1; text += 2)
-        out[n++] = (unsigned char)one;
+    for (; text[0] && text[1]; text += 2) {
+        const char digits[] = {text[0], text[1], '\0'};
+        out[n++] = (unsigned char)strtoul(digits, NULL, 16);
+    }
     return (struct slice){(const char *)out, n};
 }
 
