@@ -212,6 +212,7 @@ static int run(struct check *c)
     if (!ask_open(&c->ask, c->o->kubeconfig, c->o->context, &e))
         return cli_fail(&e);
     c->ns = slice_empty(c->o->ns) ? c->ask.config->namespace_ : c->o->ns;
+    c->deployment = c->args = (struct jval){.at = -1};
     c->operator_ns = slice_empty(c->o->operator_ns) ? SLICE("mobula") : c->o->operator_ns;
     run_all(c);
     __attribute__((cleanup(buf_free))) struct buf out;

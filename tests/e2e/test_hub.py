@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import dashboards
-from cluster import MOBULA, ROOT, RUN, V1, Audit, eventually, kubectl, manifests, what
+from cluster import MOBULA, ROOT, RUN, V1, Audit, eventually, kubectl, manifests, what, unless
 from hub import GROUP, account, certificate, cloud, definitions, hubs, job, operator_rule, put, status  # noqa: F401
 from processes import kubeconfig
 from test_install import grants, objects, used
@@ -383,8 +383,8 @@ def agent_reports(space, pod, shown, folder):
     log = folder / "agent.log"
     board = dashboards.Dashboard("127.0.0.1")
     with log.open("wb") as out:
-        agent = subprocess.Popen([MOBULA, "agent", *args, f"--token-file={token_file}", f"--gcs-addr=127.0.0.1:{free_port()}",
-                                  f"--dashboard-addr=127.0.0.1:{board.port}"], stdout=out, stderr=out)
+        own = (f"--token-file={token_file}", f"--gcs-addr=127.0.0.1:{free_port()}", f"--dashboard-addr=127.0.0.1:{board.port}")
+        agent = subprocess.Popen([MOBULA, "agent", *unless(own, *args), *own], stdout=out, stderr=out)
     try:
         said = eventually(lambda: (ray := status(space, "stays")["ray"])["health"] == "UNHEALTHY" and ray, 30)
         assert "refused" in said["message"], said
