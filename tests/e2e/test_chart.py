@@ -119,7 +119,7 @@ def test_the_chart_of_a_control_plane(helm, plane_chart, values, flags):
 
 
 def test_the_charts_bring_the_definitions(chart, plane_chart):
-    for at, flags in (chart, ("--raycronjobs", "--no-admission-policy")), (plane_chart, ("--control-plane",)):
+    for at, flags in (chart, ("--raycronjobs", "--rayservices", "--no-admission-policy")), (plane_chart, ("--control-plane",)):
         brought = objects("\n---\n".join(p.read_text() for p in (at / "crds").iterdir()))
         printed = objects(manifests("--crds-only", *flags))
         assert brought == {k: v for k, v in printed.items() if k[0] == "CustomResourceDefinition"}
