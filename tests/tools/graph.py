@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 # What holds now, and what is to hold in the end. A change may lower the first; none may raise it.
-CIRCLE = 100  # files of the largest circle; 7
+CIRCLE = 83  # files of the largest circle; 7
 ACROSS = 1  # circles that go through several rooms; 0
 UPWARD = 9  # references against the order of rooms; 0
 MEMBERS = 55  # of a struct; 30

@@ -111,8 +111,26 @@ static void test_submitter(void)
     end_job_world(&w);
 }
 
+static void test_reason(void)
+{
+    struct world w;
+    test_case("a RayJob whose cluster names a missing type says which, and what was meant");
+    make_pod_world(&w);
+    give_maps(&w);
+    const char *job = "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayJob\",\"metadata\":{\"name\":\"j\",\"namespace\":\"n\"},"
+                      "\"spec\":{\"entrypoint\":\"x\",\"rayClusterSpec\":{\"headGroupSpec\":{\"template\":{\"metadata\":{"
+                      "\"annotations\":{\"anyscale.com/instance-type\":\"smal\"}},\"spec\":{\"containers\":["
+                      "{\"name\":\"ray\",\"image\":\"ray:1\"}]}}}}}}";
+    CHECK_INT(world_call(&w, "POST", jobs_path, "application/json", slice_of(job)), 201);
+    world_run(&w, 5 * 1000);
+    CHECK(slice_find_text(job_says(&w, "j", "message"), "is not ready: group headgroup names instance type smal, which the ConfigMap does "
+                                                        "not have: did you mean small (line 1)?") >= 0);
+    end_job_world(&w);
+}
+
 int main(void)
 {
+    test_reason();
     test_legacy();
     test_submitter();
     return test_done();

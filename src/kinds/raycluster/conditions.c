@@ -113,9 +113,12 @@ static struct slice lacking(const struct facts *f)
     struct slice service = ray_head_service_name(f->in->cluster, f->a), waits = waits_for_head(f);
     if (slice_empty(trouble) && !f->service && f->in->errors->count == 0)
         trouble = arena_printf(f->a, "service %.*s is not there", SLICE_ARG(service));
-    return arena_printf(f->a, "%lld of %lld worker pods and %d of 1 head pod are ready%.*s%s%.*s", (long long)f->all.ready,
-                        (long long)f->all.desired, f->head && f->head->ready, SLICE_ARG(waits), trouble.len ? "; " : "",
-                        SLICE_ARG(trouble));
+    bool head = f->head && f->head->ready;
+    struct slice counts = head ? SLICE("the head pod is ready") : SLICE("the head pod is not ready");
+    if (f->all.desired)
+        counts = arena_printf(f->a, "%lld of %lld worker pods and %d of 1 head pod are ready", (long long)f->all.ready,
+                              (long long)f->all.desired, head);
+    return arena_printf(f->a, "%.*s%.*s%s%.*s", SLICE_ARG(counts), SLICE_ARG(waits), trouble.len ? "; " : "", SLICE_ARG(trouble));
 }
 
 /* True from the first time that all pods were ready until the cluster is suspended. */

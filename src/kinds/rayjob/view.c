@@ -71,7 +71,11 @@ static struct slice why_not_ready(struct jval status, struct arena *a)
 {
     static const struct {
         const char *type, *word;
-    } reasons[] = {{"Valid", "False"}, {"ReplicaFailure", "True"}, {"RayClusterSuspended", "True"}, {"RayClusterProvisioned", "False"}};
+    } reasons[] = {{"Valid", "False"},
+                   {"InstanceTypesReady", "False"}, /* no pod is made, so nothing below says more */
+                   {"ReplicaFailure", "True"},
+                   {"RayClusterSuspended", "True"},
+                   {"RayClusterProvisioned", "False"}};
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
         if (!condition_is(status, reasons[i].type, reasons[i].word))
             continue;

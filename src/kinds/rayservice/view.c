@@ -44,7 +44,11 @@ static struct slice why_not_ready(struct jval status, struct arena *a)
 {
     static const struct {
         const char *type, *word;
-    } reasons[] = {{"Valid", "False"}, {"ReplicaFailure", "True"}, {"HeadPodReady", "False"}, {"RayClusterProvisioned", "False"}};
+    } reasons[] = {{"Valid", "False"},
+                   {"InstanceTypesReady", "False"},
+                   {"ReplicaFailure", "True"},
+                   {"HeadPodReady", "False"},
+                   {"RayClusterProvisioned", "False"}};
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
         struct slice text = json_get_str(status_condition(status, slice_of(reasons[i].type)), "message", a);
         if (condition_is(status, reasons[i].type, reasons[i].word) && !slice_empty(text))

@@ -429,7 +429,7 @@ static void test_deadline(void)
               "cluster\":\"c\"},");
     CHECK(run_until(&w, "j", "Failed", 60 * 1000));
     CHECK_STR(job_says(&w, "j", "message"),
-              "preRunningDeadlineSeconds passed: RayCluster c is not ready: 0 of 0 worker pods and 0 of 1 head pod are ready; pod c-head: "
+              "preRunningDeadlineSeconds passed: RayCluster c is not ready: the head pod is not ready; pod c-head: "
               "Unschedulable: 0/1 nodes are available: the pod's annotation asks for this");
     end_job_world(&w);
 }
