@@ -71,10 +71,16 @@ static void cluster_url(const struct work_object *object, struct arena *a, struc
 /* The first condition that says why it is not as it should be. */
 static void cluster_why(struct jval status, struct arena *a, struct work_status *s)
 {
-    static const char *const types[] = {"Valid", "HeadPodReady", "RayClusterProvisioned"};
-    for (size_t i = 0; i < COUNT_OF(types); i++) {
-        struct jval c = status_condition(status, slice_of(types[i]));
-        if (!json_is(json_get(c, "status"), "False"))
+    static const struct {
+        const char *type, *word;
+    } reasons[] = {{"Valid", "False"},
+                   {"InstanceTypesReady", "False"},
+                   {"ReplicaFailure", "True"},
+                   {"HeadPodReady", "False"},
+                   {"RayClusterProvisioned", "False"}};
+    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+        struct jval c = status_condition(status, slice_of(reasons[i].type));
+        if (!json_is(json_get(c, "status"), reasons[i].word))
             continue;
         say(s, json_get_str(c, "reason", a), json_get_str(c, "message", a));
         return;
