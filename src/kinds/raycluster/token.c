@@ -199,7 +199,9 @@ void auth_refused(struct op *op, struct record *c, struct err *e)
     struct auth *t = auth_there(c);
     size_t used = strlen(e->text);
     if (!t) {
-        snprintf(e->text + used, sizeof e->text - used, "%s", none);
+        /* Ray says what it misses; a 403 in other words comes from a proxy before the head */
+        bool foreign = strstr(e->text, "HTTP status 403") && !strstr(e->text, "authentication token");
+        snprintf(e->text + used, sizeof e->text - used, "%s", foreign ? "" : none);
         return;
     }
     snprintf(e->text + used, sizeof e->text - used, "; it is not the one in Secret %s: delete the head's pod, or put the old one back",
