@@ -42,8 +42,10 @@ current-context: rig
 class Operator:
     """`mobula operator` as a process, under the service account that `mobula install --print` made, and nothing more."""
 
-    def __init__(self, folder, namespace, *flags, name="operator", config=None, program=MOBULA):
-        self.namespace, self.flags, self.name, self.program = namespace, flags, name, program
+    program = MOBULA
+
+    def __init__(self, folder, namespace, *flags, name="operator", config=None, program=None):
+        self.namespace, self.flags, self.name, self.program = namespace, flags, name, program or type(self).program
         self.user = f"system:serviceaccount:{namespace}:{ACCOUNT}"
         self.log_path = folder / f"{name}.log"
         self.config = config or kubeconfig(folder / f"{name}.kubeconfig", namespace, f'token: "{token(namespace)}"')
