@@ -78,6 +78,6 @@ def test_without_a_registry(api, place):
     assert after["metadata"]["uid"] != pod["metadata"]["uid"] and heads() == before
     run("rollback", "--namespace", place)
     assert heads() == before
-    run("uninstall", "--apply", *where)
+    run("uninstall", "--apply", "--leave-work", *where)
     assert not pods_of(api, place, "app.kubernetes.io/name=mobula") and heads() == before
     kubectl("delete", "namespace", work)
