@@ -251,7 +251,7 @@ class Context:
         self.called(self.steady(""))
         state = oracles.snapshot(self.space, strict, self.names, self.ranked, self.more, self.board_port)
         if self.jobs:
-            state["dashboard"] = [(job["entrypoint"], job["status"]) for job in list(self.jobs.jobs.values())]
+            state["dashboard"] = sorted((job["entrypoint"], job["status"]) for job in list(self.jobs.jobs.values()))
         return state
 
     def settle(self, reference, seconds=LIMIT, strict=False):

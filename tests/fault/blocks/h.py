@@ -150,7 +150,7 @@ def rig_authority(ctx):
 
 SERVERS = {"expired certificate": (("expired",), lambda ctx: rig_authority(ctx).expired()),
            "wrong name": (("certificate is for",), lambda ctx: rig_authority(ctx).server("DNS:other.example.com,IP:192.0.2.1")),
-           "tls 1.1 only": (("or no TLS 1.2",), lambda ctx: only_tls_1_1(rig_authority(ctx).server())),
+           "tls 1.1 only": (("does not speak TLS 1.3 or 1.2",), lambda ctx: only_tls_1_1(rig_authority(ctx).server())),
            "self-signed": (("tls-trust",), lambda ctx: Authority(ctx.folder).server(signed=False))}
 
 

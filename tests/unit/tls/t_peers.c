@@ -1,6 +1,8 @@
 /* Sessions with OpenSSL's programs at the other end: every version, group, suite, kind of certificate and of client certificate. */
 #include "pki.h"
 
+#include "src/tls/v13.h"
+
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -83,7 +85,11 @@ static void check_info(struct tls *t, const char *want)
     char text[128];
     tls_info(t, &i);
     snprintf(text, sizeof text, "%s %s %s", i.version, i.group, i.suite);
-    CHECK_STR(slice_of(text), want);
+    /* a processor without instructions for AES prefers ChaCha20, where a row does not force the suite */
+    const char *aes = v13_fast_aes() ? NULL : strstr(want, "AES_128_GCM_SHA256");
+    char otherwise[128];
+    snprintf(otherwise, sizeof otherwise, "%.*sCHACHA20_POLY1305_SHA256", aes ? (int)(aes - want) : 0, want);
+    CHECK_STR(slice_of(text), aes && strcmp(text, otherwise) == 0 ? otherwise : want);
 }
 
 /* ---- OpenSSL as the server ---- */
