@@ -114,7 +114,7 @@ static _Noreturn void leave(void)
 
 static struct slice packed_program(uint32_t *size)
 {
-    uint32_t at;
+    uint32_t at = 0;
     const Elf64_Phdr *load = (const void *)((const char *)&__ehdr_start + __ehdr_start.e_phoff);
     while (load->p_type != PT_LOAD)
         load++;

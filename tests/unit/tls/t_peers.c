@@ -85,6 +85,9 @@ static void check_info(struct tls *t, const char *want)
     char text[128];
     tls_info(t, &i);
     snprintf(text, sizeof text, "%s %s %s", i.version, i.group, i.suite);
+    char *hybrid = strstr(text, " X25519MLKEM768 "); /* of OpenSSL 3.5 and later, where a row does not force the group */
+    if (hybrid && strstr(want, " X25519 "))
+        memmove(hybrid + 7, hybrid + 15, strlen(hybrid + 15) + 1);
     /* a processor without instructions for AES prefers ChaCha20, where a row does not force the suite */
     const char *aes = v13_fast_aes() ? NULL : strstr(want, "AES_128_GCM_SHA256");
     char otherwise[128];
