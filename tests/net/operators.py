@@ -45,7 +45,7 @@ class Model:
         self.lab = lab
         self.process = subprocess.Popen(lab.far.inside(MODEL, "--listen", 0), stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline().strip().rsplit(":", 1)[1].strip("/"))
-        definitions = [d for d in install("--crds-only").split("\n---\n") if "\nkind: CustomResourceDefinition\n" in d]
+        definitions = [d for d in install("--crds-only", "--kinds=all").split("\n---\n") if "\nkind: CustomResourceDefinition\n" in d]
         for document in definitions:  # and not the admission policies beside them, which the model does not know
             self.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", document, "application/yaml")
 
