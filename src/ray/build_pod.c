@@ -90,7 +90,7 @@ bool in_tpu_slice(const struct pod_build *b)
 
 static void write_spec(struct jout *w, const struct pod_build *b)
 {
-    const char *skip[6] = {"containers", "initContainers", "volumes"};
+    const char *skip[7] = {"containers", "initContainers", "volumes"};
     size_t n = 3;
     bool never = never_restarts(b), sidecar = has_sidecar(b);
     if (never)
