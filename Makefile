@@ -215,7 +215,8 @@ $(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/mobula.o,$(OBJECTS)) $(libraries
 	@echo '  LINK    $@'
 	$(Q)$(LINK_static) -Wl,-Map=$@.map -o $@ $^ $(LINK_static_end)
 
-# The head of the carried form (src/cli/carry.c), without a libc: one segment, no data, nothing to correct at its start.
+# The stub that begins the carried form of the program (src/cli/carry.c). It is linked without a libc and has one segment, no data and no
+# relocations.
 $(STUB): src/cli/carried/stub.c src/base/inflate.c include/mobula/base.h include/mobula/limits.h $(MUSL)/lib/libc.a $(DIR_whole)/.flags
 	@echo '  STUB    $@'
 	$(Q)$(CC) $(COMMON) -O2 -ffreestanding -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables \
@@ -315,8 +316,9 @@ t: $(UNIT_OF_ROOM:%=build/test/%) ## unit tests of one room or kind: make t ROOM
 unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
 	$(Q)tests/tools/each $^
 
-# Rooms whose tests run once more as the product is built (musl, no sanitizers): those that go by the C library, by vendored code, or by
-# what the compiler makes of bytes. Of these the ones where the processor decides run under an emulator, too.
+# STATIC_ROOMS: rooms whose unit tests run a second time in the product's build (musl, no sanitizers), because their results can depend on
+# the C library, on vendored code or on the machine code that the compiler generates. EMULATED_ROOMS: those of them whose results can depend
+# on the processor as well; only these run for arm64, because qemu is slow.
 STATIC_ROOMS := base json yaml tls http net serve kube grpc cli
 EMULATED_ROOMS := base json yaml tls http grpc
 UNIT_STATIC := $(if $(ROOM),$(UNIT_OF_ROOM),\
@@ -388,7 +390,7 @@ check-image: $(OUT)/mobula ## what the image must be: the same bytes each time, 
 reproducible: $(OUT)/mobula ## a second build in another folder gives the same bytes
 	+$(Q)MAKE='$(MAKE)' tests/tools/reproducible $(OUT)/mobula
 
-# Objects of all files of the product, from which the graph of symbols is read.
+# Builds the objects of all files of the product: graph.py reads their symbol tables.
 graph: $(REAL_ROOMS:%=$(DIR_static)/%.a) ## which files need which to link: circles, references upwards, large structs, shares of the lines
 	$(Q)tests/tools/graph.py --print $(DIR_static) $(ROOMS)
 .PHONY: graph
@@ -432,7 +434,7 @@ run-fleet: ## the same of a control plane: a hub, an operator that calls it, two
 	+@$(MAKE) mobula apiserver
 	@tests/run/fleet.sh
 
-# What is about the build and not about a change (valgrind, reproducible, fuzz, arm64) is .ci/run's.
+# Only .ci/run runs valgrind, reproducible, fuzz and the arm64 stages: they take long, and few changes can break them.
 TEST_STAGES := check-stages unit unit-static sim replay cases mutants-quick lint check-binary check-image
 test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
 	@tests/tools/setup build test

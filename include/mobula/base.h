@@ -133,8 +133,8 @@ void *arena_array(struct arena *a, size_t count, size_t size); /* overflow-check
 struct slice arena_dup(struct arena *a, struct slice s);       /* the copy has a NUL behind it */
 struct slice slice_lower(struct slice s, struct arena *a);     /* a copy with ASCII letters in lower case */
 struct slice arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-struct slice arena_clean(struct arena *a, struct slice text, size_t max); /* the same as one line: utf8_clean */
-struct slice arena_cut(struct arena *a, struct slice text, size_t max);   /* at most max bytes of it, cut as utf8_copy does */
+struct slice arena_clean(struct arena *a, struct slice text, size_t max); /* text as one line of at most max bytes: utf8_clean */
+struct slice arena_cut(struct arena *a, struct slice text, size_t max);   /* at most max bytes of text, cut as utf8_copy does */
 #define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
 /* Everything handed out is gone. At most `keep` bytes of blocks stay for the next round; the rest goes back to the system. */
 void arena_reset(struct arena *a, size_t keep);

@@ -194,7 +194,7 @@ struct op {
     void *own[LIMIT_KINDS]; /* what each of kinds[] keeps of all its objects together; made and freed by the kind */
     struct checks *checks;  /* of this operator and its cluster, kinds/workload/checks.c; NULL: they are off */
     uint32_t flights;
-    uint32_t watches_denied; /* how often a list or watch was answered 403 */
+    uint32_t watches_denied; /* lists and watches that were answered 403 since the start */
     bool leading, stopping, released;
     bool complete;                      /* all lists have been complete once */
     int64_t workers_from_ms;            /* see cluster_view */
@@ -213,7 +213,7 @@ enum child_news {
     CHILD_ENDED,    /* a pod succeeded or failed, or its Ray container ended for good */
     CHILD_GOES,     /* it is being deleted, or has been */
     CHILD_CHANGED,  /* a DELETE with a version was refused: the server has a newer version than the one we chose */
-    CHILD_REACHED,  /* a head was read, and others reach it by something else than before */
+    CHILD_REACHED,  /* the labels, ports, start parameters or token Secret of a head pod changed, or were read for the first time */
     CHILD_RESTORED, /* it counted as being deleted, and a list shows that it is not */
 };
 

@@ -256,14 +256,14 @@ struct ray_serve_proxy {
 struct ray_dash_answer {
     enum ray_dash_call call;
     enum ray_dash_outcome outcome;
-    struct err err;                        /* of every outcome but OK: with the head's own words, one line of them */
+    struct err err;                        /* set unless the outcome is OK: one line, with the head's own words */
     int http_status;                       /* 0: none */
     struct slice ray_version, session;     /* VERSION */
     struct slice submission_id;            /* SUBMIT */
-    bool done;                             /* STOP: it ran and was told to; DELETE */
+    bool done;                             /* STOP: the job was running and is being stopped; DELETE: it was deleted */
     const struct ray_dash_job *jobs;       /* JOB: one; JOBS */
     const struct ray_serve_app *apps;      /* SERVE, in the head's order */
-    const struct ray_serve_proxy *proxies; /* SERVE: one for each node that takes requests */
+    const struct ray_serve_proxy *proxies; /* SERVE: the HTTP proxies of Ray Serve, at most one on each node */
     uint32_t job_count, app_count, proxy_count;
     struct slice log; /* LOG: whole lines, at most LIMIT_RAY_LOG bytes of JSON text */
     bool log_cut;     /* LOG: there were more before them */

@@ -14,7 +14,7 @@ void hub_deployment_id(struct slice uid, char out[HUB_DEPLOYMENT_ID]); /* no NUL
 extern const struct kube_resource hub_clouds, hub_configs, hub_workloads;
 #define HUB_FINALIZER "mobula.dev/operator"
 #define HUB_CA_CONFIGMAP "mobula-control-plane-ca"
-#define HUB_AUDIENCE "mobula.dev/control-plane" /* of tokens that are good for a control plane and for no API server */
+#define HUB_AUDIENCE "mobula.dev/control-plane" /* audience of tokens that a control plane accepts and an API server does not */
 
 /* A certificate of the hub's own making, by a CA of its own (cert.c). A Secret that somebody else has made is used, and never written. */
 struct hub_cert {

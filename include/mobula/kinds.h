@@ -20,7 +20,7 @@ struct pod_record {
     struct record *of;
     struct pod_record *next, **link;
     const struct istr *group, *reason, *words;
-    const struct istr *running; /* of a head: ray_running_read of it; else NULL */
+    const struct istr *running; /* of a head pod: the text of ray_running_read; else NULL */
     const char *stop;           /* why the autoscaler chose it for removal, a literal; NULL: it did not */
     uint32_t stop_decision;     /* the autoscaler decision that chose it */
     bool stop_begun;            /* another host of its replica is already being deleted for that decision */

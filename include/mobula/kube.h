@@ -17,7 +17,7 @@
 struct kube_config_options {
     const char *kubeconfig; /* a path; NULL: $KUBECONFIG (a list, first wins), else in-cluster, else ~/.kube/config */
     const char *context;    /* NULL: current-context */
-    bool allow_exec; /* exec plugins run: for each command of a person; for the operator and the control plane from a terminal only */
+    bool allow_exec; /* exec plugins may run: true for commands; for the operator and the control plane only if stderr is a terminal */
 };
 
 struct kube_config {
@@ -231,7 +231,7 @@ struct kube_client_stats {
     uint64_t bytes_in, bytes_out;
     uint32_t in_flight, window, links;
     int64_t last_ok_ms; /* monotonic: last 2xx; 0: none yet */
-    const char *tls[3]; /* of the last connection, as in struct link */
+    const char *tls[3]; /* of the last connection: TLS version, group and suite, as in struct link */
     int64_t server_cert_expires_us;
     struct err trouble; /* why the server cannot be used at present; ERR_NONE: it can */
 };

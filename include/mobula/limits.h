@@ -40,11 +40,11 @@ enum {
     LIMIT_TLS_PEM = 4 * MIB,  /* bytes of one PEM file */
     LIMIT_TLS_CHAIN = 8,      /* certificates of a client identity */
     /* of TLS 1.3 */
-    LIMIT_TLS_HELLO = 20 * KIB,    /* a peer's first records, until its version is known; a cookie */
-    LIMIT_TLS_MESSAGE = 128 * KIB, /* one handshake message */
-    LIMIT_TLS_QUEUE = 256 * KIB,   /* records of ours that wait for the wire, with our certificates */
-    LIMIT_TLS_IDLE = 32,           /* records in a row that bring no data: key updates, tickets, empty ones */
-    LIMIT_TLS_RECORDS = 1 << 23,   /* sent with one key; then it is updated (AES-GCM: 2^24.5) */
+    LIMIT_TLS_HELLO = 20 * KIB,    /* bytes of a peer's first records, until its version is known; bytes of a cookie */
+    LIMIT_TLS_MESSAGE = 128 * KIB, /* bytes of one handshake message */
+    LIMIT_TLS_QUEUE = 256 * KIB,   /* bytes of our records that wait for the wire, certificates included */
+    LIMIT_TLS_IDLE = 32,           /* records in a row without data: key updates, tickets, empty records */
+    LIMIT_TLS_RECORDS = 1 << 23,   /* records sent with one key before a key update; AES-GCM allows 2^24.5 */
 };
 
 /* http */
@@ -228,7 +228,7 @@ enum {
     LIMIT_WORK_LIST = 1024,        /* items of one list of a policy */
     LIMIT_WORK_PODS = 1000,        /* of one cluster, where the policy says nothing */
     LIMIT_WORK_RATE = 1000 * 1000, /* of newPerMinute and writesPerMinute */
-    WORK_GRACE_S = 3600,           /* of a pod for a control plane that is to end, where the policy says nothing */
+    WORK_GRACE_S = 3600,           /* default of a policy's maxGracePeriodSeconds */
     WORK_WRITES = 1200,            /* writes a minute for a control plane, where the policy says nothing */
     LIMIT_WORK_FOLDER = 512 * KIB, /* a zip file that a control plane stores: a ConfigMap holds 1 MiB, and base64 is on the way */
 };
@@ -286,7 +286,7 @@ enum {
     LIMIT_HUB_UNTAKEN = 32 * MIB, /* answers that have not been taken yet, all together */
     LIMIT_HUB_VALUES = MIB,       /* values and keys in the requests of operators that are carried out at a time, 20 bytes each */
     LIMIT_HUB_CONNECTIONS = 1024, /* at a time: each operator has two at most */
-    LIMIT_HUB_STRANGERS = 256,    /* of one address, without those whose token was accepted */
+    LIMIT_HUB_STRANGERS = 256,    /* connections of one address whose token was not accepted */
     LIMIT_HUB_SPEC = 512 * KIB,   /* of a workload with its compute config … */
     LIMIT_HUB_TOKENS = 96 * KIB,  /* … values and keys of both, … */
     LIMIT_HUB_DEPTH = LIMIT_REMOTE_DEPTH - 3, /* … and levels: it fits an answer that an operator reads */
@@ -294,24 +294,24 @@ enum {
     LIMIT_HUB_ANSWERS = 64,                   /* to questions, in one call, and questions that wait for one cloud */
     LIMIT_HUB_GONE = 1024,                    /* workloads remembered that vanished; before them lies a full answer */
     LIMIT_HUB_UID = 64,
-    LIMIT_HUB_ITEMS = 64,         /* components, objects and addresses of one report … */
-    LIMIT_HUB_WORD = 2 * KIB,     /* … a word or an address in it … */
-    LIMIT_HUB_DETAILS = 2 * KIB,  /* … the words of a component … */
-    LIMIT_HUB_MESSAGE = 32 * KIB, /* … and of a workload, without the log behind them */
-    LIMIT_HUB_LIST = 600 * KIB,   /* of instance types, and of nodes, that are stored: etcd takes 1.5 MiB for the whole object */
+    LIMIT_HUB_ITEMS = 64,         /* components, objects and addresses in one report … */
+    LIMIT_HUB_WORD = 2 * KIB,     /* … bytes of one word or address in it … */
+    LIMIT_HUB_DETAILS = 2 * KIB,  /* … bytes of a component's message … */
+    LIMIT_HUB_MESSAGE = 32 * KIB, /* … and of a workload's message, without the log that follows it */
+    LIMIT_HUB_LIST = 600 * KIB,   /* bytes of a stored list of instance types or nodes: etcd takes 1.5 MiB for the whole object */
     LIMIT_HUB_INSTANCE = 128,
     LIMIT_HUB_LEASE = 256,
     LIMIT_HUB_HASH = 64,
     LIMIT_HUB_TOKEN = 16 * KIB,                           /* a bearer token: the whole head is no longer */
     LIMIT_HUB_USERS = 4096,                               /* tokens, and rights, whose review is remembered */
     LIMIT_HUB_REVIEWS = 64,                               /* reviews in flight; further calls are answered 429 … */
-    LIMIT_HUB_UNKNOWN_REVIEWS = 32,                       /* … and of tokens that were not accepted lately */
-    HUB_UNKNOWN_MS = 5,                                   /* such reviews: one in so many milliseconds … */
-    HUB_UNKNOWN_BURST = 200,                              /* … after so many at once … */
-    HUB_ADDRESS_MS = 20,                                  /* … and for one address … */
-    HUB_ADDRESS_BURST = 100,                              /* … likewise */
-    HUB_ADDRESSES = 256,                                  /* counters of addresses, which are found by a hash: some share one */
-    HUB_KNOWN_MS = 10 * 60 * 1000,                        /* how long a token that was accepted counts as known */
+    LIMIT_HUB_UNKNOWN_REVIEWS = 32,                       /* … reviews in flight of unknown tokens: not accepted within HUB_KNOWN_MS */
+    HUB_UNKNOWN_MS = 5,                                   /* reviews of unknown tokens: one in so many milliseconds … */
+    HUB_UNKNOWN_BURST = 200,                              /* … after so many at once; … */
+    HUB_ADDRESS_MS = 20,                                  /* … of one address: one in so many milliseconds … */
+    HUB_ADDRESS_BURST = 100,                              /* … after so many at once */
+    HUB_ADDRESSES = 256,                                  /* counters for addresses, chosen by a hash: two addresses may share one */
+    HUB_KNOWN_MS = 10 * 60 * 1000,                        /* how long an accepted token counts as known after its review has expired */
     LIMIT_HUB_LOG_LINES = 10000,                          /* of one log tail */
     LIMIT_HUB_URL = 127,                                  /* of a replica */
     LIMIT_HUB_NAMES = 32,                                 /* of a certificate of the hub's own making */
@@ -330,8 +330,8 @@ enum {
     HUB_RENEW_MS = 30 * 1000,                             /* … how old that gets before a call renews it … */
     HUB_SURE_MS = 55 * 1000,      /* … and how long behind its write nothing but its end is told on its strength */
     HUB_QUESTION_MS = 20 * 1000,  /* for the operator's answer to a question */
-    HUB_HEAD_MS = 5 * 1000,       /* for the TLS handshake and the first head of a connection */
-    HUB_REQUEST_MS = 20 * 1000,   /* within which the body of a request must have come */
+    HUB_HEAD_MS = 5 * 1000,       /* for the TLS handshake and the head of the first request */
+    HUB_REQUEST_MS = 20 * 1000,   /* for the body of a request, and for the head of each further request */
     HUB_ANSWER_MS = 30 * 1000,    /* within which an answer must have been taken */
     HUB_IDLE_MS = 120 * 1000,     /* a silent connection ends */
     LIMIT_HUB_REPORT = 16 * KIB,  /* a pod's POST /v1/report */
@@ -359,7 +359,7 @@ enum {
     OPERATOR_BACKOFF_MAX_MS = 60 * 1000,   /* … which is also the longest Retry-After that is obeyed */
     OPERATOR_CHECK_MS = 5 * 60 * 1000,     /* between two checks of the components … */
     OPERATOR_CHECK_AGAIN_MS = 60 * 1000,   /* … when one of them was not well */
-    OPERATOR_CHECK_DENIED_MS = 5 * 1000,   /* behind the last check, before the one that a refused watch asks for */
+    OPERATOR_CHECK_DENIED_MS = 5 * 1000,   /* after a check, if a list or watch was answered 403 since it began */
     OPERATOR_CHECK_CALL_MS = 20 * 1000,    /* for one question of a check */
     OPERATOR_NODES_PAGE = 50,              /* nodes in one page of their list */
     HEALTH_HEAD_MS = 2 * 1000, /* a client of the health or metrics listener must have sent its request by then; the kubelet waits 5 s … */

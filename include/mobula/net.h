@@ -19,12 +19,12 @@ enum link_state {
 
 struct link;
 
-/* Of an accepted link: the least goes first when its listener has no place left. The owner raises it. */
+/* Worth of an accepted link: a listener that is full closes the link of least worth. The owner of the link raises it. */
 enum link_worth {
-    LINK_STRANGER, /* no whole request has come yet */
-    LINK_ASKED,    /* one has */
-    LINK_KNOWN,    /* the token of the last one was accepted */
-    LINK_SERVED,   /* likewise, and it waits for its answer */
+    LINK_STRANGER, /* no complete request has come yet */
+    LINK_ASKED,    /* a complete request has come */
+    LINK_KNOWN,    /* the token of the last request was accepted */
+    LINK_SERVED,   /* likewise, and that request waits for its answer */
 };
 
 /* The owner's callback, embedded in the owner's struct: step is called after something happened on the link. It is called from net_dispatch
@@ -50,12 +50,12 @@ struct link {
     struct err error;
     int64_t deadline_ms; /* monotonic; then the link fails with ERR_TIMEOUT. TIME_NEVER: none. The owner may change it at any time; the one
                           * given to net_open stays in force after the link is open */
-    const char *tls[3];  /* version, group and suite of its TLS; NULL: none. They are constants */
+    const char *tls[3];  /* TLS version, group and suite, as string constants; NULL: no TLS */
     int64_t peer_expires_us; /* wall clock: notAfter of the server's certificate; 0: unknown */
     struct link *ready_next; /* private to net */
     bool ready;
     enum link_worth worth;
-    const char *peer; /* the other end's address, of an accepted link; NULL: unknown. It lives as long as the link */
+    const char *peer; /* address of the client of an accepted link; NULL: unknown. Valid as long as the link */
 };
 
 /* Received plaintext, and how many bytes of it were consumed. The rest stays in the buffer. When the buffer is full the link stops reading
@@ -191,9 +191,9 @@ struct loop *loop_new(struct net_allow *allow, struct err *e); /* allow stays th
 void loop_free(struct loop *l);                                /* ends every link at once: their pointers are dead */
 struct net *loop_net(struct loop *l);
 /* Listens on "HOST:PORT", ":PORT" or "[V6]:PORT"; each accepted connection becomes an open plain link, and accept is called with it to set
- * its owner (it may close it, and without an owner it is closed). At most `most` of each listener are open at a time: for one more, one of
- * the least worth fails with ERR_LIMIT, of these a silent one first, then the oldest. Of one address at most `most_each` below LINK_KNOWN
- * are open: for one more, one of that address goes. "0" as PORT picks one: *port. */
+ * its owner (it may close it, and without an owner it is closed). At most `most` links of each listener are open at a time: for one more,
+ * the link of least worth fails with ERR_LIMIT, a silent one before others, then the oldest. At most `most_each` links of one address below
+ * LINK_KNOWN are open: for one more, a link of that address fails. "0" as PORT picks one: *port. */
 struct link_accept {
     void (*accept)(struct link_accept *a, struct link *l, struct now now);
     uint32_t most;      /* 0: LIMIT_NET_ACCEPTED */

@@ -15,7 +15,7 @@ enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOW
 /* What is kept of a pod: at most POD_RECORD_MAX bytes, however large the pod. */
 struct pod {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1];
-    uint32_t going_s;    /* seconds since 1970, the API server's clock: since when it is being deleted; 0: it is not */
+    uint32_t going_s;    /* seconds since 1970 by the API server's clock: when its deletion was requested; 0: it was not, or unknown */
     struct slice group;  /* its worker group; interned by the owner of the record */
     struct slice reason; /* why it is not ready: the reason of the Ray container, else of another container that waits or ended, else of the
                             pod; interned */
@@ -85,7 +85,7 @@ struct group_failures {
 /* Begins the reason of a failure that counts for the head and is of a service: "service c-head-svc: 403 …". */
 #define POD_REASON_SERVICE "service "
 
-#define POD_REASON_GOING "Terminating" /* pod.reason of one that is being deleted, and has not ended */
+#define POD_REASON_GOING "Terminating" /* pod.reason of a pod that is being deleted and has not ended */
 
 /* ---- what a record says ---- */
 
@@ -103,12 +103,14 @@ bool pod_astray(const struct ray_cluster *c, const struct pod *pod, struct arena
 bool pod_outdated(const struct pod *pod, const struct ray_group *spec);
 /* "pod X ended with exit code 1 (OOMKilled): its last words" */
 struct slice pod_failure_text(const struct pod *pod, struct arena *a);
-/* "pod X is Terminating on node N since 2026-08-19T10:00:00Z": of these pods the one that is being deleted longest, and how many more are
- * left. After POD_HANGS_MS with the ways out. Empty: none of them is being deleted. *again_us: when its words change; 0: they do not. */
+/* "pod X is Terminating on node N since 2026-08-19T10:00:00Z; 2 more pods are left": the pod whose deletion was requested first, and the
+ * number of the other pods in the list. After POD_HANGS_MS the text also says what to do. Empty: no pod is being deleted. *again_us: wall
+ * clock, when POD_HANGS_MS will have passed; 0: it has, or the text is empty. */
 struct slice pods_going_text(const struct pod *const *pods, uint32_t count, int64_t now_us, struct arena *a, int64_t *again_us);
 /* "drained after 60 s idle"; empty: it was not drained for that. */
 struct slice pod_drained_text(const struct pod *pod, struct arena *a);
-/* Of a Pod object that is being deleted, since then: the same, "Terminating on node N since …: …". */
+/* pod.reason and pod.words of a Pod object that is being deleted: "Terminating on node N since …: …". since_us: when its deletion was
+ * requested, wall clock; 0: unknown. */
 void pod_why_going(struct jval pod, int64_t since_us, struct arena *a, struct slice *reason, struct slice *words);
 /* Of a Pod object that is not ready, with the status of its Ray container: pod.reason and pod.words. over: that container is not started
  * again. */

@@ -5,8 +5,8 @@
 
 #include <mobula/shape.h>
 
-/* The 27 rules, by number. Those of an object are what work_policy_check looks for; the others are kept by who speaks to the control plane
- * and by who writes. */
+/* The 27 rules, by number. Rules with of_object are checked by work_policy_check; the others by the code that talks to the control plane
+ * and by the code that writes objects. */
 enum { WORK_RULES = 27 };
 enum {
     WORK_RULE_RESOURCES = 10,
@@ -69,7 +69,7 @@ struct work_policy {
     struct work_size pod, all;             /* of one pod, and pods of one cluster; of all that runs for the control plane. 0: no limit */
     int64_t objects, project_objects;      /* there at a time, in all and of one project; 0: no limit */
     int64_t new_a_minute, writes_a_minute; /* 0: no limit */
-    int64_t grace_s;                       /* of a pod that is to end */
+    int64_t grace_s;                       /* the longest terminationGracePeriodSeconds of a pod */
     const struct shape_types *types;       /* that pods may name; NULL: not known */
     struct {
         const struct slice *list; /* "*" stands for any text */

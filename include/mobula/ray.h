@@ -19,9 +19,9 @@
 #define RAY_LABEL_REPLICA_INDEX "ray.io/worker-group-replica-index"
 #define RAY_LABEL_REPLICA_NAME "ray.io/worker-group-replica-name"
 #define RAY_LABEL_HOST_INDEX "ray.io/replica-host-index"
-#define RAY_LABEL_MAKER_KIND "ray.io/originated-from-crd"     /* of a RayCluster: RayJob | RayService, whose controller made it */
+#define RAY_LABEL_MAKER_KIND "ray.io/originated-from-crd"     /* RayJob | RayService: the kind of resource that the object was made for */
 #define RAY_LABEL_MAKER_NAME "ray.io/originated-from-cr-name" /* … and the name of that resource */
-#define RAY_LABEL_SERVE "ray.io/serve"                        /* of pods of a RayService: "true" where requests may be sent to */
+#define RAY_LABEL_SERVE "ray.io/serve"                        /* on pods of a RayService: "true": the pod takes Serve requests */
 #define RAY_LABEL_OWNER_UID "mobula.dev/owner-uid" /* the RayCluster's uid: distinguishes children of an older cluster of the same name */
 #define RAY_ANNOTATION_HASH "mobula.dev/template-hash"              /* hash of what the pod or service was made from: 16 hex digits */
 #define RAY_ANNOTATION_AUTOSCALER "mobula.dev/autoscaler"           /* of a RayCluster: which autoscaler scales it, operator | sidecar */
@@ -66,7 +66,7 @@ struct ray_group {
     const char *blocked;               /* no pod is made, and those that run are left alone: the reason in one word; NULL: none */
     struct slice blocked_text;         /* … and in a sentence */
     uint64_t hash;     /* of everything that a pod of this group is made from (legacy: metadata.labels too, which force a restart) */
-    uint64_t hash_now; /* the same of a worker that is made for the head that runs, where that is another; else 0 */
+    uint64_t hash_now; /* hash of a worker made for the running head, if its GCS port or token Secret differs from the spec's; else 0 */
 };
 
 struct ray_cluster {
@@ -80,7 +80,7 @@ struct ray_cluster {
     bool suspend;
     bool managed_elsewhere; /* spec.managedBy names another controller: nothing is done for it */
     bool recreate;          /* pods of an older template are replaced: upgradeStrategy Recreate, and always for legacy */
-    bool serves;            /* a RayService made it: its workers serve requests */
+    bool serves;            /* RAY_LABEL_MAKER_KIND is RayService: its workers take Serve requests */
     bool typed;             /* a group names an instance type, and they are applied */
     bool marketed;          /* a group has a type or a market: workers that no node takes are made anew */
     bool autoscaling;
@@ -100,26 +100,26 @@ struct ray_cluster {
     uint32_t group_count;
     int32_t gcs_port; /* rayStartParams.port or 6379 */
     int32_t dashboard_port, dashboard_agent_port, serve_port;
-    const struct ray_running *running; /* NULL: no head runs, or nobody has looked: all of this is the spec's */
+    const struct ray_running *running; /* set by ray_running_apply; NULL: no head runs, and all fields are the spec's */
 };
 
-/* What a head that runs was started with, as far as others reach it by that. The spec may say something else by now: that is for the next
- * head. Everything that leads to the head is made from a model to which this was applied. */
+/* The running head, as clients and workers reach it. The spec may differ by now: that is for the next head. Services, workers and requests
+ * to the head are made from a model after ray_running_apply. */
 struct ray_running {
-    struct ray_group head;    /* labels and container ports of its template, and start_params, are those of the pod */
-    struct slice auth_secret; /* these are the spec's, for ray_next */
+    struct ray_group head;    /* its start_params, and the labels and container ports of its template, are those of the pod */
+    struct slice auth_secret; /* this and the ports: the spec's, which ray_next puts back */
     int32_t gcs_port, dashboard_port, dashboard_agent_port;
 };
-/* Writes what ray_running_apply needs to know of a head's pod, whoever made it: its labels, ports, the flags of its `ray start`, and the
- * Secret of its token. The same pod always gives the same text. */
+/* Writes the text for ray_running_apply from a head's Pod object, of any operator: its labels, container ports, the port flags of its `ray
+ * start`, and the Secret of its token. The same pod always gives the same text. */
 void ray_running_read(struct jval pod, struct arena *a, struct buf *out);
-/* The model's ports, token and the head's labels become those of the pod that `text` was written of; hashes and templates stay the spec's.
- */
+/* Sets c->running, and the model's ports and token Secret, to those of the pod that `text` was written from. Hashes and templates of the
+ * model stay the spec's; groups get hash_now. */
 void ray_running_apply(struct ray_cluster *c, struct slice text, struct arena *a);
-/* "dashboard port 8265 runs, 9000 is asked for; …": how the head that runs is reached otherwise than the spec's would be; empty: it is not.
- */
+/* "dashboard port 8265 runs, 9000 is asked for; …": what differs between the running head and the spec in ports, token Secret and labels;
+ * empty: nothing. */
 struct slice ray_running_drift(const struct ray_cluster *c, struct arena *a);
-/* The model as the spec has it: the next head is made from that. */
+/* The model with the spec's ports and token Secret, without c->running: the next head is made from it. */
 struct ray_cluster ray_next(const struct ray_cluster *c);
 
 /* Reads a whole custom resource (metadata and spec). Collects all errors in *errors and returns whether there were none. With errors the
@@ -129,10 +129,11 @@ bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, stru
  * half of the time. NULL: it was not. */
 bool ray_read_resource(const struct spec_object *from, const uint64_t *hashes, struct arena *a, struct ray_cluster *out,
                        struct spec_errors *errors);
-/* The spec of a RayCluster that stands in another resource, where clusters are made of it: `annotations` is what they will carry. out has
- * no metadata then. */
+/* Reads a RayClusterSpec inside another resource, which makes clusters from it. annotations: those that the clusters will have. *out has no
+ * other metadata. Errors as in ray_read. */
 void ray_read_cluster_spec(const struct place *spec, struct jval annotations, struct arena *a, struct ray_cluster *out,
                            struct spec_errors *errors);
+/* ray_notes for such a spec. */
 void ray_cluster_spec_notes(const struct place *spec, struct jval annotations, struct arena *a, struct spec_errors *notes);
 /* What ray_read makes ray_group.hash of; for a group whose template has been replaced since. */
 uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
@@ -142,9 +143,9 @@ uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, 
 void ray_notes(struct jval object, struct arena *a, struct spec_errors *notes);
 /* "2.56.0" as 2056; 0 when it is no version. */
 int64_t ray_version_number(struct slice version);
-/* The same of the tag of an image of Ray; 0: another image, or a tag that is no version. */
+/* ray_version_number of the tag of a Ray image; 0: another image, or a tag that is no version. */
 int64_t ray_image_version(struct slice image);
-/* Whether Ray takes the URI as a working_dir, or as one of py_modules: its scheme and its ending. */
+/* Whether Ray takes the scheme and the file ending of the URI, as a working_dir or (module) as one of py_modules. False: ERR_CONFIG. */
 bool ray_package_check(struct slice uri, bool module, struct err *e);
 
 /* KubeRay's finalizer for emptying a cluster's Redis before the cluster is deleted, and the seconds after which it gives up. */
@@ -230,9 +231,9 @@ bool ray_wants_headless_service(const struct ray_cluster *c);
 /* "group small: replicas 9 is above maxReplicas 4, so 4 are made"; empty: `replicas` is in range, or an autoscaler sets the number. */
 struct slice ray_clamp_text(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
 bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e);
-/* The services of a RayService lead to the cluster that has its traffic: one to the head, one to the pods whose label RAY_LABEL_SERVE is
- * "true", at the ports of the head's Ray container that are called serve or serve-…, else at 8000. given: a Service whose metadata and
- * spec are taken over, or no value. */
+/* The two Services of a RayService, for the cluster c that takes its requests. head: selects the head pod. serve: selects the pods whose
+ * RAY_LABEL_SERVE is "true", at the ports of the head's Ray container that are called serve or serve-…, else at c->serve_port. given: a
+ * Service whose metadata and spec are copied, or no value. */
 bool ray_build_service_head(const struct ray_cluster *c, const struct owner *owner, struct slice name, struct arena *a, struct buf *out,
                             struct err *e);
 bool ray_build_service_serve(const struct ray_cluster *c, const struct owner *owner, struct slice name, struct jval given, struct arena *a,

@@ -18,7 +18,7 @@ extern const struct verb raycluster_forget_failures;  /* group: it is healthy ag
 extern const struct verb raycluster_keep_zone;        /* the minimum is there */
 extern const struct verb raycluster_leave_zone;       /* name: the next one; text: which pod has waited too long */
 extern const struct verb raycluster_leave_spot;       /* group; text: which pod has waited too long */
-extern const struct verb raycluster_remove_finalizer; /* text: which */
+extern const struct verb raycluster_remove_finalizer; /* text: the finalizer's name */
 
 /* A worker's name is occupied by a pod that does not count because its labels were changed: the next pod of that place is named as its
  * successor. */

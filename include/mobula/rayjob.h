@@ -30,9 +30,9 @@ struct job_cluster {
     uint32_t head_failures; /* consecutive head pods that ended; refused creates do not count */
     struct slice why;       /* why it is not ready, as far as known */
     struct slice dashboard; /* HOST:PORT */
-    struct slice head_end;  /* how the head ended last, as far as known: "pod X ended with exit code 137 (OOMKilled)" */
-    struct slice stays;     /* which of its pods is still being deleted, where and since when; empty: none */
-    int64_t stays_again_us; /* wall clock: when these words change; 0: they do not */
+    struct slice head_end;  /* how its head pod ended last: "pod X ended with exit code 137 (OOMKilled)"; empty: unknown */
+    struct slice stays;     /* of a cluster that is being deleted: pods_going_text of its pods; empty: none of them is being deleted */
+    int64_t stays_again_us; /* wall clock: when `stays` changes; 0: it does not */
     struct jval status;     /* not there: none yet */
 };
 
@@ -76,7 +76,7 @@ struct job_view {
     bool submitter_pods;  /* K8sJobMode uses submitter pods; false: the operator submits */
     int64_t submitter_ms; /* monotonic: when this process created the last submitter pod; 0: it has not */
     int64_t leaving_ms;   /* monotonic: when the RayJob was first seen with a deletionTimestamp; 0: it has none */
-    int64_t giving_up_ms; /* monotonic: when it was first seen Suspending or Retrying, now; 0: it is neither */
+    int64_t giving_up_ms; /* monotonic: since when this process has seen the RayJob Suspending or Retrying; 0: it is in neither phase */
     /* Monotonic: when this process first saw startTime, endTime and rayJobInfo.endTime in status; 0: they are not there. At least so much
      * time has passed since then, even if the wall clock is set. */
     int64_t start_known_ms, end_known_ms, ray_end_known_ms;

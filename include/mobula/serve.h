@@ -27,13 +27,13 @@ struct serve_user {
 struct serve_options {
     const struct serve_user *user;
     void *owner;
-    uint32_t connections; /* at a time: for one more, one of the least worth ends (struct link_accept). 0: LIMIT_NET_ACCEPTED */
-    uint32_t each;        /* of one address, without those that serve_trust was called for; 0: no limit */
+    uint32_t connections; /* open at a time: for one more, one of least worth is closed (struct link_accept). 0: LIMIT_NET_ACCEPTED */
+    uint32_t each;        /* connections of one address that serve_trust has not marked as known; 0: no limit */
     size_t body_max;      /* of one request; 0: a body is not read, and the connection ends with the answer */
     size_t bodies_max;    /* of all requests together */
     size_t answers_max;   /* of all answers that have not been taken yet: beyond it the connection that has waited longest ends. 0: none */
-    int64_t head_ms;      /* within which the first head must have come, TLS handshake included; 0: request_ms */
-    int64_t request_ms;   /* within which the rest of a request must have come, and each further one from its first byte */
+    int64_t head_ms;      /* for the TLS handshake and the head of the first request; 0: request_ms */
+    int64_t request_ms;   /* for the body of a request, and for the head of each further request from its first byte */
     int64_t answer_ms;    /* within which its answer must have been taken */
     int64_t idle_ms;      /* how long a connection may be silent between two requests; 0: it ends with its first answer */
 };
@@ -46,7 +46,7 @@ struct link_accept *serve_accept(struct serve *s); /* for loop_listen */
 /* The body is copied; headers as in http_write_response, without Connection. q is dead after this. An answer that cannot be written (above
  * LIMIT_SERVE_ANSWER) becomes a 500 without a body. */
 void serve_answer(struct serve_ask *q, int status, const struct http_header *headers, size_t count, struct slice body, struct now now);
-/* Whether it is known who asks: such a connection is the last to end when there are too many. */
+/* known: the caller's token was accepted. The connections of known callers are closed last when there are too many. */
 void serve_trust(struct serve_ask *q, bool known);
 /* Frees the body of a request that is not answered yet. */
 void serve_drop_body(struct serve_ask *q);

@@ -125,7 +125,7 @@ void read_type_meta(struct reader *r, const struct place *root, const char *vers
  * check. volume: the name of the one that the operator adds, which the template may not have. */
 void check_pod_template(struct reader *r, const struct place *template, const char *volume);
 
-/* Why this is no reference of a container image, as "has an empty tag …"; NULL: it is one. */
+/* Why the text is not a container image reference: "has an empty tag …"; NULL: it is one. */
 const char *image_reference_bad(struct slice text);
 bool image_reference_check(struct slice text, struct err *e); /* ERR_CONFIG: image "…" has an empty tag … */
 

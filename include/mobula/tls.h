@@ -1,7 +1,7 @@
 /* tls: a TLS session, 1.3 or 1.2, as a transformer of bytes. It knows no socket: the owner moves ciphertext to and from the wire, and
  * plaintext to and from the caller. Only this room knows BearSSL, and this header is all that an engine must offer.
  *
- * TLS 1.3 is ours, over BearSSL's primitives; 1.2 is BearSSL's engine, which goes on with the same ClientHello. AES-GCM or
+ * TLS 1.3 is our code on BearSSL's primitives. TLS 1.2 is BearSSL's engine, which continues from the same ClientHello. AES-GCM or
  * ChaCha20-Poly1305, ephemeral keys, ALPN http/1.1, no renegotiation, no tickets. Certificates are checked by our own X.509
  * class on top of BearSSL's: the chain, its dates, subjectAltName (DNS names and IP addresses), extended key usage serverAuth; the
  * common name is never looked at. There is no revocation check. */
@@ -45,11 +45,11 @@ enum tls_state {
     TLS_HANDSHAKE,
     TLS_OPEN,   /* plaintext may be written and read */
     TLS_CLOSED, /* the peer said close_notify; what it sent before may still be read */
-    TLS_FAILED, /* tls_error says why; nothing moves any more but an alert, which tls_send_peek has */
+    TLS_FAILED, /* tls_error says why; nothing more is sent or received but the alert in tls_send_peek */
 };
 
 struct tls;
-struct tls *tls_open(const struct tls_options *options, struct err *e); /* one block of 39 KiB; 5 KiB more until it is open */
+struct tls *tls_open(const struct tls_options *options, struct err *e); /* one block of 39 KiB; 5 KiB more until TLS_OPEN */
 struct tls *tls_accept(struct tls_identity *identity);                  /* the server's side: no client certificate is asked for */
 void tls_free(struct tls *t);                                           /* wiped; NULL is fine */
 
@@ -74,15 +74,15 @@ void tls_close(struct tls *t);
 
 enum tls_state tls_state(const struct tls *t);
 /* Set when TLS_FAILED: ERR_TLS_TRUST or ERR_TLS_NAME for the certificate, ERR_CLOSED for a cut connection, else ERR_TLS. Names what a
- * person can act on: "server requires TLS 1.3", "certificate is for X, wanted Y", "certificate expired on …, clock says …", "certificate is
- * signed by an unknown CA (…)", "server wants a client certificate". */
+ * person can act on: "server speaks neither TLS 1.3 nor 1.2", "certificate is for X, wanted Y", "certificate expired on …, clock says …",
+ * "certificate is signed by an unknown CA (…)", "server wants a client certificate". */
 const struct err *tls_error(const struct tls *t);
-/* What an open session has agreed on: "TLS 1.3", "X25519", "TLS_AES_128_GCM_SHA256". */
+/* Version, key exchange group and suite of an open session: "TLS 1.3", "X25519", "TLS_AES_128_GCM_SHA256". */
 struct tls_info {
     const char *version, *group, *suite;
 };
 void tls_info(const struct tls *t, struct tls_info *out);
-/* For all sessions that begin afterwards: TLS 1.2 is neither offered nor taken. */
+/* on: sessions of this process that begin from now on neither offer nor accept TLS 1.2. Default: off. */
 void tls_insist_on_13(bool on);
 /* When the server's certificate ends, in microseconds since 1970; 0 before the handshake is done. */
 int64_t tls_peer_expires(const struct tls *t);

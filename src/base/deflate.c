@@ -1,4 +1,4 @@
-/* RFC 1951: blocks with the codes that suit them, or with the fixed ones where those are shorter. */
+/* Compresses to DEFLATE (RFC 1951): blocks with dynamic Huffman codes, or with the fixed codes where those are shorter. */
 #include <mobula/base.h>
 
 enum {
@@ -10,11 +10,11 @@ enum {
     END_OF_BLOCK = 256,
     LITERALS = 286,
     DISTANCES = 30,
-    FIXED = 288, /* symbols of the fixed code: two more than there are */
+    FIXED = 288, /* symbols of the fixed literal/length code: 286 and 287 are never used */
     LENGTHS = 19,
     LENGTHS_BITS = 7,
     CODE_BITS = 15,
-    TOKENS = 24 * 1024 /* of a block at most */
+    TOKENS = 24 * 1024 /* most literals and copies of a block */
 };
 
 /* ---- bits ---- */
@@ -35,15 +35,15 @@ __attribute__((noinline)) static void put(struct writer *w, uint32_t value, unsi
     }
 }
 
-/* ---- codes ---- */
+/* ---- Huffman codes ---- */
 
 struct code {
     uint32_t uses[FIXED];
     uint8_t bits[FIXED];
-    uint16_t code[FIXED]; /* its last bit highest, as codes go highest bit first and all else lowest first */
+    uint16_t code[FIXED]; /* bits in reverse: codes are written highest bit first, all else lowest first */
 };
 
-/* Of the nodes without a parent the lightest; it gets this one. */
+/* Returns the lightest node without a parent, and makes node number `nodes` its parent. */
 static unsigned take_lightest(const uint32_t *weight, uint16_t *parent, unsigned nodes)
 {
     unsigned best = nodes;
@@ -54,7 +54,7 @@ static unsigned take_lightest(const uint32_t *weight, uint16_t *parent, unsigned
     return best;
 }
 
-/* Huffman's tree. False: a symbol is more than limit deep. */
+/* Computes code lengths with Huffman's tree; weights are uses >> shift. False: a code is longer than limit bits. */
 static bool measure(struct code *c, unsigned symbols, unsigned limit, unsigned shift)
 {
     uint32_t weight[2 * FIXED];
@@ -79,7 +79,7 @@ static bool measure(struct code *c, unsigned symbols, unsigned limit, unsigned s
     return true;
 }
 
-/* The numbers of codes whose lengths are known. */
+/* Assigns the canonical codes to their lengths (RFC 1951 §3.2.2). */
 static void number_codes(struct code *c, unsigned symbols)
 {
     unsigned next = 0;
@@ -93,7 +93,7 @@ static void number_codes(struct code *c, unsigned symbols)
             }
 }
 
-/* Weights are made more alike until no code is too long. There are at least two: some readers refuse fewer. */
+/* Halves the weights until no code is longer than limit bits. At least two symbols get a code: some decoders refuse fewer. */
 static void make_code(struct code *c, unsigned symbols, unsigned limit)
 {
     unsigned used = 0, shift = 0;
@@ -117,8 +117,8 @@ static void put_symbol(struct writer *w, const struct code *c, unsigned symbol)
 /* ---- blocks ---- */
 
 struct token {
-    uint16_t length; /* 0: value is a byte */
-    uint16_t value;  /* else the distance less 1 */
+    uint16_t length; /* of a copy; 0: a literal */
+    uint16_t value;  /* the literal byte, or the copy's distance minus 1 */
 };
 
 struct block {
@@ -127,7 +127,8 @@ struct block {
     struct code literals, distances;
 };
 
-/* The range of a value, and how many bits say which of its members it is: 2^same ranges of one size, then as many of twice it. */
+/* Returns the number of the range that holds the value; *extra: the bits that select a value in it. Ranges have 1 value each at first; from
+ * range 2^(same+1) on, each 2^same ranges are twice as large as those before. */
 static unsigned range_of(uint32_t value, unsigned same, unsigned *extra)
 {
     *extra = 0;
@@ -168,14 +169,14 @@ static void put_tokens(struct writer *w, const struct block *b)
     put_symbol(w, &b->literals, END_OF_BLOCK);
 }
 
-/* Lengths of codes, compressed themselves: each has its symbol, and 16 to 18 repeat one. */
+/* The code lengths of a dynamic block, Huffman-coded themselves (RFC 1951 §3.2.7): symbols 0 to 15 are lengths, 16 to 18 repeat one. */
 struct lengths {
     uint8_t of[LITERALS + DISTANCES];
     unsigned count, literals, distances, codes;
     struct code code;
 };
 
-/* How often the length at `at` is repeated by the symbol that this chooses; 1: by none. */
+/* Chooses the symbol for the length at `at`. Returns how many lengths it stands for. */
 static unsigned repeated(const struct lengths *l, unsigned at, unsigned *symbol)
 {
     unsigned run = 1;
@@ -193,7 +194,7 @@ static unsigned repeated(const struct lengths *l, unsigned at, unsigned *symbol)
     return !as_before ? 1 : run < 6 ? run : 6;
 }
 
-/* The order in which the lengths' own lengths stand: 16, 17, 18, 0, 8, 7, 9, 6, 10, … */
+/* The order of the code length code's own lengths (RFC 1951 §3.2.7): 16, 17, 18, 0, 8, 7, 9, 6, 10, … */
 static unsigned nth_length(unsigned i)
 {
     return i < 3 ? 16 + i : i == 3 ? 0 : i % 2 ? 8 - (i - 3) / 2 : 8 + (i - 4) / 2;
@@ -246,7 +247,7 @@ static uint64_t cost_code(const struct code *c, unsigned symbols)
     return sum;
 }
 
-/* In bits, without those that do not depend on the codes. */
+/* Bits of a block's symbols, without the extra bits, which are the same with any code. */
 static uint64_t cost(const struct block *b)
 {
     return cost_code(&b->literals, LITERALS) + cost_code(&b->distances, DISTANCES);
@@ -293,7 +294,7 @@ static void put_block(struct writer *w, struct block *b, bool last)
     memset(b->distances.uses, 0, sizeof b->distances.uses);
 }
 
-/* ---- copies of what came before ---- */
+/* ---- search for copies ---- */
 
 struct chains {
     uint32_t head[1 << HASH_BITS]; /* 1 + the last place of three bytes with this hash; 0: none */

@@ -152,8 +152,8 @@ static bool read_lengths(struct stream *s, const struct code *c, uint8_t *length
     return true;
 }
 
-/* The symbols of lengths in the order in which their own lengths stand: 16, 17, 18, 0, 8, 7, 9, 6, 10, ... 1, 15. Not a
- * table: the stub of the carried form has no use for one. */
+/* The order of the code length code's own lengths (RFC 1951 §3.2.7): 16, 17, 18, 0, 8, 7, 9, 6, 10, ... 1, 15. Computed, not a
+ * table, to keep the stub of the carried form small, which contains this file. */
 static unsigned nth_length(unsigned i)
 {
     return i < 3 ? 16 + i : i == 3 ? 0 : i % 2 ? 8 - (i - 3) / 2 : 8 + (i - 4) / 2;

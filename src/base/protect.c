@@ -1,5 +1,5 @@
-/* Tables with addresses are corrected by the program itself when it starts, and are read-only before main runs. musl leaves them writable
- * in a static program: only its dynamic linker does what the header asks for (GNU_RELRO). */
+/* Makes relocated tables read-only before main runs (GNU_RELRO). In a static program musl relocates them and leaves them writable: only its
+ * dynamic linker heeds that header. */
 #include <mobula/base.h>
 
 #include <elf.h>
@@ -8,8 +8,8 @@
 
 #ifdef MOBULA_PRODUCT
 
-/* The ELF header stands before the others, at the address 0 of the file. A kernel that refuses leaves the pages writable: that is no reason
- * not to start. */
+/* The ELF header is at address 0 of the program, directly before the program headers. If mprotect fails, the program runs with writable
+ * tables. */
 __attribute__((constructor)) static void protect_tables(void)
 {
     const Elf64_Phdr *p = (const Elf64_Phdr *)getauxval(AT_PHDR);

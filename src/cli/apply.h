@@ -25,16 +25,16 @@ struct apply {
     struct arena *a;
     struct apply_object *list;
     uint32_t count;
-    bool replaces;                                     /* an installation of another version is replaced */
-    bool keeps_flags;                                  /* no flag of a Deployment that is there may go */
-    bool image_given, resources_given, replicas_given; /* the command names them: they may be others than those there */
-    bool spares;                                       /* apply_delete leaves what only has a name of ours */
-    struct slice installation; /* its namespace: apply_delete leaves what belongs to another one; empty: it does not ask */
+    bool replaces;                                     /* an installation of another version may be replaced */
+    bool keeps_flags;                                  /* fails if a flag of the existing Deployment would be dropped */
+    bool image_given, resources_given, replicas_given; /* the command sets them: they may differ from those of the existing Deployment */
+    bool spares;               /* apply_delete leaves objects that have a name of ours but were made by somebody else */
+    struct slice installation; /* its namespace: apply_delete leaves objects of other installations; empty: it does not check */
     struct slice failures[APPLY_FAILURES_MAX];
     uint32_t failed; /* may be more than are kept */
 };
 
-/* The path of the object at the API server. */
+/* The URL path of the object at the API server. */
 struct slice apply_path(const struct apply_object *o, struct arena *a);
 /* Reads YAML documents into the list. */
 bool apply_read(struct apply *p, struct slice text, struct err *e);
@@ -70,7 +70,8 @@ bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struc
 bool apply_spared(const struct apply_object *o, struct jval there, struct arena *a, bool *spared, struct err *e);
 /* The flags that the Deployment that is there has and the wanted one lacks, whatever their values; empty: none. */
 struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *a);
-/* The same of flags that are no arguments: pull secrets, proxies, limits, files, image, replicas, user. */
+/* The same for flags of `mobula install` that do not become arguments of the operator: pull secrets, proxies, limits, files, image,
+ * replicas, user. */
 struct slice apply_dropped_elsewhere(const struct apply *p, struct jval there, struct jval wanted, struct arena *a);
 /* The path of the list of a Deployment's pods. */
 struct slice apply_pods(const struct apply_object *o, struct arena *a);

@@ -1,4 +1,4 @@
-/* Flags of a Deployment that is there and those of the one that takes its place. */
+/* Compares the flags of the existing Deployment with those of the Deployment that replaces it. */
 #include "apply.h"
 #include "cli.h"
 
@@ -51,7 +51,7 @@ struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *
     return text;
 }
 
-/* ---- flags that are no arguments of the operator ---- */
+/* ---- flags of install that do not become arguments of the operator ---- */
 
 struct pod {
     struct jval spec, container;
@@ -78,7 +78,7 @@ static void put_pull_secrets(struct jval old, struct jval new, struct arena *a, 
     }
 }
 
-/* Without values: a proxy's may hold a password. */
+/* Names the flags without their values: a proxy's URL may hold a password. */
 static void put_environment(struct jval old, struct jval new, struct buf *out)
 {
     static const struct {
@@ -103,7 +103,7 @@ static void put_resources(struct jval old, struct jval new, struct arena *a, str
         put_flag(out, "--resources", arena_printf(a, "cpu=%.*s,memory=%.*s", SLICE_ARG(cpu), SLICE_ARG(memory)));
 }
 
-/* The name that a flag gives to a Secret or ConfigMap of the projected files. */
+/* The name of the Secret or ConfigMap in the projected volume that provides the file at this path. */
 static struct slice source_name(struct jval pod, const char *kind, struct slice path, struct arena *a)
 {
     struct jval key, source, volume = list_find(json_key(pod, SLICE("volumes")), "name", SLICE("control-plane"));
@@ -120,7 +120,7 @@ static void put_sources(struct jval old, struct jval new, struct arena *a, struc
 {
     static const struct {
         const char *kind, *flag;
-        struct slice path, usual; /* usual: the name without the flag */
+        struct slice path, usual; /* usual: the default name, without the flag */
     } all[] = {{"secret", "--tls-secret", SLICE(""), SLICE("")},
                {"secret", "--control-plane-token", SLICE("token"), SLICE("")},
                {"configMap", "--control-plane-ca", SLICE("ca.crt"), SLICE("mobula-control-plane-ca")},
@@ -132,7 +132,7 @@ static void put_sources(struct jval old, struct jval new, struct arena *a, struc
     }
 }
 
-/* Not what comes with another version, and not where the command says it. */
+/* The image. The default image of another version does not count, nor does a command that names an image itself. */
 static void put_places(const struct apply *p, struct pod old, struct pod new, struct arena *a, struct buf *out)
 {
     struct slice had = json_get_str(old.container, "image", a), has = json_get_str(new.container, "image", a);

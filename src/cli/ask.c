@@ -110,7 +110,7 @@ static bool is_hopeless(const struct err *e)
     return e->code == ERR_TLS_TRUST || e->code == ERR_TLS_NAME;
 }
 
-/* Prints once why there is no answer yet: the reason of the first attempt that failed, or that nothing has come. */
+/* Prints once why there is no answer yet: the error of the first failed attempt, or that the server has not answered. */
 static void tell_trouble(struct ask *k, const struct err *trouble, bool silent)
 {
     if (k->told || k->heard || (trouble->code == ERR_NONE && !silent))

@@ -6,7 +6,7 @@
 
 enum {
     ASK_MS = 15 * 1000, /* for one answer, from DNS to its last byte */
-    ASK_HINT_MS = 2000  /* of silence at the first question, after which it is said */
+    ASK_HINT_MS = 2000  /* so long without an answer to the first request: then that is printed */
 };
 
 struct ask {
@@ -15,8 +15,8 @@ struct ask {
     struct loop *loop;
     struct kube_client *client;
     int64_t timeout_ms; /* for one answer */
-    bool heard, told;   /* a question was answered; why none is was printed */
-    int signal;         /* that ended a question or a pause; 0: none has */
+    bool heard, told;   /* heard: a request was answered; told: the reason for no answer was printed */
+    int signal;         /* that ended a request or a pause; 0: none has */
 };
 /* kubeconfig and context as the operator's flags have them; empty: not given. ask_close also after a failure. */
 bool ask_open(struct ask *k, struct slice kubeconfig, struct slice context, struct err *e);

@@ -1,12 +1,12 @@
-/* The carried form of a program: a stub (carried/stub.c) and behind it the program, compressed. One file that runs as the program does, in
- * little more than half of its room: a ConfigMap holds 1 MiB. Each program of ours holds the stub for its own architecture, so any of them
- * makes the carried form of any other. */
+/* Makes the carried form of a program: one file that consists of a stub (carried/stub.c) and the compressed program. It runs as the program
+ * does and is little more than half as large, so it fits a ConfigMap, which holds 1 MiB. Each of our programs contains the stub for its own
+ * architecture, so a program for one architecture can make the carried form of one for another. */
 #include "program.h"
 
 #include <elf.h>
 
-/* The kernel maps the stub's file whole when the one segment with bytes is as long as the file. Where the packed program begins stands in
- * the ELF header, in bytes without a meaning. */
+/* The only segment with bytes is set to the length of the whole file, so that the kernel maps the compressed program with the stub. The
+ * offset of the compressed program is stored in unused bytes of the ELF header (EI_PAD). */
 enum { STUB_MAX = 16 * KIB, SEGMENTS_MAX = 8 };
 
 #ifdef MOBULA_STUB
@@ -15,7 +15,7 @@ __asm__(".pushsection .rodata.stub,\"aR\"\n"
         ".popsection\n");
 #endif
 
-/* Where the header of the stub's segment stands; 0: no stub begins here. */
+/* The offset of the program header of the stub's segment; 0: no stub begins here. */
 static size_t find_segment(struct slice at, uint16_t machine, Elf64_Phdr *load)
 {
     static const unsigned char ident[] = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
@@ -34,7 +34,7 @@ static size_t find_segment(struct slice at, uint16_t machine, Elf64_Phdr *load)
     return 0;
 }
 
-/* The stub within the program; none in a program that was built for tests, or is a carried form itself. */
+/* The stub within the program. A program that was built for tests, or is a carried form itself, contains none. */
 static struct slice find_stub(struct slice program)
 {
     uint16_t machine;
@@ -51,7 +51,7 @@ static struct slice find_stub(struct slice program)
     return SLICE_NONE;
 }
 
-/* The headers of the whole: without sections, one segment, and where the packed program begins. */
+/* Adapts the ELF headers to the whole file: no sections, one segment of its length, and the offset of the compressed program. */
 static void write_headers(struct slice file, uint32_t stub)
 {
     char *to = (char *)(uintptr_t)file.ptr;

@@ -64,7 +64,7 @@ void check_proxy(struct check *c);
 void check_dns(struct check *c);
 void check_reach(struct check *c);
 void check_rights(struct check *c);
-/* The rules of the Roles that the operator's arguments ask for in the namespace, as a JSON array. */
+/* The rules of the Roles that the operator needs in the namespace, given its arguments, as a JSON array. */
 bool check_wanted_rules(struct check *c, struct slice *rules, struct err *e);
 void check_account(struct check *c);
 void check_definitions(struct check *c);

@@ -1,5 +1,5 @@
-/* The rights of the operator's account in the namespace, asked of the API server for that account: those of the caller, an admin's for
- * instance, say nothing of it. */
+/* Checks the rights of the operator's account in the namespace by SubjectAccessReview for that account. The rights of the caller, who may
+ * be an admin, say nothing about them. */
 #include "check.h"
 #include "cli.h"
 #include "inventory.h"
@@ -12,7 +12,7 @@ struct asking {
     struct check *c;
     struct buf missing;
     struct slice name; /* of the account */
-    bool skipped;      /* there is a row that says why */
+    bool skipped;      /* a row says why */
 };
 
 static void put_reviewed(struct asking *k, struct slice verb, struct slice group, struct slice resource, struct slice object,
@@ -28,7 +28,7 @@ static void put_reviewed(struct asking *k, struct slice verb, struct slice group
               SLICE_ARG(main), SLICE_ARG(sub), SLICE_ARG(object));
 }
 
-/* One right. False: no answer, which a row says. */
+/* Reviews one right. False: there was no answer, and a row says so. */
 static bool review(struct asking *k, struct slice verb, struct slice group, struct slice resource, struct slice object)
 {
     static const struct slice path = SLICE("/apis/authorization.k8s.io/v1/subjectaccessreviews");
@@ -108,7 +108,7 @@ void check_account(struct check *c)
         return;
     }
     if (!check_wanted_rules(c, &rules, &e) || !json_read(&want, rules, c->a, &e))
-        return; /* check_rights says why */
+        return; /* check_rights reports the reason */
     buf_init(&k.missing, 4 * KIB);
     review_all(&k, want);
     if (!k.skipped && k.missing.len == 0)

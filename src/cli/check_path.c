@@ -75,7 +75,8 @@ static void say_expiry(struct check *c, const char *what, struct slice name, int
               SLICE_ARG(time_format(expires_us, text)), (long long)days);
 }
 
-/* What the connection agreed on. An old server is named, as it stands in the way of --tls-min-version 1.3. */
+/* Reports TLS version, group and suite of the connection. The row names a server without TLS 1.3, because --tls-min-version 1.3 would
+ * exclude it. */
 static void say_version(struct check *c)
 {
     const char *const *tls = kube_client_stats(c->ask.client)->tls;

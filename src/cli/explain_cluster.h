@@ -12,7 +12,7 @@ struct explain_facts {
     struct jval object; /* the RayCluster */
     struct pod *pods;   /* that carry its label and are its own */
     uint32_t pod_count, pod_cap, pages;
-    struct slice running; /* ray_running_read of its head; empty: none runs */
+    struct slice running; /* what ray_running_read read from its head pod; empty: no head runs */
     bool sidecar;         /* KubeRay's autoscaler runs beside its head */
     struct slice said;    /* the head's own `ray status`; empty: … */
     struct slice silence; /* … why there is none */

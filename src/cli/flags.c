@@ -74,7 +74,7 @@ static bool list_has(struct slice list, struct slice entry)
     return false;
 }
 
-/* The options point to it until the program ends. */
+/* The result lives until the program ends: options point to it. */
 static struct slice join_lists(struct slice list, struct slice more)
 {
     static struct arena a;
@@ -148,7 +148,7 @@ static const char *dashes(const struct flag *flag)
     return flag->name[1] ? "--" : "-";
 }
 
-/* What was given so far, by its place in the options: -n and --namespace are one. */
+/* Flags given so far, by their offset in the options: -n and --namespace have the same one. */
 struct flags_given {
     struct {
         uint16_t at;
@@ -157,7 +157,7 @@ struct flags_given {
     uint32_t count;
 };
 
-/* *again: the flag has been given before, and this adds to it or says the same. */
+/* *again: the flag was given before, and this value adds to it or is the same. */
 static bool is_given(struct flags_given *g, const struct flag *flag, struct slice value, bool *again, struct err *e)
 {
     *again = false;

@@ -3,7 +3,8 @@
  *
  *     --name VALUE   --name=VALUE   --switch   --switch=false   -f VALUE
  *
- * Of other words a command takes at most one. A list given twice is both; any other flag given twice with different values is an error. */
+ * Of other words a command takes at most one. A list that is given twice has the entries of both. Any other flag that is
+ * given twice with different values is an error. */
 #ifndef MOBULA_CLI_FLAGS_H
 #define MOBULA_CLI_FLAGS_H
 
@@ -12,15 +13,15 @@
 enum flag_type {
     FLAG_SWITCH,   /* bool */
     FLAG_TEXT,     /* struct slice; a NUL stands behind it */
-    FLAG_LIST,     /* struct slice: entries joined by commas; given again: the entries of both, each once */
+    FLAG_LIST,     /* struct slice: entries joined by commas; given again: the entries of both lists, each once */
     FLAG_TEXTS,    /* struct flag_texts: may be given again and again */
     FLAG_INT,      /* int64_t, not negative */
     FLAG_DURATION, /* int64_t, milliseconds: "500ms", "5s", "1m30s", "2h", "0" */
-    FLAG_TLS,      /* no field: "1.2" or "1.3" counts for the whole process */
+    FLAG_TLS,      /* no field: "1.2" or "1.3" is set for the whole process */
     FLAG_EACH,     /* stands for a row for each that flags.each makes; `at` is for those */
 };
 
-/* The row of commands that call servers or take calls. */
+/* The row for commands that make or accept connections. */
 #define TLS_FLAG                                                                                                                           \
     {                                                                                                                                      \
         "tls-min-version", FLAG_TLS, 0, "1.2|1.3", "oldest version of TLS that is spoken, with every peer (1.2)"                           \

@@ -39,7 +39,7 @@ static void say(struct desk *d, struct slice state, struct slice message)
         message.len = (size_t)log;
     message = slice_trim(message);
     fprintf(stderr, "job %.*s: %.*s%s", SLICE_ARG(d->o.name), SLICE_ARG(state), slice_empty(message) ? "\n" : ": ");
-    for (const char *indent = ""; !slice_empty(message); indent = "    ") /* what was not written here must not look like our own lines */
+    for (const char *indent = ""; !slice_empty(message); indent = "    ") /* further lines of a job's message must not look like our own */
         fprintf(stderr, "%s%s\n", indent, utf8_clean(slice_cut(&message, '\n'), line, sizeof line).ptr);
 }
 

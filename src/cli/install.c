@@ -218,9 +218,9 @@ static void fill_role(struct variables *v, struct slice files, const struct inst
     static const struct slice groups[] = {[OPERATOR_ALL_KINDS] = SLICE("ray.io, cluster.ray.io"),
                                           [OPERATOR_RAY_IO] = SLICE("ray.io"),
                                           [OPERATOR_LEGACY] = SLICE("cluster.ray.io")};
-    /* A namespace has no dot in its name, so whatever follows it after one cannot make it another's. */
+    /* Names of namespaces have no dot, so NAME.NAMESPACE.SUFFIX of one installation cannot be the name of another one's object. */
     struct slice unique = arena_printf(a, "%.*s.%.*s", SLICE_ARG(want->name), SLICE_ARG(o->ns));
-    set(v, "IN_WATCHED", SLICE_NONE); /* these two first: for each namespace in turn, below */
+    set(v, "IN_WATCHED", SLICE_NONE); /* IN_WATCHED and ROLE must come first: put_file sets them for each namespace */
     set(v, "ROLE", unique);
     set(v, "NAMESPACE", o->ns);
     set(v, "NAME", want->name);
@@ -324,7 +324,7 @@ static struct slice key_source(const char *kind, struct slice text, struct slice
 /* Files of the control plane: the token and the CA of the operator that calls one, or the certificate and key of the hub. */
 static void fill_plane(struct variables *v, const struct install_options *o, struct arena *a)
 {
-    /* of the operator's account, and of no use to an API server */
+    /* of the operator's account; its audience makes it invalid for an API server */
     static const char own_token[] = "          - serviceAccountToken: {path: token, audience: " HUB_AUDIENCE ", expirationSeconds: 3607}\n";
     struct slice sources = SLICE_NONE;
     if (!slice_empty(o->tls_secret))

@@ -10,7 +10,7 @@
 enum {
     INSTALL_REPLICAS_MAX = 16,
     INSTALL_TEXT_MAX = LIMIT_YAML_INPUT, /* bytes of the manifests */
-    INSTALL_PROGRAM_FILE_MAX = 16 * MIB, /* bytes of a program before it is packed */
+    INSTALL_PROGRAM_FILE_MAX = 16 * MIB, /* bytes of a program before it is compressed */
     INSTALL_PROGRAM_MAX = MIB,           /* bytes of a ConfigMap, base64 not counted */
 };
 
@@ -56,8 +56,8 @@ void install_of_operator(struct install_options *o, install_flag *value, const v
 bool install_rights(const struct install_options *o, struct slice ns, struct arena *a, struct slice *rules, struct err *e);
 /* The name of what is installed: of its account, Deployment, labels and so on. */
 struct slice install_name(bool plane);
-/* The name of the Role in a watched namespace: in others than its own it carries the installation's namespace, as names of objects of the
- * whole cluster do, so that two installations never have one object. */
+/* The name of the Role in a watched namespace. Outside of the installation's own namespace it has that namespace in it, as the names of
+ * cluster-scoped objects do, so that two installations never share an object. */
 struct slice install_role_name(struct slice name, struct slice ns, struct slice watched, struct arena *a);
 /* The ConfigMap of a program: another program has another one. It has these labels beside APPLY_LABEL with the name. */
 #define INSTALL_PROGRAM_LABELS APPLY_LABEL "=%.*s,app.kubernetes.io/component=program"
@@ -67,7 +67,7 @@ struct uninstall_options {
     struct slice ns, watch, kinds, kubeconfig, context; /* as above */
     struct slice program;                               /* whose ConfigMap is named; empty: none */
     int64_t timeout_ms;
-    bool crds, apply, purge, leave_work, plane, all_namespaces; /* all_namespaces: what is looked up is looked up in all */
+    bool crds, apply, purge, leave_work, plane, all_namespaces; /* all_namespaces: look-ups cover every namespace */
 };
 /* What there is to delete, as YAML documents with nothing but names. */
 bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e);

@@ -190,14 +190,14 @@ static bool brings(const struct apply *p, struct slice path)
     return false;
 }
 
-/* Flags that show in what is there beside the Deployment, or is not. */
+/* Flags that show in objects other than the Deployment: each of them makes an object, or keeps one from being made. */
 static bool look_beside(struct apply *p, const struct install_options *o, const struct inventory *now, struct err *e)
 {
     struct slice name = install_name(o->plane), nodes = arena_printf(p->a, "mobula.%.*s.nodes", SLICE_ARG(o->ns)),
                  former = arena_printf(p->a, "mobula-%.*s-nodes", SLICE_ARG(o->ns));
     const struct {
         struct slice path;
-        bool goes; /* the flag has made it; else it keeps it away */
+        bool goes; /* the flag makes the object; else it keeps it from being made */
         const char *flag;
     } all[] = {
         {own_path(p, "networking.k8s.io/v1", "NetworkPolicy", name, o->ns), false, "--no-network-policy"},
@@ -221,14 +221,15 @@ static bool look_beside(struct apply *p, const struct install_options *o, const 
     return true;
 }
 
-/* Before anything is changed: namespaces that would be given up, or that another installation looks after, as failures for apply_try. */
+/* Before anything is changed: adds failures, for apply_try, for namespaces that would no longer be watched or that another installation
+ * watches. */
 static bool look_around(struct apply *p, const struct install_options *o, struct inventory *now, struct err *e)
 {
     return o->crds_only || (inventory_read(p, o->plane, now, e) && inventory_clash(p, o, e) &&
                             (!p->keeps_flags || (inventory_given_up(p, now, o, e) && look_beside(p, o, now, e))));
 }
 
-/* What an earlier version called otherwise goes when its successor is there. */
+/* Deletes objects under the names of earlier versions, after those with the new names exist. */
 static bool migrate(struct apply *p, const struct install_options *o, int64_t until_ms, struct err *e)
 {
     struct apply gone = {.ask = p->ask, .a = p->a, .spares = true, .installation = o->ns};

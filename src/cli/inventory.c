@@ -1,4 +1,4 @@
-/* Reads what an installation watches, counts what lies there, and finds other installations that watch the same namespace. */
+/* Reads which namespaces an installation watches, counts the work in them, and finds other installations that watch the same namespace. */
 #include "inventory.h"
 #include "cli.h"
 #include "owner.h"
@@ -14,7 +14,7 @@ static struct jval first_container(struct jval deployment)
     return json_at(json_get(deployment, "spec.template.spec.containers"), 0);
 }
 
-/* What a flag of the Deployment was given; SLICE_NONE: it has none. */
+/* The value of an argument of the Deployment; SLICE_NONE: it does not have that argument. */
 static struct slice argument(struct jval deployment, struct slice flag, struct arena *a)
 {
     struct jval key, one;
@@ -90,7 +90,7 @@ bool inventory_count(struct apply *p, bool plane, struct slice ns, struct slice 
     return true;
 }
 
-/* ---- namespaces that are given up ---- */
+/* ---- namespaces that would no longer be watched ---- */
 
 static bool names(struct slice list, struct slice entry)
 {
@@ -128,9 +128,9 @@ bool inventory_given_up(struct apply *p, const struct inventory *now, const stru
     return true;
 }
 
-/* ---- who else watches a namespace ---- */
+/* ---- other installations that watch a namespace ---- */
 
-/* Whether the other one's Deployment is there, for the same kinds. What may not be read is taken to be. */
+/* Whether the other installation's Deployment exists and is for the same kinds. One that may not be read is assumed to be. */
 static bool is_active(struct ask *k, struct slice ns, bool plane, struct slice kinds_of, struct arena *a, bool *active, struct err *e)
 {
     struct ask_answer answer = {0};
@@ -145,7 +145,7 @@ static bool is_active(struct ask *k, struct slice ns, bool plane, struct slice k
     return true;
 }
 
-/* The installation whose operator's rights a binding gives; empty: it is another binding. */
+/* The namespace of the installation whose operator a binding gives its rights; empty: the binding is for something else. */
 static struct slice watcher_of(struct jval binding, bool plane, struct arena *a)
 {
     struct slice name = install_name(plane), owner = json_get_str(json_at(json_key(binding, SLICE("subjects")), 0), "namespace", a);

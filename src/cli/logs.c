@@ -228,8 +228,8 @@ static bool find_submitter(struct logs *l, struct slice *path)
 
 enum look { LOOK_AGAIN, LOOK_DONE, LOOK_FAILED };
 
-/* The cluster, or its head, has gone with the log. What the operator has kept of it is better than nothing, and for who has followed it
- * often all. */
+/* The cluster, or its head, is gone, and the log with it. Prints the end of the log that status has: a caller that has followed the log
+ * often misses nothing else. */
 static enum look gone(struct logs *l)
 {
     if (l->view.shown && logs_view_rest(&l->view, l->job.message))

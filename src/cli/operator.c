@@ -169,7 +169,7 @@ static bool check_flags(const struct options *o, struct err *e)
            check_configmap(&o->policy, "--policy-configmap", e) && defaults_check(&o->defaults, e);
 }
 
-/* The carried form of this program, made once: it goes into a ConfigMap now and then. */
+/* Makes the carried form of this program, once: ConfigMap mobula-tools holds it. */
 static bool carry_executable(struct slice *out, struct err *e)
 {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -189,7 +189,7 @@ static bool carry_executable(struct slice *out, struct err *e)
     if (!program_carry((struct slice){p, size}, &carried))
         fatal("the carried form of this program has more than its own %zu bytes", size);
     munmap(p, size);
-    *out = buf_slice(&carried); /* until the process ends */
+    *out = buf_slice(&carried); /* is kept until the process ends */
     return true;
 }
 
@@ -291,7 +291,7 @@ static bool is_inside(struct slice url, struct slice domain, struct arena *a)
            slice_is(host, "localhost") || slice_starts(host, SLICE("127."));
 }
 
-/* A token of the API server is good for all that this account may do there, whoever holds it. */
+/* Refuses to send the API server's token of this account out of the cluster: its holder has all rights of the account. */
 static bool check_token(struct process *p, struct err *e)
 {
     const struct options *o = &p->o;

@@ -1,4 +1,4 @@
-/* Which installation an object belongs to, what earlier versions called it, and which other operators watch a namespace. */
+/* Finds the installation that an object belongs to, and the name that earlier versions gave the object. */
 #include "owner.h"
 #include "install.h"
 
@@ -10,7 +10,7 @@ static struct slice subject_namespace(struct jval binding, struct arena *a)
     return slice_starts(json_get_str(subject, "name", a), SLICE("mobula")) ? json_get_str(subject, "namespace", a) : SLICE_NONE;
 }
 
-/* Of a policy: whom it holds back, or where the ConfigMaps lie that it reads. */
+/* The namespace of the account that an admission policy restricts, or of the ConfigMaps that it checks. */
 static struct slice policy_namespace(struct jval policy, struct arena *a)
 {
     static const struct slice account = SLICE("system:serviceaccount:");
@@ -42,7 +42,7 @@ struct slice owner_of_text(struct slice json, struct arena *a)
     return !slice_empty(json) && json_read(&object, json, a, NULL) ? owner_of(object, a) : SLICE_NONE;
 }
 
-/* What says whose an object is: a binding of its Role, a policy of its binding. */
+/* The object that tells the owner of this one: for a Role its RoleBinding, for the binding of a policy the policy. */
 static bool teller(const struct apply_object *o, struct arena *a, struct apply_object *out)
 {
     static const struct {
@@ -59,7 +59,7 @@ static bool teller(const struct apply_object *o, struct arena *a, struct apply_o
     return false;
 }
 
-/* The owner by the object's own word, else by its teller's. */
+/* The owner as the object itself says, else as its teller says. */
 static bool find_owner(struct apply *p, const struct apply_object *o, struct jval there, struct slice *owner, struct err *e)
 {
     struct apply_object tells;
@@ -118,7 +118,7 @@ bool owner_find_former(struct apply *p, const struct apply *of, struct slice nam
         if (!ask_get(p->ask, former.path, NULL, p->a, &answer, e))
             return false;
         if (answer.code >= 300 || !json_read(&there, answer.body, p->a, NULL))
-            continue; /* absent, or of no concern to this user */
+            continue; /* it does not exist, or this user may not read it */
         if (!find_owner(p, &former, there, &owner, e))
             return false;
         if (slice_eq(owner, p->installation))

@@ -34,7 +34,7 @@ struct pack {
     struct buf *zip;
     struct buf directory; /* the zip file's own */
     struct pack_result *result;
-    uint32_t folders; /* empty ones, which are entries too */
+    uint32_t folders; /* empty folders, which are entries of the archive, too */
     struct err *e;
 };
 
@@ -166,7 +166,7 @@ static bool has_room(struct pack *p, struct slice name)
                    LIMIT_PACK_FILES, SLICE_ARG(slice_head(first, 100)));
 }
 
-/* Ray keeps a folder in which nothing is, and of any other the files alone. */
+/* Like Ray, stores an entry for an empty folder; other folders have no entry, only their files do. */
 static bool pack_empty(struct pack *p, struct slice name)
 {
     p->folders++;
@@ -255,7 +255,7 @@ static bool read_rules(struct pack *p, struct slice folder)
     return true;
 }
 
-/* Sorts it in among the largest. */
+/* Inserts an entry into the sorted list of the largest. */
 static void note_size(struct pack_result *r, struct slice name, uint64_t size)
 {
     size_t at = COUNT_OF(r->largest);

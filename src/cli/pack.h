@@ -33,11 +33,11 @@ struct pack_size {
     uint64_t size;
 };
 struct pack_result {
-    struct slice name;           /* of the folder, without those that it is in */
-    uint32_t files, skipped;     /* skipped: links, special files and names that are no UTF-8, of which the first are named */
+    struct slice name;           /* of the folder, without its path */
+    uint32_t files, skipped;     /* skipped: links, special files and names that are not UTF-8; the first of them are printed */
     struct pack_size largest[3]; /* of the folder's own entries, the largest first; size 0: there are fewer */
     uint64_t size;               /* of all files */
-    bool over;                   /* they do not fit: nothing is packed any more, only counted */
+    bool over;                   /* they do not fit: from here on files are only counted */
 };
 /* excludes: items as in a .gitignore of the folder itself, which count for more than any file's. Everything stands under one folder at the
  * top, which Ray takes away. Paths lie in a. What does not fit zip

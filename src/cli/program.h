@@ -4,10 +4,10 @@
 
 #include "ask.h"
 
-/* The carried form (carry.c) of a program's bytes. Of one without a stub in it, such as a carried form, it is the bytes themselves. False:
- * out is full. */
+/* Writes the carried form (carry.c) of a program. A program without a stub in it, such as a carried form, is copied as it is. False: out is
+ * full. */
 bool program_carry(struct slice program, struct buf *out);
-/* The carried form of the file (empty: this program), and what it runs on, as Kubernetes calls it. */
+/* Reads the file (empty: this program) and makes its carried form; *arch is its architecture, as Kubernetes calls it. */
 bool program_read(struct slice path, struct arena *a, struct slice *bytes, struct slice *arch, struct err *e);
 bool program_arch(struct slice bytes, struct slice *arch, struct err *e);
 /* A pause image that every node of this architecture has, by what the nodes say. False with *e: none is on all of them. */

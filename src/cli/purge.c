@@ -1,4 +1,5 @@
-/* `mobula uninstall --purge`: deletes the work of an operator or control plane, finalizers included, within a bound. */
+/* `mobula uninstall --purge`: deletes the work of an operator or control plane within the timeout, and removes its finalizers where needed.
+ */
 #include "purge.h"
 
 #include <mobula/hub.h>
@@ -15,7 +16,7 @@ static bool is_ours(struct slice finalizer)
     return false;
 }
 
-/* False in *any: it has none of ours. */
+/* Writes a patch that removes our finalizers and keeps the others. *gone: one of ours; empty: the object has none of them. */
 static void put_others(struct jval there, struct arena *a, struct buf *out, struct slice *gone)
 {
     struct jval key, one;
@@ -35,7 +36,7 @@ static void put_others(struct jval there, struct arena *a, struct buf *out, stru
     buf_put(out, SLICE("]}}"));
 }
 
-/* A conflict is no failure: the next look decides. */
+/* Removes our finalizers from an object. A conflict (409) is not an error: the following apply_purge sees whether they are still there. */
 static bool strip(struct apply *p, const struct apply_object *o, struct err *e)
 {
     struct ask_answer answer = {0};
@@ -78,7 +79,7 @@ static bool delete_batch(struct apply *p, bool runs, int64_t until_ms, struct er
     return apply_purge(p, until_ms, e);
 }
 
-/* Batch by batch. */
+/* In batches of APPLY_OBJECTS_MAX objects. */
 static bool purge_kind(struct apply *p, struct slice api_version, const char *kind, struct slice ns, bool runs, int64_t until_ms,
                        struct err *e)
 {

@@ -1,13 +1,13 @@
-/* Deletes the work of an operator or control plane before it goes itself. */
+/* Deletes the work of an operator or control plane before the operator or control plane itself is deleted. */
 #ifndef MOBULA_CLI_PURGE_H
 #define MOBULA_CLI_PURGE_H
 
 #include "apply.h"
 
-enum { PURGE_FINALIZERS_MS = 30 * 1000 }; /* so long the operator has time to take its finalizers off */
+enum { PURGE_FINALIZERS_MS = 30 * 1000 }; /* how long the operator has to remove its finalizers */
 
 /* Deletes every object of an operator's (or control plane's) kinds in the namespace (empty: in all), owners before what they own.
- * Finalizers of ours that are still there after PURGE_FINALIZERS_MS, or at once where nothing runs that would take them off, are taken off
+ * Our finalizers that are left after PURGE_FINALIZERS_MS, or at once if `runs` is false and nothing else would remove them, are removed
  * here. */
 bool purge_namespace(struct apply *p, bool plane, bool runs, struct slice ns, int64_t until_ms, struct err *e);
 

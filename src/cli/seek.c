@@ -126,7 +126,7 @@ bool seek_head_of(struct seek *s, const struct explain_facts *f, struct seek_hea
     struct ray_cluster *c = arena_new(s->a, struct ray_cluster);
     struct spec_errors *errors = arena_new(s->a, struct spec_errors);
     bool read = ray_read(f->object, s->a, c, errors);
-    if (f->running.len) /* whatever the spec says by now */
+    if (f->running.len) /* the spec may have been edited since that head started */
         ray_running_apply(c, f->running, s->a);
     int port = read || c->running ? c->dashboard_port : DASHBOARD_PORT;
     *out = (struct seek_head){.secret = c->auth_secret};

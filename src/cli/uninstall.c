@@ -1,5 +1,5 @@
 /* `mobula uninstall`: the names of what `mobula install` has made, to be deleted here or by kubectl. Definitions are among them only when
- * that is asked for: with them go all RayClusters and RayJobs of every namespace, whoever looks after them. */
+ * that is asked for: all RayClusters, RayJobs, RayCronJobs and RayServices of every namespace go with them, other operators' too. */
 #include "apply.h"
 #include "cli.h"
 #include "install.h"
@@ -155,7 +155,7 @@ static const struct slice *watched_list(const struct uninstall_options *o, struc
     return w->list;
 }
 
-/* What would have nothing that looks after it any more. */
+/* Fails if work is left that no operator would reconcile any more. */
 static bool look_first(const struct uninstall_options *o, struct apply *p, const struct slice *watched, uint32_t count, struct err *e)
 {
     for (uint32_t i = 0; i < (o->crds ? 1 : count); i++) {
@@ -171,7 +171,7 @@ static bool look_first(const struct uninstall_options *o, struct apply *p, const
                                      "looks after it");
 }
 
-/* Its work first, while it runs: it takes finalizers off. */
+/* Deletes the work first (--purge), while the operator runs and can remove its finalizers. Then checks that none is left. */
 static bool begin(const struct uninstall_options *o, struct apply *p, const struct inventory *now, int64_t until_ms, struct err *e)
 {
     struct cli_namespaces store;
@@ -186,7 +186,7 @@ static bool begin(const struct uninstall_options *o, struct apply *p, const stru
     return o->leave_work || (!there && !o->crds) || look_first(o, p, watched, count, e);
 }
 
-/* A ConfigMap with the program for pods belongs to every operator of its namespace. */
+/* Takes ConfigMaps mobula-tools off the list in namespaces that another operator watches: all operators of a namespace share it. */
 static bool spare_shared(const struct uninstall_options *o, struct apply *p, struct err *e)
 {
     uint32_t kept = 0;
@@ -222,7 +222,7 @@ static bool delete_tools(const struct uninstall_options *o, struct apply *p, int
     return true;
 }
 
-/* What is to be deleted: that of the options, and what earlier versions called otherwise. */
+/* Lists the objects to delete: those of the options, those under the names of earlier versions, and ConfigMaps of the program. */
 static bool read_all(const struct uninstall_options *o, struct apply *p, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf text;
@@ -234,7 +234,7 @@ static bool read_all(const struct uninstall_options *o, struct apply *p, struct 
     return owner_find_former(p, &named, install_name(o->plane), e) && apply_find(p, SLICE("v1"), "ConfigMap", o->ns, programs, NULL, e);
 }
 
-/* Without --watch-namespace, what the operator that is there watches. */
+/* Without --watch-namespace, takes the namespaces from the existing Deployment. */
 static bool find_watched(struct uninstall_options *o, struct apply *p, struct inventory *now, struct err *e)
 {
     if (!inventory_read(p, o->plane, now, e))

@@ -21,14 +21,14 @@ static void review_drop(struct map *m, struct review *r)
     mem_free(r);
 }
 
-/* A token that was accepted counts as known for a while after its review is over: it is reviewed again before those of strangers, and keeps
- * its rate. */
+/* An accepted token counts as known for HUB_KNOWN_MS after its review has expired: the next review is not charged to the budget of unknown
+ * tokens, and its rate limit (full_ms) continues. */
 static bool is_known(const struct review *r, struct now now)
 {
     return r && r->yes && r->until_ms + HUB_KNOWN_MS > now.mono_ms;
 }
 
-/* Room for one more: first what counts for nothing any more, then each no, then each yes that is over, then everything. */
+/* Drops reviews until there is room for one more: 1. expired ones of unknown tokens; 2. rejections; 3. expired acceptances; 4. all. */
 static void make_room(struct map *m, struct now now)
 {
     struct review *r;
@@ -104,8 +104,8 @@ static void review_done(struct hub *h, struct call *c, void *about, const struct
     h->unknown_reviews -= about != NULL;
 }
 
-/* Reviews of unknown tokens have a budget of their own, so that a flood of them neither reaches the API server nor keeps known callers out.
- */
+/* Charges a review to the budget of unknown tokens, in all and by address. It keeps a flood of them from the API server, and from taking up
+ * the reviews of known callers. */
 static bool unknown_pays(struct call *c)
 {
     struct hub *h = c->hub;
@@ -114,7 +114,7 @@ static bool unknown_pays(struct call *c)
            rate_pays(&h->unknown_ms, HUB_UNKNOWN_MS, HUB_UNKNOWN_BURST, h->now);
 }
 
-/* The body is in h->body. known: the token was accepted before. */
+/* Sends the review in h->body. known: the token was accepted lately, and the budget of unknown tokens is not charged. */
 static void ask_review(struct call *c, struct slice path, bool known, call_step *then)
 {
     struct hub *h = c->hub;
@@ -196,8 +196,8 @@ static struct slice subject_of(struct jval user, struct arena *a)
     return out;
 }
 
-/* Whether the token is a JWT that says of itself that it is for control planes. Only the API server can tell whether that is true: it
- * decides here which of two questions it is asked. */
+/* Whether the token is a JWT whose claim "aud" has HUB_AUDIENCE. The claim is not verified here: it decides whether the TokenReview asks
+ * for that audience, and the API server verifies it. */
 static bool is_for_hubs(struct slice token, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_HUB_TOKEN};
@@ -222,7 +222,7 @@ static bool is_for_hubs(struct slice token, struct arena *a)
     return ours;
 }
 
-/* A server that does not know audiences answers without them: its yes is for any. */
+/* Whether status.audiences has HUB_AUDIENCE. A server that does not support audiences omits it, and accepts a token for any of them. */
 static bool has_audience(struct jval status)
 {
     struct jval k, one;

@@ -1,11 +1,11 @@
-/* Text of operators, heads and pods, before it is stored: control characters become blanks, and texts are bounded. People read it in
- * terminals and pages later. */
+/* Cleans text of operators, heads and pods before it is stored: control characters become spaces, and lengths are bounded. The text is
+ * shown in terminals and web pages later. */
 #include "private.h"
 
-/* Behind this line a message has the end of a job's log, whose lines are kept. */
+/* In a message, the end of a job's log follows this line; its line breaks are kept. */
 static const char log_mark[] = "log:\n";
 
-/* The lines of a log as they are, but for control characters other than tabs. */
+/* Copies a log with its line breaks and tabs. Other control characters become spaces, and bytes that are not UTF-8 become "?". */
 static struct slice clean_log(struct slice text, struct arena *a)
 {
     char *out = arena_alloc(a, text.len + 1);
@@ -60,7 +60,7 @@ static void put_value(struct jout *w, struct jval v, struct arena *a)
     jout_end(w);
 }
 
-/* Control characters come as escapes, but for DEL and those of C1. */
+/* False: there may be a control character in it. C0 needs a backslash in JSON; DEL and C1 (0xc2 in UTF-8) do not. */
 static bool is_clean(struct slice json)
 {
     return slice_find(json, '\\') < 0 && slice_find(json, 0x7f) < 0 && slice_find(json, (char)0xc2) < 0;

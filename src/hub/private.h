@@ -135,8 +135,8 @@ struct hub {
     struct rng rng;
     struct map clouds, ids, configs, workloads;    /* by "ns/name", deployment id, "ns/name", uid */
     struct map users, verdicts;                    /* auth.c */
-    uint32_t reviews, unknown_reviews;             /* in flight; the latter: of tokens that were not accepted lately */
-    int64_t unknown_ms, address_ms[HUB_ADDRESSES]; /* what such reviews cost: for rate_pays, in all and by address */
+    uint32_t reviews, unknown_reviews;             /* in flight: all of them, and those of unknown tokens */
+    int64_t unknown_ms, address_ms[HUB_ADDRESSES]; /* for rate_pays: reviews of unknown tokens, in all and by address */
     size_t values;                                 /* of the calls of operators: LIMIT_HUB_VALUES */
     struct space *spaces;
     struct call *calls;
@@ -238,7 +238,7 @@ struct call {
     int64_t ahead_ms, listed_ms; /* the operator has a newer revision than we: since when, and when a list was asked for */
     int64_t since_ms;            /* it is held since then; 0: not yet */
     struct question *question;   /* whose answer it waits for */
-    call_step *hide;             /* refuses instead of a 403 that would tell what exists; NULL: nothing is hidden */
+    call_step *hide;             /* answers instead of a 403, which would show that the object exists; NULL: 403 */
     struct slice uid;            /* of the workload whose log is asked for */
     struct folder *folder;       /* folder.c */
     int64_t lines;
@@ -268,7 +268,7 @@ struct refusal {
 void call_refuse(struct call *c, const struct refusal *r, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* What the API server answered instead of 2xx, in our words. */
 void call_refuse_as(struct call *c, const struct kube_answer *a);
-bool answer_too_large(const struct kube_answer *a); /* etcd or the API server refuses the object for its size, however they say it */
+bool answer_too_large(const struct kube_answer *a);           /* refused for the object's size: 413, or a 500 that says so */
 void call_relay(struct call *c, const struct kube_answer *a); /* answers with another replica's refusal */
 extern const struct refusal refuse_bad, refuse_unknown, refuse_later, refuse_lost;
 /* The path of an object of the hub's resources, in h->path. */
@@ -308,10 +308,10 @@ void session_refuse(struct call *c); /* 409: another instance has the cloud */
 void conditions_write(struct cloud *c, const char *healthy, struct slice failed, struct slice silent, int64_t now_us, struct jout *w);
 void conditions_read(struct cloud *c, struct jval status, struct arena *a);
 void silence_care(struct hub *h); /* clouds whose operators have gone silent */
-/* clean.c: foreign text, before it is stored. */
+/* clean.c: text of operators, heads and pods, cleaned before it is stored. */
 struct slice clean_message(struct slice text, struct arena *a);                 /* one line, and behind "log:" the lines of a log */
-struct slice clean_json(struct jval v, struct arena *a);                        /* with each text in it as one line */
-bool clean_url(struct slice url);                                               /* http or https, and printable */
+struct slice clean_json(struct jval v, struct arena *a);                        /* with each key and string as one line */
+bool clean_url(struct slice url);                                               /* http or https, printable ASCII, at most LIMIT_HTTP_URL */
 void put_time(struct jout *w, const char *key, struct jval v, struct arena *a); /* report.c: only what is a time */
 void reports_write(struct call *c, call_step *then);                            /* report.c: statuses */
 /* page.c: the members revision, full, more and workloads of an answer, and whether there is anything to say in them. */

@@ -81,7 +81,7 @@ void put_time(struct jout *w, const char *key, struct jval v, struct arena *a)
         jout_kstr(w, key, text);
 }
 
-/* Of a list of objects, these members of the first LIMIT_HUB_ITEMS. */
+/* Writes these members of the first LIMIT_HUB_ITEMS objects of a list. Objects with a url that clean_url refuses are left out. */
 static void put_list(struct jout *w, const char *key, struct jval v, const char *const *members, struct arena *a)
 {
     struct jval k, one;

@@ -16,19 +16,19 @@ static unsigned most_of(const struct listener *s)
     return s->accept->most ? s->accept->most : LIMIT_NET_ACCEPTED;
 }
 
-/* Connections that count against one limit, and which of them goes for one more. */
+/* The number of connections that count against one limit, and which of them to close for a new one. */
 struct crowd {
     unsigned held;
     struct wire *least;
 };
 
-/* Connections that were closed and linger first, then silent ones, then by what the owner knows of them. */
+/* The lowest is closed first: closed ones that still linger, then those from which nothing was received, then by link.worth. */
 static unsigned worth_of(const struct wire *w)
 {
     return w->step == WIRE_CLOSING ? 0 : 1U + w->heard + (unsigned)w->link.worth;
 }
 
-/* Wires come with the newest first: of equals the last one, which is the oldest, goes. */
+/* Counts one more connection. Wires are counted from the newest to the oldest: of equal worth, the oldest is closed. */
 static void crowd_count(struct crowd *c, struct wire *w)
 {
     c->held++;
@@ -36,7 +36,7 @@ static void crowd_count(struct crowd *c, struct wire *w)
         c->least = w;
 }
 
-/* The connection that goes for a new one from this address; NULL: there is a place. */
+/* The connection to close for a new one from this address; NULL: no limit is reached. */
 static struct wire *surplus(const struct listener *s, const char *peer)
 {
     struct crowd all = {0}, same = {0};

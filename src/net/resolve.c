@@ -106,7 +106,8 @@ struct slice search_line_domain(struct slice line, struct slice name)
     return SLICE("");
 }
 
-/* A Service by its short name, completed: DNS knows it by its whole name alone. What is asked has a trailing dot, as all names. */
+/* Completes NAME.NAMESPACE.svc with the cluster's domain from /etc/resolv.conf. Names are asked with a trailing dot, and with that libc
+ * does not apply the search list. */
 static void complete_service(const struct lookup *l, char asked[LIMIT_NET_HOST + 2])
 {
     struct slice name = {l->name, strlen(l->name) - 1};

@@ -36,8 +36,8 @@ struct lookup *resolver_next(struct resolver *r);
 
 /* Whether this line of /etc/hosts ("address name alias… # comment") gives the name an address. */
 bool hosts_line_has(struct slice line, struct slice name, struct ip *out);
-/* Of a name that ends in ".svc": the cluster's domain from a line "search … svc.DOMAIN …" of /etc/resolv.conf, as kubelets write. Empty:
- * another name, or another line. */
+/* The cluster's domain for a name that ends in ".svc", from a line "search … svc.DOMAIN …" of /etc/resolv.conf, as kubelets write it.
+ * Empty: the name does not end so, or the line has no such domain. */
 struct slice search_line_domain(struct slice line, struct slice name);
 /* localhost is not asked of anybody. */
 void addresses_of_localhost(uint16_t port, struct addresses *out);

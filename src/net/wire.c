@@ -200,7 +200,7 @@ static void settle_tls(struct wire *w)
         }
         break;
     case TLS_FAILED:
-        wire_send(w); /* the alert */
+        wire_send(w); /* the fatal alert, if the session has one for the peer */
         w->link.error = *tls_error(w->tls);
         err_wrap(&w->link.error, "%s", w->peer);
         wire_fail(w);

@@ -82,8 +82,8 @@ bool writes_command(const struct pod_build *b)
     return shell_find_last(own_command(b), "ray start") < 0;
 }
 
-/* The dashboard of a head asks the clouds' metadata services which cloud it is in, whether or not statistics are on, unless there is this
- * file, as Ray's own cluster launcher writes it. */
+/* The dashboard of a head asks the metadata services of clouds which cloud it runs in, even with usage statistics off. It does not if this
+ * file exists, which otherwise Ray's cluster launcher writes. */
 static const char spare_metadata[] =
     "{ [ -e ~/ray_bootstrap_config.yaml ] || echo 'provider: {type: kubernetes}' >~/ray_bootstrap_config.yaml; } 2>/dev/null || :; ";
 
@@ -91,7 +91,7 @@ void write_command(struct jout *w, const struct pod_build *b)
 {
     bool legacy = b->cluster->kind == RAY_LEGACY;
     jout_form(w, legacy ? "command:['/bin/bash','-lc']" : "command:['/bin/bash','-c','--']");
-    /* The user's words run first, because `ray start --block` does not come back. */
+    /* The user's command runs first, because `ray start --block` does not return. */
     __attribute__((cleanup(buf_free))) struct buf lines = {.max = 2 * LIMIT_JSON_ITEM};
     if (!legacy)
         buf_put(&lines, own_command(b));

@@ -31,8 +31,8 @@ static void head_variables(const struct pod_build *b, bool fixed, struct variabl
     value(v, fixed, "RAY_IP", ray_head_service_name(b->cluster, b->arena));
 }
 
-/* No report of usage leaves the pod: Ray sends one even to say that statistics are off, so that its address leads nowhere. Who switches
- * them on in the template gets Ray's own address. */
+/* Usage reports do not leave the pod. Ray reports even that statistics are off, so the report URL is a closed port of the pod. If the
+ * template sets RAY_USAGE_STATS_ENABLED, to any value, neither variable is added and Ray's own URL is used. */
 static void usage_variables(const struct pod_build *b, struct variables *v)
 {
     if (list_has(json_get(b->container, "env"), "name", SLICE("RAY_USAGE_STATS_ENABLED")))
@@ -56,7 +56,7 @@ static void tpu_variables(const struct pod_build *b, struct variables *v)
     value(v, false, "TPU_NAME", replica_name(b->cluster, g, replica, a));
 }
 
-/* A Serve replica or proxy whose head restarts waits for it seconds, not minutes. */
+/* Serve replicas and proxies wait seconds, not minutes, for a head that restarts. */
 static void serve_variables(struct variables *v)
 {
     value(v, false, "RAY_timeout_ms_task_wait_for_death_info", SLICE("0"));

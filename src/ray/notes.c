@@ -205,7 +205,7 @@ static const char *const job_spec[] = {"entrypoint",
                                        "managedBy",
                                        NULL};
 
-/* Every way in which a job can be over, and the conditions of rules that hold then. */
+/* Every way in which a RayJob can end, and the rule conditions that match that end; 0: no rule can. */
 static const struct {
     const char *name;
     uint8_t ends;
@@ -225,7 +225,7 @@ static uint8_t rule_ends(struct jval rule)
     return json_is(status, "FAILED") ? RAY_END_FAILED : json_there(json_get(condition, "jobDeploymentStatus")) ? RAY_END_GIVEN_UP : 0;
 }
 
-/* Rules that say nothing of some ends: after those the cluster stays for good. A rule DeleteNone says that it is meant. */
+/* Notes the ends that no deletion rule matches: after them the cluster is not deleted. A rule with DeleteNone counts: it is intended. */
 static void note_rules(struct reader *r, const struct place *spec)
 {
     const struct place *strategy = place_key(spec, "deletionStrategy"), *rules = place_key(strategy, "deletionRules");
@@ -239,7 +239,7 @@ static void note_rules(struct reader *r, const struct place *spec)
     for (size_t i = 0; i < COUNT_OF(job_ends); i++)
         if (!(covered & job_ends[i].ends))
             missing = arena_printf(r->arena, "%.*s%s%s", SLICE_ARG(missing), missing.len ? ", " : "", job_ends[i].name);
-    if (slice_is(missing, "STOPPED")) /* a rule for it cannot be written: the object says live what stays */
+    if (slice_is(missing, "STOPPED")) /* no rule can match STOPPED; if a cluster stays, condition ClusterKept reports it */
         return;
     place_bad(r, rules, "has no rule for these ends: %.*s; the cluster then stays, with all that it holds, until the RayJob is deleted%s",
               SLICE_ARG(missing),

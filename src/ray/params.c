@@ -1,5 +1,6 @@
-/* The parameters of `ray start`, as Ray 2.60 reads them: their values, their clashes, and the versions that know them. What Ray refuses
- * here would be a pod that starts and fails for ever. Values with a variable are not judged: only the container knows them. */
+/* Checks rayStartParams as `ray start` of Ray 2.60 does: values, ports used twice, and parameters that the Ray version does not know. With
+ * a value that Ray refuses, the container would fail at every start. Values with a shell variable are not checked: only the container knows
+ * them. */
 #include "build.h"
 #include "shell.h"
 
@@ -7,9 +8,9 @@
 
 enum value {
     ANY,       /* text */
-    SWITCH,    /* no value: "true" is the bare flag */
-    TRUTH,     /* true or false, as a value */
-    WHOLE,     /* a number within the bounds */
+    SWITCH,    /* a flag without a value, written if "true" */
+    TRUTH,     /* true or false, written as a value */
+    WHOLE,     /* a whole number from least to most */
     MAYBE,     /* the same, or 0: Ray chooses */
     OURS,      /* a port that the operator must know, too */
     REAL,      /* a number with a fraction */
@@ -18,15 +19,15 @@ enum value {
     OBJECT     /* a JSON object */
 };
 
-/* since, until: the first and the last version that knows it, such as 2046; 0: all. */
+/* since, until: the first and the last Ray version that has the parameter, as ray_version_number; 0: no bound. */
 struct param {
     const char *name;
     enum value value;
     bool head; /* refused on workers */
     int64_t least, most;
     uint16_t since, until;
-    bool component; /* the port of one … */
-    int32_t port;   /* … when none is given; 0: a free one */
+    bool component; /* the value is the port of a Ray component … */
+    int32_t port;   /* … and this is its default; 0: Ray picks a free port */
 };
 enum { PORT_MOST = 65535, PORT_LEAST = 1024, WORKER_LEAST = 10002, WORKER_MOST = 19999 };
 
@@ -96,7 +97,7 @@ static const struct param *find_param(struct slice name)
     return NULL;
 }
 
-/* The text that Ray gets. False: the container's variables decide. */
+/* The value as the shell passes it to Ray. False: it depends on the container's variables. */
 static bool value_of(const struct place *at, struct arena *a, struct slice *out)
 {
     *out = json_str(at->value, a);
@@ -211,7 +212,7 @@ static void check_value(struct reader *r, const struct place *at, const struct p
     }
 }
 
-/* ---- ports that two components have ---- */
+/* ---- ports that two components use ---- */
 
 struct ports {
     struct reader *r;

@@ -97,7 +97,7 @@ static bool gave_up(struct jval pod)
     return json_get_int(ended, "exitCode", 0) == 1 && waits_by_us(list_find(json_get(pod, "spec.initContainers"), "name", name));
 }
 
-/* deletionTimestamp is the end of the grace period. */
+/* When the deletion was requested, wall clock in microseconds; 0: unknown. deletionTimestamp is the end of the grace period. */
 static int64_t going_since(struct jval object, struct arena *a)
 {
     int64_t grace_s = json_get_int(object, "metadata.deletionGracePeriodSeconds", 0);
@@ -128,7 +128,7 @@ static void read_states(struct pod *p, struct jval object, struct arena *a)
     p->going_s = going_us > 0 ? (uint32_t)(going_us / 1000000) : 0;
     if (p->deleting && !over)
         pod_why_going(object, going_us, a, &p->reason, &p->words);
-    else if (!p->ready || (p->restarted && p->head)) /* a job that was lost with it asks why */
+    else if (!p->ready || (p->restarted && p->head)) /* a RayJob that was lost with the head reports why */
         pod_why(object, ray, p->ended || p->phase == POD_FAILED, a, &p->reason, &p->words);
 }
 

@@ -40,8 +40,8 @@ static void write_probe(struct jout *w, const struct pod_build *b, const char *n
               b->group->head ? 5 : 2, failures);
 }
 
-/* A worker of a RayService gets requests while its proxy answers. A proxy lives beside a raylet that works, so that needs no question of
- * its own. Serve's port is that of the container port "serve". */
+/* A worker of a RayService is ready while its Serve proxy answers. The proxy runs only beside a working raylet, which needs no check of its
+ * own. The proxy's port is the container port "serve", else 8000. */
 static void write_serve_probe(struct jout *w, const struct pod_build *b)
 {
     struct jval port = list_find(json_get(b->container, "ports"), "name", SLICE("serve"));

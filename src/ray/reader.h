@@ -21,7 +21,7 @@ void check_auth(struct reader *r, const struct place *spec, struct ray_cluster *
 void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, const struct ray_cluster *c,
                     struct ray_group *g);
 
-/* What ray start would refuse of a group's rayStartParams, and what a version of it does not know: params.c. */
+/* params.c: errors for rayStartParams that `ray start` refuses; notes on parameters that the group's Ray version does not know. */
 void check_params(struct reader *r, const struct place *group, const struct ray_cluster *c, bool head);
 void note_params(struct reader *r, const struct place *spec, const struct place *group, struct slice image);
 /* What Ray would refuse of a runtime environment, which is JSON here; at: where it stands. */

@@ -1,12 +1,12 @@
-/* The truth of a running cluster is its head's pod. What leads to that head is read from there, so that an edit of the spec, which is about
- * the next head, cuts nothing off. Pods of KubeRay and of earlier versions tell as much as ours: it stands in the pod itself. */
+/* Reads from a head's pod how clients and workers reach that head: labels, ports and token Secret. An edit of the spec is for the next head
+ * and must not cut them off from the running one. Pods made by KubeRay or by an earlier version are read alike. */
 #include "build.h"
 #include "shell.h"
 
 static const char *const ports_of_ray[] = {"port", "dashboard-port", "dashboard-agent-listen-port", "ray-client-server-port",
                                            "metrics-export-port"};
 
-/* The text in which `ray start` stands, or SLICE_NONE. */
+/* The command text with `ray start`: KUBERAY_GEN_RAY_START_CMD, else an argument of the container. SLICE_NONE: none. */
 static struct slice started_by(struct jval container, struct arena *a)
 {
     static const char *const parts[] = {"args", "command"};
@@ -26,7 +26,7 @@ static bool ends_word(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == ';' || c == '&' || c == '|';
 }
 
-/* --flag=7 or --flag 7, with or without quotes; the last one counts, as for Ray. 0: not there, or no port. */
+/* The port in --flag=7 or --flag 7, with or without quotes; the last one counts, as for Ray. 0: no such flag, or no port. */
 static int32_t flag_port(struct slice command, const char *flag, struct arena *a)
 {
     int32_t port = 0;
@@ -110,7 +110,7 @@ void ray_running_apply(struct ray_cluster *c, struct slice text, struct arena *a
     if (c->kind == RAY_V1)
         c->auth_secret = json_get_str(doc, "secret", a);
     if (!json_there(json_get(doc, "params")))
-        return; /* it does not say how Ray is started: the spec's words are the best that is known */
+        return; /* the pod does not show how Ray was started: the spec's ports are used */
     r->head.start_params = json_get(doc, "params");
     c->gcs_port = start_port(&r->head, "port", RAY_GCS_PORT, a);
     c->dashboard_port = start_port(&r->head, "dashboard-port", RAY_DASHBOARD_PORT, a);
@@ -148,7 +148,7 @@ static void other_port(const char *what, int32_t runs, int32_t asked, struct sli
             arena_printf(a, "%.*s%s%s port %d runs, %d is asked for", SLICE_ARG(*text), text->len ? "; " : "", what, (int)runs, (int)asked);
 }
 
-/* Labels of the template that the pod has otherwise. */
+/* Appends the labels of the template that the running head pod lacks or has with another value. */
 static void other_labels(const struct ray_cluster *c, struct slice *text, struct arena *a)
 {
     struct pairs asked = pairs_new(a), has = pairs_new(a);

@@ -143,7 +143,7 @@ bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, st
 {
     struct pairs labels = pairs_new(a), annotations = pairs_new(a), selector = pairs_new(a);
     struct slice name = ray_headless_service_name(c, a);
-    pairs_set(&labels, SLICE("ray.io/headless-worker-svc"), c->name); /* as in KubeRay */
+    pairs_set(&labels, SLICE("ray.io/headless-worker-svc"), c->name); /* the cluster's name, as in KubeRay */
     pairs_set(&labels, SLICE(RAY_LABEL_CLUSTER), c->name);
     pairs_set(&labels, SLICE(RAY_LABEL_OWNER_UID), c->uid);
     pairs_set(&selector, SLICE(RAY_LABEL_CLUSTER), c->name);

@@ -25,8 +25,8 @@ void ports_sort(struct service_ports *p);                          /* by name */
 /* app_protocol: "tcp" or NULL */
 void ports_write(const struct service_ports *p, const char *app_protocol, struct jout *w);
 
-/* service.c: the whole object, with a hash of itself as annotation, so that a user's change is seen even where the server's copy may hold
- * more than what was sent. */
+/* service.c: writes the whole Service with its hash as RAY_ANNOTATION_HASH, so that a user's change is noticed although the server's copy
+ * has more fields than were sent. */
 bool service_finish(const struct owner *owner, struct slice name, struct jval metadata, const struct pairs *labels,
                     struct pairs *annotations, struct slice spec, struct arena *a, struct buf *out, struct err *e);
 

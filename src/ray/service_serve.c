@@ -1,4 +1,4 @@
-/* The services of a RayService: they outlive its clusters, and lead to one of them. */
+/* Builds the two Services of a RayService. They outlive its RayClusters and select the pods of one of them. */
 #include "service.h"
 
 static bool is_serve(struct slice name)
@@ -33,7 +33,7 @@ static void write_serve(struct jout *w, const struct ray_cluster *c, struct jval
     jout_end(w);
 }
 
-/* Labels by which people find it; the watch finds it by the first. */
+/* Labels by which users find the Service. Our watch selects on the first, RAY_LABEL_CLUSTER. */
 static void set_labels(const struct ray_cluster *c, const struct owner *owner, struct pairs *labels)
 {
     pairs_set(labels, SLICE(RAY_LABEL_CLUSTER), c->name);

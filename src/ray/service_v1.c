@@ -5,8 +5,8 @@ static const struct ray_group *head_that_runs(const struct ray_cluster *c)
     return c->running ? &c->running->head : &c->head;
 }
 
-/* The head container's ports, those without a name being called "<n>-port"; the usual ones when it has none but that for metrics, which
- * every head gets. */
+/* The head container's ports; a port without a name is called "<n>-port". If it has no port, or only the metrics port, which every head
+ * gets, the usual ones. */
 struct service_ports v1_ports(const struct ray_cluster *c, struct arena *a)
 {
     const struct ray_group *head = head_that_runs(c);

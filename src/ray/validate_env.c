@@ -2,11 +2,12 @@
 #include "build.h"
 
 static const char *const schemes[] = {"http", "https", "s3", "gs", "azure", "abfss", "file", "gcs", "local"};
-enum { REMOTE = 7 }; /* the first of them are fetched, and unpacked by their ending */
+enum { REMOTE = 7 }; /* the first so many of schemes[] are downloaded, and unpacked by file ending */
 
 bool ray_package_check(struct slice uri, bool module, struct err *e)
 {
-    static const char *const endings[] = {".whl", ".zip", ".tar.gz", ".tgz", ".tar.xz"}; /* of all versions together; .whl: of modules */
+    static const char *const endings[] = {".whl", ".zip", ".tar.gz", ".tgz",
+                                          ".tar.xz"}; /* of all Ray versions together; .whl for py_modules only */
     struct slice rest = uri, scheme = slice_cut(&rest, ':'), path = rest;
     size_t known = 0;
     while (known < COUNT_OF(schemes) && !slice_eq_nocase(scheme, slice_of(schemes[known])))
@@ -29,7 +30,7 @@ bool ray_package_check(struct slice uri, bool module, struct err *e)
     return true;
 }
 
-/* A text with a scheme; of a path the job's reader speaks. */
+/* Checks a URI of working_dir or py_modules. Texts without a scheme are not checked here. */
 static void check_package(struct reader *r, const struct place *at, const char *field, struct jval v)
 {
     struct slice text = json_str(v, r->arena);
@@ -40,7 +41,7 @@ static void check_package(struct reader *r, const struct place *at, const char *
         place_bad(r, at, "%s: %s", field, e.text);
 }
 
-/* What installs packages: one of them. */
+/* Ray takes only one of pip, uv and conda. */
 static void check_installers(struct reader *r, const struct place *at, struct jval doc)
 {
     static const char *const names[] = {"pip", "uv", "conda"};

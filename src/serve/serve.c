@@ -123,7 +123,7 @@ void serve_answer(struct serve_ask *q, int status, const struct http_header *hea
     struct conn *c = conn_of(q);
     struct serve *s = c->of;
     c->last |= s->o.idle_ms == 0 || s->stopping || !c->reader.keep_alive;
-    /* with many connections, those whose caller is not known are not kept: they would take the places of new ones */
+    /* with more than o.each / 2 connections open, those of unknown callers end with their answer: idle, they would take up places */
     c->last |= s->o.each && c->link->worth < LINK_KNOWN && s->stats.connections > s->o.each / 2;
     if (!write_answer(c, status, headers, count, body)) {
         log_error("an answer could not be written", LF_INT("status", status), LF_INT("bytes", body.len));

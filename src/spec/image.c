@@ -1,4 +1,5 @@
-/* Reads references of container images, as registries and kubelets do (distribution/reference): [HOST[:PORT]/]PATH[:TAG][@DIGEST]. */
+/* Checks references of container images by the rules of registries and kubelets (distribution/reference):
+ * [HOST[:PORT]/]PATH[:TAG][@DIGEST]. */
 #include <mobula/spec.h>
 
 enum { IMAGE_NAME_MAX = 255, IMAGE_TAG_MAX = 128, IMAGE_SHA256_HEX = 64, IMAGE_HEX_LEAST = 32, IMAGE_SHOWN = 80 };

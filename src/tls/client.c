@@ -59,7 +59,7 @@ static void put_lists(struct buf *b)
     v13_end(b, all, 2);
 }
 
-/* A share of X25519 and of the hybrid with it, or of the one group that the server wants. */
+/* Whether key_share holds this group: X25519 and X25519MLKEM768, or after a HelloRetryRequest only the group that it selected. */
 static bool is_shared(const struct v13 *v, const struct v13_group *g)
 {
     return v->shake->retried ? g == v->shake->retried : g->curve == BR_EC_curve25519;
@@ -85,7 +85,7 @@ static void put_extensions(struct v13 *v, struct buf *b)
     size_t list = v13_begin(b, 2);
     bool old = v13_least == VERSION_12;
     if (old)
-        buf_put(b, SLICE("\xff\x01\0\1\0\0\x0b\0\2\1\0")); /* renegotiation_info; points are not compressed */
+        buf_put(b, SLICE("\xff\x01\0\1\0\0\x0b\0\2\1\0")); /* empty renegotiation_info; ec_point_formats: uncompressed */
     if (v->host)
         put_name(b, v->host);
     put_lists(b);
@@ -132,7 +132,7 @@ struct server_hello {
     bool retry;
 };
 
-/* Of TLS 1.2 there may be no extensions at all, and others: only whether TLS 1.3 was chosen is of interest there. */
+/* Whether the ServerHello is of TLS 1.2: it has no supported_versions. Its other extensions, if any, are left to BearSSL. */
 static bool is_old(struct slice in)
 {
     uint32_t type = 0;
@@ -236,7 +236,7 @@ static bool take_hello(struct v13 *v, struct slice message)
     return h.retry ? take_retry(v, &h, message) : take_keys(v, &h, message);
 }
 
-/* ---- what comes encrypted ---- */
+/* ---- encrypted handshake messages ---- */
 
 static bool take_extensions(struct v13 *v, struct slice in)
 {
@@ -294,7 +294,7 @@ static bool take_certificate(struct v13 *v, struct slice in)
     while (list.len) {
         if (!v13_get_vector(&list, 3, &one) || !one.len || !v13_get_vector(&list, 2, &extensions))
             return v13_fail(v, ALERT_DECODE, V13_ERR_MALFORMED);
-        if (extensions.len) /* none was asked for */
+        if (extensions.len) /* our ClientHello asks for none, such as status_request */
             return v13_fail(v, ALERT_EXTENSION, BR_ERR_EXTRA_EXTENSION);
         (*check)->start_cert(check, (uint32_t)one.len);
         (*check)->append(check, (const unsigned char *)one.ptr, one.len);
@@ -327,7 +327,7 @@ static bool take_verify(struct v13 *v, struct slice in)
     return true;
 }
 
-/* The transcript ends behind the server's Finished: what we say next is not in the secrets of the session. */
+/* The application traffic secrets depend on the transcript up to the server's Finished: it is hashed before our messages are added. */
 static bool take_finished(struct v13 *v, struct slice message)
 {
     unsigned char transcript[V13_HASH_MAX];

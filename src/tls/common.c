@@ -1,4 +1,4 @@
-/* Certificate, CertificateVerify and Finished of ours, and the check of the peer's Finished (RFC 8446 §4.4). */
+/* Sends Certificate, CertificateVerify and Finished, and verifies the peer's Finished, for client and server (RFC 8446 §4.4). */
 #include "v13.h"
 
 static size_t begin(struct buf *b, unsigned type)

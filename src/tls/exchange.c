@@ -1,4 +1,4 @@
-/* The groups of the key exchange (RFC 8446 §4.2.8, §7.4), in the order in which they are preferred. */
+/* Key exchange (RFC 8446 §4.2.8, §7.4): the groups in order of preference, their key shares and shared secrets. */
 #include "v13.h"
 
 #include <mlkem768.h>
@@ -20,7 +20,7 @@ const struct v13_group *v13_group_of(unsigned id)
     return NULL;
 }
 
-/* A random scalar of the curve: big-endian, above zero and below the order. Returns its length. */
+/* Makes a random private key: 32 bytes for X25519, else a big-endian scalar, neither zero nor above the order. Returns its length. */
 static size_t make_key(int curve, unsigned char *key)
 {
     size_t len = 0;
@@ -29,7 +29,7 @@ static size_t make_key(int curve, unsigned char *key)
         random_bytes(key, len);
     while (curve != BR_EC_curve25519 && memcmp(key, order, len) >= 0);
     if (curve != BR_EC_curve25519)
-        key[len - 1] |= 1; /* the order is odd, and so none of these is zero or passes it */
+        key[len - 1] |= 1; /* not zero; the order is odd, so not above it either */
     return len;
 }
 
@@ -47,7 +47,7 @@ static void put_point(const unsigned char *key, int curve, struct buf *out)
     buf_put(out, (struct slice){(const char *)point, len});
 }
 
-/* The X coordinate of the peer's point times our key. A result of zeros means a point of small order. */
+/* Writes the X coordinate of key * point to `secret`. Returns its length; 0: the point is invalid, or of small order (X is zero). */
 static size_t multiply(const unsigned char *key, int curve, struct slice point, unsigned char *secret)
 {
     const br_ec_impl *ec = br_ec_get_default();
@@ -73,9 +73,9 @@ static bool is_zero(const unsigned char *p, size_t n)
     return any == 0;
 }
 
-/* ---- the hybrid: ML-KEM's part stands first, in shares as in the secret (draft-ietf-tls-ecdhe-mlkem) ---- */
+/* ---- X25519MLKEM768: ML-KEM comes first in shares and secret (draft-ietf-tls-ecdhe-mlkem) ---- */
 
-/* The pair is made of its seed again when it is used, so that 2,400 bytes need not be kept. */
+/* Only the seed of 64 bytes is kept: decapsulate() generates the key pair from it again. A secret key has 2,400 bytes. */
 static void put_kem_key(struct v13_exchange *x, struct buf *out)
 {
     unsigned char public[MLKEM768_PUBLIC], secret[MLKEM768_SECRET];
@@ -102,7 +102,7 @@ static bool encapsulate(struct slice public, struct buf *out, unsigned char *sha
     return ok && buf_put(out, (struct slice){(const char *)ciphertext, sizeof ciphertext});
 }
 
-/* ---- either kind ---- */
+/* ---- key shares and shared secrets of all groups ---- */
 
 void v13_share(struct v13_exchange *x, const struct v13_group *g, struct buf *out)
 {

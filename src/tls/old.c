@@ -1,11 +1,11 @@
-/* TLS 1.2 by BearSSL's engine, from the peer's first message on: the hello has been read or written by then. */
+/* Continues a session in TLS 1.2 with BearSSL's engine, once the peer's hello has shown that it does not speak TLS 1.3. */
 #include "session.h"
 
 #include <arpa/inet.h>
 
 enum { SEED_BYTES = 32 };
 
-/* AES-GCM is the faster one where the CPU has instructions for it, and slow and cache-timing-proof where it has not. */
+/* AES-GCM comes first if the CPU has instructions for it; without them its constant-time code is slower than ChaCha20-Poly1305. */
 static void set_suites(br_ssl_engine_context *engine)
 {
     static const uint16_t gcm_first[] = {
@@ -21,8 +21,8 @@ static void set_suites(br_ssl_engine_context *engine)
     br_ssl_engine_set_suites(engine, v13_fast_aes() ? gcm_first : chacha_first, COUNT_OF(gcm_first));
 }
 
-/* As br_ssl_engine_set_default_chapol does, without Poly1305 for processors of 32 bits and ChaCha20 for SSE2, which is the slower one
- * today. */
+/* br_ssl_engine_set_default_chapol without Poly1305 for 32-bit processors and without ChaCha20 for SSE2, which is slower than the portable
+ * code today. */
 static void set_chapol(br_ssl_engine_context *engine)
 {
     br_ssl_engine_set_chapol(engine, &br_sslrec_in_chapol_vtable, &br_sslrec_out_chapol_vtable);
@@ -30,7 +30,8 @@ static void set_chapol(br_ssl_engine_context *engine)
     br_ssl_engine_set_poly1305(engine, br_poly1305_ctmulq_get());
 }
 
-/* ServerKeyExchange may be signed with RSA-PSS: then there is an OID of no bytes, and the hash is in `out` (see vendor/patches). */
+/* Verifies the RSA signature of a ServerKeyExchange. An empty OID stands for RSA-PSS: then `out` holds the hash of the signed bytes
+ * (vendor/patches/bearssl/03-rsa-pss-in-server-key-exchange.patch). */
 static uint32_t verify_rsa(const unsigned char *x, size_t len, const unsigned char *oid, size_t hash_len, const br_rsa_public_key *key,
                            unsigned char *out)
 {
@@ -52,7 +53,7 @@ static void set_algorithms(br_ssl_engine_context *engine)
     br_ssl_engine_set_prf_sha256(engine, &br_tls12_sha256_prf);
     br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
     br_ssl_engine_set_rsavrfy(engine, verify_rsa);
-    br_ssl_engine_set_default_ecdsa(engine); /* and the curves */
+    br_ssl_engine_set_default_ecdsa(engine); /* sets the curves too */
     br_ssl_engine_set_default_aes_gcm(engine);
     set_chapol(engine);
 }
@@ -99,7 +100,7 @@ static void start(struct tls *t)
     br_ssl_client_reset(&t->side.client, tls_server_name(t), 0);
 }
 
-/* Its key signs, and never decrypts: only suites with an ephemeral key exchange are offered. */
+/* The server's key only signs and never decrypts: all suites have an ephemeral key exchange (ECDHE). */
 static void start_server(struct tls *t)
 {
     br_ssl_server_context *server = &t->side.server;
@@ -117,8 +118,8 @@ static void start_server(struct tls *t)
     br_ssl_server_reset(server);
 }
 
-/* The engine has written a hello of its own, which is thrown away. What it goes by from now on is the one that was sent: the random that
- * the keys are made of, and the hash of the handshake. */
+/* Discards the ClientHello that the engine has written and gives it the one that v13_client_hello has sent: its random, from which the keys
+ * are derived, and its bytes for the handshake hash. */
 static void replace_hello(br_ssl_engine_context *engine, const struct v13_shake *shake)
 {
     size_t n = 0;

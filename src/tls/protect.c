@@ -1,4 +1,4 @@
-/* Records sealed and opened (RFC 8446 §5.2 to §5.5). */
+/* Encrypts and decrypts records: nonces, AEAD and key updates (RFC 8446 §5.2, §5.3, §7.2, §7.3). */
 #include "v13.h"
 
 static void init_aes(struct v13_keys *k, const unsigned char *key)
@@ -34,7 +34,7 @@ void v13_keys_update(struct v13_keys *k)
     mem_wipe(next, sizeof next);
 }
 
-/* In place. The tag is what comes out of it. */
+/* Encrypts (seal) or decrypts n bytes in place, and computes the tag. When decrypting, the caller compares it with the received one. */
 static void run(struct v13_keys *k, bool seal, const unsigned char *head, unsigned char *text, size_t n, unsigned char *tag)
 {
     unsigned char nonce[12];

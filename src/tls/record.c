@@ -1,9 +1,9 @@
-/* The records of a TLS 1.3 session in both directions, alerts, and what comes after the handshake (RFC 8446 §4.6, §5, §6).
+/* Sends and receives the records of a TLS 1.3 session, alerts, and the messages after the handshake (RFC 8446 §4.6, §5, §6).
  *
- * Order on the wire: a record that is sealed in out_room, then the queue. out_room is sealed only while both are empty. */
+ * Order on the wire: the sealed record in out_room, then the queue. Plaintext in out_room is sealed only when neither is waiting. */
 #include "v13.h"
 
-/* ---- bytes ---- */
+/* ---- encoding and decoding: integers, vectors, extensions ---- */
 
 size_t v13_begin(struct buf *b, unsigned width)
 {
@@ -53,7 +53,7 @@ bool v13_get_extensions(struct v13 *v, struct slice in, struct v13_extension *kn
 {
     struct slice all, body;
     uint32_t type = 0;
-    uint64_t seen = 0; /* of the types below 64: all that RFC 8446 names */
+    uint64_t seen = 0; /* a bit for each type below 64, as all of RFC 8446 are */
     if (!v13_get_vector(&in, 2, &all) || in.len)
         return v13_fail(v, ALERT_DECODE, V13_ERR_MALFORMED);
     while (all.len) {
@@ -73,7 +73,7 @@ bool v13_get_extensions(struct v13 *v, struct slice in, struct v13_extension *kn
     return true;
 }
 
-/* ---- the session's memory ---- */
+/* ---- start and end of a session, end of its handshake ---- */
 
 void v13_start(struct v13 *v, bool server, unsigned char *records)
 {
@@ -118,7 +118,7 @@ void v13_opened(struct v13 *v)
     v->step = V13_OPEN;
 }
 
-/* ---- out ---- */
+/* ---- sending ---- */
 
 static void put_head(unsigned char *head, unsigned type, size_t n)
 {
@@ -129,7 +129,7 @@ static void put_head(unsigned char *head, unsigned type, size_t n)
     head[4] = (unsigned char)n;
 }
 
-/* Seals n bytes behind the head; returns the record's length. */
+/* Makes a record of the n bytes behind its header, in the clear if there are no keys yet; returns its length. */
 static size_t seal(struct v13 *v, unsigned type, unsigned char *record, size_t n)
 {
     if (!v->out.suite || type == RECORD_CCS) {
@@ -240,7 +240,7 @@ void v13_write_wrote(struct v13 *v, size_t n)
         v13_flush(v);
 }
 
-/* close_notify behind what was written: when the queue still waits, its record does so too, and both are sealed in order. */
+/* Sends what was written, then close_notify. Both are sealed now, behind the records that still wait in the queue. */
 void v13_close(struct v13 *v)
 {
     if (v->closed_out)
@@ -258,9 +258,9 @@ void v13_close(struct v13 *v)
     v13_send(v, RECORD_ALERT, SLICE("\1\0"));
 }
 
-/* ---- in ---- */
+/* ---- receiving ---- */
 
-/* A peer that keeps us busy without any data: updates of keys, tickets, empty records. */
+/* Counts records in a row without application data: key updates, tickets, empty records. Above LIMIT_TLS_IDLE the session fails. */
 static bool count_idle(struct v13 *v)
 {
     return ++v->idle <= LIMIT_TLS_IDLE || v13_fail(v, ALERT_UNEXPECTED, BR_ERR_UNEXPECTED);
@@ -273,7 +273,7 @@ static bool take_update(struct v13 *v, struct slice body)
     if ((unsigned char)body.ptr[0] > 1)
         return v13_fail(v, ALERT_ILLEGAL, BR_ERR_BAD_PARAM);
     v13_keys_update(&v->in);
-    if (body.ptr[0] == 1 && v->queue.len == 0) /* one answer for all that come before it can be sent */
+    if (body.ptr[0] == 1 && v->queue.len == 0) /* one answer to all requests that arrive until it is sent */
         put_update(v, false);
     return true;
 }
@@ -285,7 +285,8 @@ static bool take_later(struct v13 *v, unsigned type, struct slice message)
     return (type == MESSAGE_TICKET && !v->server) || v13_fail(v, ALERT_UNEXPECTED, BR_ERR_UNEXPECTED);
 }
 
-/* Messages behind which the peer's keys change: they must end their record. Of a hello that is known when it was read. */
+/* Messages after which the peer's keys change: they must end their record (RFC 8446 §5.1). take_messages checks hellos after they were
+ * read, as a hello of TLS 1.2 need not. */
 static bool changes_keys(const struct v13 *v, unsigned type)
 {
     return type == MESSAGE_FINISHED || (type == MESSAGE_KEY_UPDATE && v->step == V13_OPEN);
@@ -366,7 +367,7 @@ static bool take_content(struct v13 *v, unsigned type, struct slice body)
     return take_messages(v);
 }
 
-/* Opens the record in place; the last byte that is not zero is the type of what is in it. */
+/* Decrypts the record in place. Its last byte that is not zero is the type of the content; zeros behind that are padding. */
 static bool take_sealed(struct v13 *v, size_t n)
 {
     unsigned char *text = v->in_room + V13_HEAD;
@@ -382,7 +383,7 @@ static bool take_sealed(struct v13 *v, size_t n)
     return take_content(v, text[n - 1], (struct slice){(const char *)text, n - 1});
 }
 
-/* change_cipher_spec means nothing, and may come between the first hello and the peer's Finished. */
+/* change_cipher_spec is ignored, and allowed only between the first ClientHello and the peer's Finished (RFC 8446 §5). */
 static bool take_change(struct v13 *v, struct slice body)
 {
     bool may = v->step != V13_START && !v->peer_finished && v->message.len == 0;
@@ -399,14 +400,14 @@ static bool take_record(struct v13 *v)
         return v13_fail(v, ALERT_ILLEGAL, BR_ERR_TOO_LARGE);
     if (type == RECORD_CCS)
         return take_change(v, body);
-    /* A client that cannot make keys of our hello says so in the clear. */
+    /* A client that rejects our ServerHello has no keys: it sends its alert in the clear. */
     bool clear = type == RECORD_ALERT && v->server && v->step == V13_FINISHED && v->in.sequence == 0;
     if (!v->in.suite || clear)
         return take_content(v, type, body);
     return type == RECORD_DATA ? take_sealed(v, body.len) : v13_fail(v, ALERT_UNEXPECTED, BR_ERR_UNEXPECTED);
 }
 
-/* The length of the record whose head has come; 0: it is none. */
+/* The length of the record, from its header; 0: the header is invalid, and the session has failed. */
 static size_t record_len(struct v13 *v)
 {
     const unsigned char *head = v->in_room;

@@ -63,7 +63,7 @@ void v13_extract(const struct v13_suite *s, const unsigned char *salt, struct sl
     mem_wipe(&key, sizeof key);
 }
 
-/* HKDF-Expand-Label; len is at most the hash's, so one block is enough. */
+/* HKDF-Expand-Label. len is at most the length of the hash, so one block is enough. */
 void v13_expand(const struct v13_suite *s, const unsigned char *secret, const char *label, struct slice context, unsigned char *out,
                 size_t len)
 {
@@ -93,7 +93,7 @@ static void derive(const struct v13_suite *s, const unsigned char *secret, const
     v13_expand(s, secret, label, (struct slice){(const char *)hash, v13_hash_len(s)}, out, v13_hash_len(s));
 }
 
-/* The next secret of the ladder from the one of now and new input. */
+/* One step of the key schedule: k->now becomes HKDF-Extract(Derive-Secret(k->now, "derived", ""), input). */
 static void climb(struct v13_secrets *k, const struct v13_suite *s, struct slice input)
 {
     struct v13_transcript none;
@@ -126,6 +126,6 @@ void v13_finished(const struct v13_suite *s, const unsigned char *secret, const 
 {
     unsigned char key[V13_HASH_MAX];
     v13_expand(s, secret, "finished", SLICE_NONE, key, v13_hash_len(s));
-    v13_extract(s, key, (struct slice){(const char *)transcript, v13_hash_len(s)}, out); /* which is HMAC */
+    v13_extract(s, key, (struct slice){(const char *)transcript, v13_hash_len(s)}, out); /* HMAC(key, transcript) */
     mem_wipe(key, sizeof key);
 }

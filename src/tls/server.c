@@ -1,5 +1,5 @@
-/* The server's handshake (RFC 8446 §2, §4). No tickets: the operators and pods that connect keep their connections, and a ticket's key
- * would have to be shared by replicas and would weaken what a stolen disk says about past sessions. */
+/* The server's handshake (RFC 8446 §2, §4). It sends no NewSessionTicket: operators and pods keep their connections, the replicas would
+ * have to share the key of the tickets, and a stolen ticket key would weaken the forward secrecy of past sessions. */
 #include "v13.h"
 
 enum { CH_VERSIONS, CH_GROUPS, CH_SIGNATURES, CH_SHARE, CH_ALPN, CH_COUNT };
@@ -10,7 +10,7 @@ struct client_hello {
     struct v13_extension ext[CH_COUNT];
 };
 
-/* ---- what the client offers ---- */
+/* ---- reading ClientHello ---- */
 
 static bool has16(struct slice list, unsigned wanted)
 {
@@ -39,7 +39,7 @@ static bool read_hello(struct v13 *v, struct slice in, struct client_hello *h)
         h->session.len > V13_RANDOM || !v13_get_vector(&in, 2, &h->suites) || !h->suites.len || h->suites.len % 2 ||
         !v13_get_vector(&in, 1, &h->compression) || !h->compression.len)
         return v13_fail(v, ALERT_DECODE, V13_ERR_MALFORMED);
-    if (!in.len) /* of an old client */
+    if (!in.len) /* no extensions: a client without TLS 1.3 */
         return true;
     if (!v13_get_extensions(v, in, h->ext, CH_COUNT, false))
         return false;
@@ -60,7 +60,7 @@ static bool check_hello(struct v13 *v, const struct client_hello *h)
     return true;
 }
 
-/* ---- what is chosen ---- */
+/* ---- choosing suite, group and protocol ---- */
 
 static const struct v13_suite *choose_suite(struct slice offered)
 {
@@ -72,7 +72,7 @@ static const struct v13_suite *choose_suite(struct slice offered)
     return NULL;
 }
 
-/* The share of a group; .ptr NULL: there is none. False: the list is broken. */
+/* Finds the client's key share of a group; share->ptr is NULL if it sent none. False: key_share is malformed. */
 static bool find_share(struct slice body, const struct v13_group *g, struct slice *share)
 {
     struct slice list, one;
@@ -89,8 +89,9 @@ static bool find_share(struct slice body, const struct v13_group *g, struct slic
     return true;
 }
 
-/* The hybrid when both know it, even if that costs a round; else the first group that the client sent a share of; else the first that it
- * knows, by a HelloRetryRequest: then *share is SLICE_NONE. */
+/* Chooses the hybrid if the client supports it, even if that takes a HelloRetryRequest; else our first group with a share of the client's;
+ * else our first group that the client supports, by a HelloRetryRequest. *share is SLICE_NONE if a HelloRetryRequest is needed. NULL: the
+ * session has failed. */
 static const struct v13_group *choose_group(struct v13 *v, const struct client_hello *h, struct slice *share)
 {
     const struct v13_group *known = NULL;
@@ -125,9 +126,10 @@ static bool knows_http(struct slice body)
     return false;
 }
 
-/* ---- our flight ---- */
+/* ---- sending HelloRetryRequest, or ServerHello to Finished ---- */
 
-/* ServerHello up to where the share or the group stands. */
+/* Writes a ServerHello or HelloRetryRequest up to the body of key_share. Returns the place of the length of the extensions; *all: of the
+ * message. */
 static size_t begin_hello(const struct v13 *v, struct buf *b, const struct client_hello *h, struct slice random, size_t *all)
 {
     buf_init(b, LIMIT_TLS_HELLO);
@@ -208,7 +210,7 @@ static bool say_rest(struct v13 *v, const struct client_hello *h)
     return true;
 }
 
-/* ---- what comes ---- */
+/* ---- receiving ClientHello and Finished ---- */
 
 static bool take_hello(struct v13 *v, struct slice message)
 {

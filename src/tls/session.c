@@ -182,7 +182,7 @@ int64_t tls_peer_expires(const struct tls *t)
 
 /* ---- moving bytes ---- */
 
-/* Of a session that failed an alert may be left, which tells the peer why. */
+/* A TLS 1.3 session that has failed may still have a fatal alert to send. */
 struct slice tls_send_peek(struct tls *t)
 {
     size_t n = 0;

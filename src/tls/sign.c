@@ -1,9 +1,10 @@
-/* CertificateVerify (RFC 8446 §4.4.3): ECDSA, and RSA-PSS (RFC 8017 §8.1) with a salt as long as the hash. */
+/* Makes and verifies the signatures of CertificateVerify (RFC 8446 §4.4.3): ECDSA, and RSA-PSS (RFC 8017 §8.1) with a salt as long as the
+ * hash. */
 #include "v13.h"
 
 enum { RSA_MAX = 512, CONTEXT = 64, CONTEXT_TEXT = 33 };
 
-/* In the order in which they are offered. The curve of a key and the hash belong together in TLS 1.3. */
+/* Schemes for CertificateVerify, in order of preference. In TLS 1.3 a scheme of ECDSA fixes the curve as well as the hash. */
 static const struct scheme {
     uint16_t id;
     uint8_t curve; /* 0: RSA-PSS */
@@ -17,8 +18,8 @@ static const struct scheme {
     {0x0806, 0, &br_sha512_vtable},
 };
 
-/* Those of PKCS #1 v1.5 are for TLS 1.2 and for certificates. They stand before RSA-PSS: a server of TLS 1.2 that takes the first may not
- * take RSA-PSS, which BearSSL's engine does not verify. */
+/* The client's signature_algorithms. PKCS #1 v1.5 (0x0401 to 0x0601) is for TLS 1.2 and for certificates. It comes before RSA-PSS, so that
+ * a TLS 1.2 server that follows this order signs with it. */
 const uint16_t v13_schemes[] = {0x0403, 0x0503, 0x0603, 0x0401, 0x0501, 0x0601, 0x0804, 0x0805, 0x0806};
 const size_t v13_scheme_count = COUNT_OF(v13_schemes);
 
@@ -35,7 +36,7 @@ static size_t hash_len(const br_hash_class *h)
     return h->desc >> BR_HASHDESC_OUT_OFF & BR_HASHDESC_OUT_MASK;
 }
 
-/* What is signed, hashed. */
+/* The hash of the signed content: 64 spaces, the context string with its NUL, the transcript hash. */
 static void digest(const struct scheme *k, bool server, const struct v13_suite *s, const unsigned char *transcript, unsigned char *out)
 {
     br_hash_compat_context h;
@@ -50,7 +51,7 @@ static void digest(const struct scheme *k, bool server, const struct v13_suite *
 
 /* ---- RSA-PSS ---- */
 
-/* Exclusive-or of MGF1(seed) into n bytes. */
+/* XORs MGF1(seed) into the n bytes at `to`. */
 static void mask(const br_hash_class *h, const unsigned char *seed, unsigned char *to, size_t n)
 {
     unsigned char block[64];
@@ -81,7 +82,7 @@ static void salted(const br_hash_class *h, const unsigned char *message, const u
     h->out(&c.vtable, out);
 }
 
-/* The bits of the modulus, of which the encoded message has one less. */
+/* The length of the modulus in bits; the encoded message has one bit less. */
 static uint32_t bit_length(const unsigned char *n, size_t len)
 {
     while (len > 0 && *n == 0)
@@ -92,7 +93,7 @@ static uint32_t bit_length(const unsigned char *n, size_t len)
     return bits;
 }
 
-/* Encodes into x, which has room for the modulus' bytes. False: the key is too short. */
+/* EMSA-PSS-ENCODE of a hash into the len bytes of x, as many as the modulus has. False: the key is too short for this hash. */
 static bool pss_encode(const br_hash_class *h, const unsigned char *message, uint32_t bits, unsigned char *x, size_t len)
 {
     unsigned char salt[64];
@@ -111,7 +112,7 @@ static bool pss_encode(const br_hash_class *h, const unsigned char *message, uin
     return true;
 }
 
-/* x is the signature raised to the public exponent; it is overwritten. */
+/* EMSA-PSS-VERIFY. x is the signature raised to the public exponent; it is overwritten. */
 static bool pss_check(const br_hash_class *h, const unsigned char *message, uint32_t bits, unsigned char *x, size_t len)
 {
     unsigned char want[64];
@@ -130,7 +131,7 @@ static bool pss_check(const br_hash_class *h, const unsigned char *message, uint
     return hash[-(ptrdiff_t)n - 1] == 1 && memcmp(want, hash, n) == 0;
 }
 
-/* ---- either kind ---- */
+/* ---- signatures of both kinds ---- */
 
 static bool fits(const struct tls_identity *id, const struct scheme *k)
 {

@@ -1,8 +1,8 @@
-/* TLS 1.3 (RFC 8446) over BearSSL's primitives: bytes in, bytes out. The handshake's own memory (struct v13_shake) is freed when the
- * session is open; what stays is one pair of keys and the record buffers. No 0-RTT, no resumption, no renegotiation.
+/* TLS 1.3 (RFC 8446) over BearSSL's primitives: bytes in, bytes out. The memory of the handshake (struct v13_shake) is freed when the
+ * session is open; what stays is the keys of both directions and the record buffers. No 0-RTT, no resumption, no renegotiation.
  *
  *   schedule.c   transcript hash, HKDF and the secrets          exchange.c  groups of the key exchange
- *   protect.c    records sealed and opened                      sign.c      CertificateVerify
+ *   protect.c    encryption and decryption of records           sign.c      CertificateVerify
  *   record.c     records in and out, alerts, KeyUpdate          common.c    messages that both sides send
  *   client.c, server.c   the handshake of each side
  */
@@ -11,7 +11,7 @@
 
 #include "check.h"
 
-/* The random of a ServerHello that is a HelloRetryRequest, §4.1.3. */
+/* The random that marks a ServerHello as a HelloRetryRequest, §4.1.3. */
 #define V13_RETRY                                                                                                                          \
     SLICE("\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33"   \
           "\x9c")
@@ -19,12 +19,12 @@
 enum {
     V13_HASH_MAX = 48,
     V13_TAG = 16,
-    V13_HEAD = 5,              /* of a record */
-    V13_PLAIN = 16 * KIB,      /* of one record */
-    V13_OVERHEAD = 256,        /* that a sealed record may have beyond it */
-    V13_RANDOM = 32,           /* of a hello; and the length of our session id */
-    V13_SECRET_MAX = 66,       /* a shared secret: P-521's is the longest */
-    V13_SHARE_MAX = 1184 + 32, /* X25519MLKEM768's of a client */
+    V13_HEAD = 5,              /* header of a record */
+    V13_PLAIN = 16 * KIB,      /* most plaintext of one record */
+    V13_OVERHEAD = 256,        /* most bytes by which encryption may lengthen it, §5.2 */
+    V13_RANDOM = 32,           /* random of a hello; our legacy_session_id is as long */
+    V13_SECRET_MAX = 66,       /* longest shared secret: P-521 */
+    V13_SHARE_MAX = 1184 + 32, /* longest key share: a client's of X25519MLKEM768 */
 };
 
 /* Record types, RFC 8446 §5.1. */
@@ -79,7 +79,7 @@ enum {
 
 enum { VERSION_12 = 0x0303, VERSION_13 = 0x0304 };
 
-/* ---- bytes ---- */
+/* ---- encoding and decoding: record.c ---- */
 
 static inline void put8(struct buf *b, unsigned v)
 {
@@ -92,21 +92,22 @@ static inline void put16(struct buf *b, unsigned v)
     put8(b, v);
 }
 
-/* A vector with a length of `width` bytes in front, which are filled in by v13_end. */
+/* Begins a vector with a length of `width` bytes in front; returns its place (`from`), with which v13_end fills in the length. */
 size_t v13_begin(struct buf *b, unsigned width);
 void v13_end(struct buf *b, size_t from, unsigned width);
 bool v13_get(struct slice *in, unsigned width, uint32_t *out);
 bool v13_get_bytes(struct slice *in, size_t n, struct slice *out);
 bool v13_get_vector(struct slice *in, unsigned width, struct slice *out);
 
-/* An extension that is looked for. */
+/* An extension to look for in a message: `there` and `body` are set if it is found. */
 struct v13_extension {
     uint16_t type;
     bool there;
     struct slice body;
 };
 struct v13;
-/* The extensions that end a message. `strict`: any other is an alert, as it was not asked for. */
+/* Reads the extensions at the end of a message. `strict`: one that is not in `known` fails the session, as we did not ask for it. False:
+ * the session has failed. */
 bool v13_get_extensions(struct v13 *v, struct slice in, struct v13_extension *known, size_t count, bool strict);
 
 /* ---- schedule.c ---- */
@@ -119,7 +120,7 @@ struct v13_suite {
 };
 extern const struct v13_suite v13_suites[3];
 const struct v13_suite *v13_suite_of(unsigned id);
-bool v13_fast_aes(void); /* whether AES is preferred to ChaCha20 here */
+bool v13_fast_aes(void); /* whether the CPU has instructions for AES-GCM: it is preferred then */
 
 static inline const br_hash_class *v13_hash(const struct v13_suite *s)
 {
@@ -131,7 +132,7 @@ static inline size_t v13_hash_len(const struct v13_suite *s)
     return s->sha384 ? br_sha384_SIZE : br_sha256_SIZE;
 }
 
-/* Both hashes run until the suite is known. */
+/* Both hashes are computed, because the first messages come before the suite is known. */
 struct v13_transcript {
     br_sha256_context sha256;
     br_sha384_context sha384;
@@ -139,7 +140,7 @@ struct v13_transcript {
 void v13_transcript_init(struct v13_transcript *t);
 void v13_transcript_add(struct v13_transcript *t, struct slice bytes);
 void v13_transcript_out(const struct v13_transcript *t, const struct v13_suite *s, unsigned char *out);
-/* §4.4.1: a HelloRetryRequest puts a hash in the place of the first hello. */
+/* §4.4.1: with a HelloRetryRequest, a message_hash takes the place of the first ClientHello. */
 void v13_transcript_retry(struct v13_transcript *t, const struct v13_suite *s);
 
 void v13_extract(const struct v13_suite *s, const unsigned char *salt, struct slice secret, unsigned char *out);
@@ -150,7 +151,8 @@ struct v13_secrets {
     unsigned char now[V13_HASH_MAX]; /* the handshake secret, then the master secret */
     unsigned char client[V13_HASH_MAX], server[V13_HASH_MAX];
 };
-/* From the shared secret and the transcript up to ServerHello; from the handshake secret and that up to the server's Finished. */
+/* Derive the traffic secrets of client and server. For the handshake: from the shared secret and the hash of the transcript up to
+ * ServerHello. For application data: from the handshake secret and the hash of the transcript up to the server's Finished. */
 void v13_secrets_handshake(struct v13_secrets *k, const struct v13_suite *s, struct slice shared, const unsigned char *transcript);
 void v13_secrets_master(struct v13_secrets *k, const struct v13_suite *s, const unsigned char *transcript);
 void v13_finished(const struct v13_suite *s, const unsigned char *secret, const unsigned char *transcript, unsigned char *out);
@@ -171,15 +173,15 @@ struct v13_keys {
 };
 void v13_keys_set(struct v13_keys *k, const struct v13_suite *s, const unsigned char *secret);
 void v13_keys_update(struct v13_keys *k);
-/* In place: head is the record's, text is n bytes of inner plaintext with room for the tag behind them. */
+/* Encrypts in place: head is the record header, text has n bytes of TLSInnerPlaintext and room for the tag behind them. */
 void v13_seal(struct v13_keys *k, const unsigned char *head, unsigned char *text, size_t n);
-bool v13_open(struct v13_keys *k, const unsigned char *head, unsigned char *text, size_t n); /* n without the tag, which is behind them */
+bool v13_open(struct v13_keys *k, const unsigned char *head, unsigned char *text, size_t n); /* decrypts n bytes; the tag is behind them */
 
 /* ---- exchange.c ---- */
 
 struct v13_group {
     uint16_t id;
-    uint8_t curve; /* of BearSSL's; the classical half of a hybrid */
+    uint8_t curve; /* BR_EC_*; of a hybrid: its ECDHE part */
     bool hybrid;
     const char *name;
     uint16_t client_share, server_share;
@@ -189,15 +191,15 @@ extern const size_t v13_group_count;
 const struct v13_group *v13_group_of(unsigned id);
 
 struct v13_exchange {
-    unsigned char x25519[32]; /* of X25519 and of the hybrid */
-    unsigned char curve[66];  /* of the curve that a HelloRetryRequest or a client chose */
-    unsigned char kem[64];    /* seed of the ML-KEM key */
+    unsigned char x25519[32]; /* private key of X25519, in the hybrid too */
+    unsigned char curve[66];  /* private key of the NIST curve that a HelloRetryRequest selected */
+    unsigned char kem[64];    /* seed of the ML-KEM key pair */
 };
-/* Appends our share as a client, whose key is made on first use. */
+/* Client: appends our key share of a group; its private key is generated on first use. */
 void v13_share(struct v13_exchange *x, const struct v13_group *g, struct buf *out);
-/* A client's shared secret from the server's share: its length, 0 when the share is no valid one. */
+/* Client: computes the shared secret from the server's share. Returns its length; 0: the share is invalid. */
 size_t v13_agree(const struct v13_exchange *x, const struct v13_group *g, struct slice share, unsigned char *secret);
-/* A server's answer to a client's share, both at once. */
+/* Server: appends our share to `out` and computes the shared secret. Returns its length; 0: the client's share is invalid. */
 size_t v13_answer(const struct v13_group *g, struct slice share, struct buf *out, unsigned char *secret);
 
 /* ---- sign.c ---- */
@@ -212,17 +214,17 @@ bool v13_sign(const struct tls_identity *id, unsigned scheme, bool server, const
 bool v13_verify(const br_x509_pkey *key, unsigned scheme, bool server, const struct v13_suite *s, const unsigned char *transcript,
                 struct slice signature);
 
-/* RSA-PSS over a hash of the message, with a salt as long as that. */
+/* Verifies RSA-PSS: `message` is the hash of the message, and the salt is as long. */
 bool v13_verify_pss(const br_hash_class *hash, const br_rsa_public_key *key, const unsigned char *message, struct slice signature);
 
 /* ---- record.c ---- */
 
 enum v13_step {
-    V13_START, /* a server waits for the first hello */
+    V13_START, /* a server waits for the first ClientHello */
     V13_RETRIED,
     V13_HELLO, /* a client waits for ServerHello */
     V13_EXTENSIONS,
-    V13_REQUEST, /* CertificateRequest or Certificate */
+    V13_REQUEST, /* a client waits for CertificateRequest or Certificate */
     V13_CERTIFICATE,
     V13_VERIFY,
     V13_FINISHED,
@@ -234,45 +236,45 @@ struct v13_shake {
     struct v13_exchange exchange;
     struct v13_secrets secrets;
     unsigned char random[V13_RANDOM], session[V13_RANDOM];
-    struct buf hello;  /* a client's first, for a session of TLS 1.2 that goes on with it */
-    struct buf raw;    /* records until the version is known */
+    struct buf hello;  /* our ClientHello: a TLS 1.2 session continues with it */
+    struct buf raw;    /* received records, until the version is known: for BearSSL, if it is TLS 1.2 */
     struct buf cookie; /* of the HelloRetryRequest */
     const struct v13_group *retried;
-    bool requested;  /* a certificate of ours */
-    unsigned scheme; /* we sign with; 0: with none */
+    bool requested;  /* the server has asked for a client certificate */
+    unsigned scheme; /* of our CertificateVerify; 0: we send no certificate */
     struct buf context;
 };
 
 struct v13 {
-    bool server, old; /* old: the peer speaks TLS 1.2 */
+    bool server, old; /* old: the peer speaks TLS 1.2, and old.c continues */
     enum v13_step step;
     const struct v13_suite *suite;
     const struct v13_group *group;
     struct v13_keys in, out;
-    struct v13_shake *shake; /* NULL when open */
+    struct v13_shake *shake; /* NULL when the session is open */
     const char *host;        /* a client's SNI, or NULL */
     struct tls_check *check;
     const struct tls_identity *identity;
-    bool certified;     /* the peer's certificate has come */
-    bool peer_finished; /* no more change_cipher_spec */
-    struct buf message; /* a handshake message that is not whole yet */
-    struct buf queue;   /* sealed records for the wire, behind those in `sealed` */
+    bool certified;     /* the server's Certificate has arrived */
+    bool peer_finished; /* the peer's Finished was valid: change_cipher_spec is an error from then on */
+    struct buf message; /* the received part of a handshake message */
+    struct buf queue;   /* records for the wire, sent after the one in out_room */
     size_t queue_at;
     unsigned char *in_room, *out_room;
-    size_t in_len, plain_at, plain_end;    /* of in_room: what has come; plaintext for the caller */
-    size_t written, sealed_at, sealed_end; /* of out_room: plaintext behind the head; a sealed record */
+    size_t in_len, plain_at, plain_end;    /* in_room: bytes received; where the caller's plaintext is */
+    size_t written, sealed_at, sealed_end; /* out_room: bytes of plaintext behind the header; where the sealed record is */
     bool flush, closed_in, closed_out;
-    unsigned idle; /* records in a row without data */
-    int code;      /* why it failed: BR_ERR_*, 0 for none */
+    unsigned idle; /* records in a row without application data: at most LIMIT_TLS_IDLE */
+    int code;      /* of the failure: BR_ERR_* or V13_ERR_*; 0: not failed */
 };
 
 void v13_start(struct v13 *v, bool server, unsigned char *records);
 void v13_free(struct v13 *v);
-/* Fails the session: an alert for the peer, a code for tls_explain. Always false. */
+/* Fails the session: queues the alert for the peer, and keeps the code for tls_explain. Returns false. */
 bool v13_fail(struct v13 *v, int alert, int code);
-/* Puts records with this content into the queue, sealed with the keys of the moment. */
+/* Appends records with this content to the queue, encrypted with the current keys, if any. */
 void v13_send(struct v13 *v, unsigned type, struct slice content);
-/* A handshake message of ours: into the transcript and the queue. */
+/* Appends a handshake message of ours to the transcript and the queue, and frees it. */
 void v13_say(struct v13 *v, struct buf *message);
 void v13_say_change(struct v13 *v); /* change_cipher_spec, §D.4 */
 void v13_opened(struct v13 *v);
@@ -288,7 +290,7 @@ void v13_write_wrote(struct v13 *v, size_t n);
 void v13_flush(struct v13 *v);
 void v13_close(struct v13 *v);
 
-/* ---- client.c, server.c: one whole message, its head in front ---- */
+/* ---- client.c, server.c: `message` is one whole handshake message with its header ---- */
 
 void v13_client_hello(struct v13 *v);
 bool v13_client_take(struct v13 *v, unsigned type, struct slice message);
@@ -299,13 +301,13 @@ bool v13_say_verify(struct v13 *v);
 void v13_say_finished(struct v13 *v, const unsigned char *secret);
 bool v13_check_finished(struct v13 *v, const unsigned char *secret, struct slice body);
 
-extern unsigned v13_least; /* VERSION_12 or VERSION_13 */
-/* Codes of ours beside BearSSL's, for tls_explain. */
+extern unsigned v13_least; /* lowest version offered and accepted: VERSION_12 (default) or VERSION_13 */
+/* Our own error codes for tls_explain, in a range that BearSSL does not use. */
 enum {
-    V13_ERR_DOWNGRADE = 200, /* ServerHello says that the server would rather have spoken TLS 1.3 */
-    V13_ERR_GROUP,           /* no group, or none that was offered */
-    V13_ERR_OLD,             /* the peer does not speak what we insist on */
-    V13_ERR_SCHEME,          /* no signature scheme that both know */
+    V13_ERR_DOWNGRADE = 200, /* ServerHello of TLS 1.2 whose random says that the server speaks TLS 1.3, §4.1.3 */
+    V13_ERR_GROUP,           /* no group in common, one that was not offered, or an invalid share */
+    V13_ERR_OLD,             /* the peer does not speak TLS 1.3, or not any more after a HelloRetryRequest */
+    V13_ERR_SCHEME,          /* no signature scheme in common, or one that does not fit the key */
     V13_ERR_MALFORMED,
 };
 

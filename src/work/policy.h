@@ -32,6 +32,6 @@ void policy_items(struct checker *c, const struct place *list, const struct memb
 void policy_metadata(struct checker *c, const struct place *at);
 void policy_pod(struct checker *c, const struct place *spec); /* the member of a template, or of a Pod */
 
-void policy_sources(struct checker *c, const struct place *at, struct jval env); /* sources.c: a runtime environment, read */
+void policy_sources(struct checker *c, const struct place *at, struct jval env); /* sources.c: env is the parsed runtime environment */
 
 #endif

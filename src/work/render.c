@@ -247,7 +247,7 @@ static void make_object(struct rendering *x, const struct place *spec, const str
     check_object(x, spec, out);
 }
 
-/* A member that this version does not know may be one that bounds the others: it is refused, not dropped. */
+/* Refuses unknown members instead of ignoring them: a member of a newer version may restrict the others. */
 static void check_members(struct rendering *x, const struct place *object, const char *const *known)
 {
     struct jval k, v;

@@ -1,7 +1,7 @@
 /* The rules of a Role, compared with a SelfSubjectRulesReview. */
 #include <mobula/health.h>
 
-enum { MISSING_MAX = 1600 }; /* bytes of rights that are named; of more only that there are more */
+enum { MISSING_MAX = 1600 }; /* most bytes of missing rights in a message; the rest is ", and more" */
 
 static bool holds(struct jval list, struct slice word)
 {

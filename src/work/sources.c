@@ -1,5 +1,5 @@
-/* Where code comes from that Ray fetches before a program runs: working directories, modules and requirements of a runtime environment. The
- * image rule bounds what is started; this one bounds what is brought in. */
+/* The policy's rule "sources": checks the URLs from which Ray fetches code before a program runs, which are the working directory, modules
+ * and requirements of a runtime environment. The image rule does not cover this code. */
 #include "policy.h"
 
 #include <mobula/compute.h>
@@ -14,7 +14,7 @@ static void refuse(struct checker *c, const struct place *at, struct slice text,
     policy_refuse(c, WORK_RULE_SOURCES, at, arena_printf(c->r.arena, "\"%.*s\" %s", SLICE_ARG(slice_head(text, SHOWN)), why).ptr);
 }
 
-/* The pod itself, its node, and the addresses where clouds keep credentials. */
+/* Whether the host is the pod itself or its node (loopback, link-local), or where clouds give out credentials (metadata services). */
 static bool is_near(struct slice host)
 {
     static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -34,13 +34,13 @@ static bool is_near(struct slice host)
         return false;
     if (memcmp(ip, mapped, sizeof mapped) == 0)
         return ip[12] == 0 || ip[12] == 127 || (ip[12] == 169 && ip[13] == 254);
-    unsigned sum = 0; /* ::, ::1 and IPv4 in its old spelling are not routed either */
+    unsigned sum = 0; /* ::, ::1 and deprecated IPv4-compatible addresses (::a.b.c.d) */
     for (int i = 0; i < 12; i++)
         sum |= ip[i];
     return !sum || (ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80);
 }
 
-/* Of SCHEME://[USER@]HOST[:PORT][/PATH]. False: there is none that every client reads in the same way. */
+/* Finds the host in SCHEME://[USER@]HOST[:PORT][/PATH]. False: there is none, or clients may disagree about it. */
 static bool host_of(struct slice url, struct slice *host)
 {
     struct slice rest = slice_skip(url, (size_t)slice_find_text(url, "://") + 3);
@@ -61,7 +61,7 @@ static bool host_of(struct slice url, struct slice *host)
     last = *host;
     while (slice_find(last, '.') >= 0)
         slice_cut(&last, '.');
-    bool odd = slice_starts(last, SLICE("0x")) || slice_starts(last, SLICE("0X")); /* an address, for some resolvers */
+    bool odd = slice_starts(last, SLICE("0x")) || slice_starts(last, SLICE("0X")); /* some resolvers read this as an IPv4 address */
     return net_is_host(*host) && !odd && slice_find(url, '\\') < 0;
 }
 
@@ -71,7 +71,7 @@ static bool is_own_folder(struct slice url)
     return !slice_empty(name) && slice_find(name, '/') < 0 && slice_find(name, '%') < 0;
 }
 
-/* Schemes are compared in lower case. */
+/* Copies a URL with its scheme in lower case, as the policy's patterns are compared. */
 static struct slice lowered(struct slice url, struct arena *a)
 {
     char *copy = arena_alloc(a, url.len + 1);
@@ -101,7 +101,7 @@ static bool is_scheme(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
 }
 
-/* A line for pip: each URL in it counts, wherever it stands. */
+/* Checks a line for pip: each URL in it must match, and it may be neither a path in the pod nor an option. */
 static void check_line(struct checker *c, const struct place *at, struct slice line)
 {
     struct slice rest = slice_trim(line), behind = rest;
@@ -125,7 +125,7 @@ static void check_line(struct checker *c, const struct place *at, struct slice l
         refuse(c, at, line, "is a path in the pod, or an option of pip: name packages and URLs");
 }
 
-/* urls: each text is a URL. */
+/* Checks all strings in a value. urls: each is a URL; else a line for pip. */
 static void check_value(struct checker *c, const struct place *at, struct jval v, bool urls)
 {
     struct jval k, one;

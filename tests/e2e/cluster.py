@@ -42,19 +42,19 @@ def mobula(*args, stdin=None):
 
 
 def write_carried(to):
-    """The program's carried form, which stands in ConfigMaps."""
+    """Writes the carried form of the program, as ConfigMaps hold it, to a file and returns its bytes."""
     subprocess.run([ROOT / "tests/tools/carried", MOBULA, MOBULA, to], check=True, timeout=60)
     return to.read_bytes()
 
 
 def unless(given, *usual):
-    """Those of the usual flags, --NAME=VALUE each, that are not given."""
+    """The default flags (--NAME=VALUE each) whose names are not among the given ones."""
     names = {str(flag).partition("=")[0] for flag in given}
     return [flag for flag in usual if flag.partition("=")[0] not in names]
 
 
 def manifests(*flags):
-    """What `mobula install --print` prints. Of a flag that is given twice, the last one counts."""
+    """The output of `mobula install --print`. If a flag is given twice, only the last one is passed on."""
     flags = [flag for n, flag in enumerate(flags) if "=" not in flag or unless(flags[n + 1:], flag)]
     out = mobula("install", "--print", *flags)
     assert out.returncode == 0, out.stderr

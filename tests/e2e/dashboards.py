@@ -116,7 +116,7 @@ class Dashboard(Jobs):
 
 
 class Serve(Dashboard):
-    """Ray Serve behind it: applications are DEPLOYING until the test says otherwise."""
+    """A dashboard with Ray Serve. Applications have status DEPLOYING until the test sets another one."""
 
     def __init__(self, address):
         super().__init__(address)
@@ -138,7 +138,7 @@ class Serve(Dashboard):
         return 200, {"applications": apps, "proxies": {"n1": {"node_ip": self.address, "status": self.proxy}}}
 
     def forget(self):
-        """The head has started again."""
+        """As after a restart of the head: no application is known."""
         self.config = None
 
 

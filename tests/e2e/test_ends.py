@@ -1,4 +1,4 @@
-"""Ends of RayJobs whose pods take long: a finalizer holds the head in Terminating, as a node that is lost would."""
+"""Ends of RayJobs whose pods stay in Terminating. A finalizer on the head stands for a lost node."""
 
 from cluster import condition, eventually, kubectl
 from dashboards import running, serve, start

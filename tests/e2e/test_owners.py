@@ -1,4 +1,4 @@
-"""Two installations on one API server: neither takes what the other has, and nothing is given up without a word."""
+"""Two installations on one API server: neither changes the other's objects, and no flag or namespace is dropped silently."""
 
 import json
 
@@ -13,7 +13,7 @@ CLUSTERS = f"{V1}/namespaces/{{}}/rayclusters"
 
 @pytest.fixture
 def spaces(api, request):
-    """Three namespaces: of two installations, and of a team."""
+    """Three namespaces: two for installations, one for a team."""
     stem = f"own{next(numbers)}-{request.node.name[5:20].strip('_').replace('_', '-')}"
     names = [f"{stem}-a", f"{stem}-b", f"{stem}-team"]
     for name in names:
@@ -43,7 +43,7 @@ def test_a_second_operator_of_a_namespace(api, spaces):
     assert done == "" and left_in(b) == set() and subjects(api, team) == had
     run("uninstall", "--apply", "--namespace", b, "--watch-namespace", team)
     assert subjects(api, team) == had
-    install("--namespace", b, "--watch-namespace", team, "--kinds=legacy")  # the other kinds are nobody's
+    install("--namespace", b, "--watch-namespace", team, "--kinds=legacy")  # no other installation is for these kinds
     assert subjects(api, team) == had | {(f"mobula.{b}", b)}
     kubectl("-n", team, "create", "configmap", "mobula-tools")
     done, _ = run("uninstall", "--apply", "--namespace", b)
@@ -53,7 +53,7 @@ def test_a_second_operator_of_a_namespace(api, spaces):
 
 
 def former(text, ns):
-    """What earlier versions wrote: one name in every watched namespace, names of the cluster joined by dashes, no owner."""
+    """Objects as earlier versions wrote them: one name in every watched namespace, cluster-scoped names with dashes, no owner label."""
     objects = [o for o in text if o]
     for o in objects:
         meta = o["metadata"]
@@ -67,7 +67,7 @@ def former(text, ns):
 
 
 def test_names_of_earlier_versions(api, spaces):
-    """They are migrated by an upgrade, and another installation's are refused by its name."""
+    """An upgrade migrates them. An object of another installation is refused, and the message names that installation."""
     from cluster import objects
     a, b, team = spaces
     old = former(objects("--namespace", a, "--watch-namespace", f"{team},{b}", "--no-crds"), a)
@@ -107,7 +107,7 @@ def test_a_namespace_is_given_up(api, spaces):
     _, said = install("--namespace", a, "--watch-namespace", team, status=1)
     assert f"namespace {a} would be given up, with 1 RayCluster in it" in said and "--drop-flags" in said and "nothing was changed" in said
     assert left_in(team) == set() and "role.rbac.authorization.k8s.io/mobula" in left_in(a)
-    install("--namespace", a, "--watch-namespace", team, "--watch-namespace", a)  # a list that is given twice is both
+    install("--namespace", a, "--watch-namespace", team, "--watch-namespace", a)  # a list flag given twice has the entries of both
     assert subjects(api, team) == {(f"mobula.{a}", a)} and ("mobula", a) in subjects(api, a)
     done, _ = install("--namespace", a, "--watch-namespace", team, "--drop-flags")
     assert f"Role/mobula in {a} deleted" in done and ("mobula", a) not in subjects(api, a)
@@ -131,7 +131,7 @@ def test_no_flag_of_install_goes_without_a_word(api, spaces):
 
 
 def test_purge_without_an_operator(api, spaces):
-    """Its finalizers are taken off within the bound; another's stay."""
+    """Finalizers of the operator are removed within the timeout although it does not run."""
     a = spaces[0]
     install("--namespace", a)
     kubectl("-n", a, "scale", "deployment", "mobula", "--replicas=0")

@@ -1,4 +1,4 @@
-"""RayServices from apply to rolled back, against fake dashboards."""
+"""RayServices from creation to a switch back, against fake dashboards."""
 
 import contextlib
 import json
@@ -56,7 +56,7 @@ class Service:
         return self.get().get("status", {})
 
     def named(self, which, other_than=None):
-        """The active or pending cluster, once there is one."""
+        """Waits for the active or pending cluster and returns its name."""
         def look():
             name = (self.status().get(f"{which}ServiceStatus") or {}).get("rayClusterName")
             return name != other_than and name
@@ -72,12 +72,12 @@ class Service:
         return eventually(look)
 
     def selected(self):
-        """The clusters that the two services lead to."""
+        """The clusters that the two services select."""
         return [(self.space.find(self.space.path("services", f"{self.name}-{what}-svc")) or {}).get("spec", {}).get("selector", {})
                 .get("ray.io/cluster") for what in ("head", "serve")]
 
     def lead(self, cluster, board):
-        """Gives the cluster's head the dashboard's address."""
+        """Sets the IP of the cluster's head pod to the address of the fake dashboard."""
         def look():
             pod = self.space.find(self.space.path("pods", f"{cluster}-head"))
             return pod and pod["status"].get("podIP") and pod
@@ -93,7 +93,7 @@ def service(space):
 
 
 def deploy(service, board, **more):
-    """A service that serves; gives its cluster's name."""
+    """Creates a RayService, waits until it serves and returns the name of its cluster."""
     service.create(**spec(board, **more))
     first = service.named("pending")
     service.lead(first, board)

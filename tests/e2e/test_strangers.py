@@ -1,4 +1,4 @@
-"""A control plane under strangers: connections that say nothing, random tokens, a stranger's questions, and a captured operator's words."""
+"""A control plane under attack: silent connections, random tokens, requests without rights, texts of a captured operator."""
 
 import base64
 import contextlib
@@ -18,7 +18,7 @@ import pytest
 import hub as rig
 from cluster import MOBULA, eventually
 
-SILENT, THREADS, CALLS = 1500, 100, 60  # a flood that ends: so many connections, and of each thread so many calls
+SILENT, THREADS, CALLS = 1500, 100, 60  # of the floods: silent connections; threads with random tokens, and calls of each thread
 READ = {"apiGroups": ["mobula.dev"], "resources": ["clouds", "workloads"], "verbs": ["get", "list", "create"]}
 
 
@@ -34,7 +34,7 @@ def hubs(space, tmp_path):
 
 
 def bound(space, name):
-    """A token that is good for control planes alone."""
+    """A token with the audience of control planes, which no API server accepts."""
     return space.kubectl("create", "token", name, "--audience=mobula.dev/control-plane", "--duration=1h").stdout.strip()
 
 
@@ -47,7 +47,7 @@ def flood_of_connections(port):
 
 
 def flood_of_tokens(port, path):
-    """Random tokens on one connection, until so many calls are made."""
+    """Makes CALLS calls, each with a random token, and returns the statuses of the answers."""
     link, answers = None, []
     for _ in range(CALLS):
         try:
@@ -78,7 +78,7 @@ def test_known_callers_are_answered_in_a_flood(space, hubs):
         while not over.is_set():
             try:
                 status, answer = call()
-            except Exception as e:  # the connection was ended
+            except Exception as e:  # the connection was closed
                 status, answer = 0, repr(e)
             calls[who] += 1
             if status != 200:

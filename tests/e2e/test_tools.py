@@ -35,7 +35,7 @@ def test_the_configmap_holds_the_carried_form(space, operator, tmp_path):
 
 
 def test_a_carried_operator_carries_on(space, operators, tmp_path):
-    """Installed without a registry it runs from a memory file, with its sandbox, and makes the same ConfigMap."""
+    """An operator that was installed without a registry runs from a file in memory, has its sandbox, and makes the same ConfigMap."""
     copy = tmp_path / "mobula"
     carried = write_carried(copy)
     op = operators(program=copy).ready()

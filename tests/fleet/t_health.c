@@ -157,7 +157,7 @@ static void test_broken(struct run *r)
     CHECK_INT(json_len(cloud_of(r, "instanceTypes.items")), 2);
 }
 
-/* A watch lasts for minutes after its right is gone; the first one that is refused is no reason to wait for the next check. */
+/* A watch continues for minutes after its right was revoked. The first watch that is refused starts a check at once. */
 static void test_denied(struct run *r)
 {
     struct apiserver_override *next = &apiserver_faults(r->w.server)->next;

@@ -335,7 +335,7 @@ static void test_unknown_tokens(void)
     finish(&h);
 }
 
-/* A JWT with these claims, which the model API server takes for the name of its user. */
+/* A JWT with these claims. The model API server takes the whole token as the name of the user. */
 static const char *jwt(struct hubworld *h, const char *claims)
 {
     __attribute__((cleanup(buf_free))) struct buf b = {.max = KIB};
@@ -373,7 +373,7 @@ static void test_audience(void)
     finish(&h);
 }
 
-/* ---- text ---- */
+/* ---- control characters in reports, and answers that do not tell what exists ---- */
 
 static void test_dirty_text(void)
 {

@@ -1,5 +1,6 @@
-/* A peer of TLS 1.3 that seals whatever it likes: every step of either side's handshake and the open session, in records of any type and
- * length. First byte: the step and the side; then records: type, length (two bytes), content. */
+/* A malicious TLS 1.3 peer that knows the keys: it sends records of any type, length and content, correctly encrypted, in every step of the
+ * handshake (of client and server) and in the open session. Input: one byte for step and side, then records: type, length (two bytes),
+ * content. */
 #include "src/tls/v13.h"
 
 #include <stdlib.h>
@@ -95,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (v13_get(&in, 1, &type) && v13_get_vector(&in, 2, &content))
         record(&v, &keys, type, content);
     if (v.step == V13_OPEN && step != V13_OPEN)
-        abort(); /* without a Finished that fits */
+        abort(); /* the session opened without a valid Finished */
     v13_free(&v);
     tls_check_free(&check);
     return 0;

@@ -1,4 +1,4 @@
-/* A spec that says something else than what runs: what leads to the head goes by the head, and follows when there is another. */
+/* A spec edited while a head runs: service and workers keep leading to the running head, and follow the next head when it is made. */
 #include "scene.h"
 
 static void begin(struct world *w, const char *more)
@@ -24,7 +24,7 @@ static const char head_edit[] =
     "\"ray-client-server-port\":\"9001\",\"metrics-export-port\":\"9002\"}},"
     "{\"op\":\"replace\",\"path\":\"/spec/workerGroupSpecs/0/replicas\",\"value\":2}]";
 
-/* Whether the service leads to a head with these. */
+/* Whether the service selects this app.kubernetes.io/name and has these GCS and dashboard ports. */
 static bool leads(struct world *w, const char *service, const char *app, int gcs, int dashboard)
 {
     char name[64], port[64], page[64];
@@ -34,7 +34,7 @@ static bool leads(struct world *w, const char *service, const char *app, int gcs
     return says(w, "services", service, name) && says(w, "services", service, port) && says(w, "services", service, page);
 }
 
-/* How many workers go to a GCS at this address. */
+/* Number of workers that were made with this GCS address. */
 static uint32_t workers_to(struct world *w, const char *address)
 {
     struct slice names[8];

@@ -1,5 +1,6 @@
-/* The head of the carried form (src/cli/carry.c): a program without a libc that unpacks the one behind it into memory, or into a folder
- * where a node forbids that, and becomes it. Its file is mapped whole by the kernel, so it needs neither /proc nor its own path. */
+/* The stub that begins the carried form (src/cli/carry.c): without a libc, it unpacks the program behind it into memory (memfd_create), or
+ * into the folder MOBULA_UNPACK if the node forbids that, and executes it. The kernel maps the whole file, so neither /proc nor the path of
+ * the file is needed. */
 #include <mobula/base.h>
 
 #include <elf.h>
@@ -12,7 +13,7 @@ enum { IN_MEMORY_CLOSED = 1, IN_MEMORY_RUN = 16, PATH_ROOM = 4096, TRIES = 100, 
 
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
-/* ---- what the kernel and src/base/inflate.c want ---- */
+/* ---- system calls, and the functions that src/base/inflate.c calls ---- */
 
 #if defined __x86_64__
 __asm__(".globl _start\n_start: xor %ebp, %ebp\n mov %rsp, %rdi\n and $-16, %rsp\n call begin\n");
@@ -61,7 +62,7 @@ void err_put(struct err *e, enum err_code code, const char *fmt, ...)
     (void)e, (void)code, (void)fmt;
 }
 
-/* A buffer here is the file that is made: it has its whole length already. */
+/* The only buffer is the mapped output file, which has its final length already: it never grows. */
 char *buf_room(struct buf *b, size_t n)
 {
     return n <= b->max - b->len ? b->ptr + b->len : NULL;
@@ -84,7 +85,7 @@ bool buf_put(struct buf *b, struct slice s)
     return room != NULL;
 }
 
-/* ---- words ---- */
+/* ---- error messages ---- */
 
 static void say(const char *words)
 {
@@ -124,7 +125,7 @@ static struct slice packed_program(uint32_t *size)
     return (struct slice){packed + SIZE_BYTES, load->p_filesz - at - SIZE_BYTES};
 }
 
-/* 0, or the kernel's error. */
+/* Unpacks the program into the file. Returns 0, or a negative errno. */
 static long unpack(long fd)
 {
     uint32_t size;
@@ -151,7 +152,7 @@ static long become(long fd, char **argv, char **env)
 static long run_in_memory(char **argv, char **env)
 {
     long fd = call(SYS_memfd_create, (long)"mobula", IN_MEMORY_CLOSED | IN_MEMORY_RUN, 0, 0, 0);
-    if (fd == -22) /* EINVAL of a kernel before 6.3, where each such file can be run */
+    if (fd == -22) /* EINVAL: before Linux 6.3 there is no MFD_EXEC, and every memfd can be executed */
         fd = call(SYS_memfd_create, (long)"mobula", IN_MEMORY_CLOSED, 0, 0, 0);
     if (fd < 0)
         return fd;
@@ -161,7 +162,7 @@ static long run_in_memory(char **argv, char **env)
     return done;
 }
 
-/* A file that is open for writing cannot be run, so it is opened again. It has no name any more when it runs. */
+/* A file that is open for writing cannot be executed (ETXTBSY), so it is opened again for reading. It is unlinked before it runs. */
 static long run_file(const char *path, long fd, char **argv, char **env)
 {
     long done = unpack(fd), again = call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0);
@@ -183,7 +184,7 @@ static long run_in_folder(const char *folder, char **argv, char **env)
     }
     memcpy(path + n, name, sizeof name);
     long fd = -1;
-    for (int i = 0; i < TRIES && fd < 0; i++) { /* another one may be on its way */
+    for (int i = 0; i < TRIES && fd < 0; i++) { /* other processes may be unpacking into this folder */
         path[n + 8] = (char)('0' + i / 10);
         path[n + 9] = (char)('0' + i % 10);
         fd = call(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0700, 0);

@@ -9,7 +9,7 @@ static void keep_text(struct op *op, const struct istr **held, struct slice *vie
     *view = istr_slice(fresh);
 }
 
-/* Others reach the head by this: what leads to it is made anew when it changes. */
+/* Keeps how the head is reached (ray_running_read). When that changes, the owner is notified: services and new workers follow. */
 static void keep_running(struct op *op, struct pod_record *r, struct jval object)
 {
     __attribute__((cleanup(buf_free))) struct buf b = {.max = LIMIT_JSON_ITEM};

@@ -210,7 +210,7 @@ static uint32_t outdated(const struct facts *f, const struct ray_group *g)
     return n;
 }
 
-/* What runs and what is wanted, and the ways from the one to the other. */
+/* Condition TemplateDrift: the pods of an older template, how the head differs from the spec, and how to replace them. */
 static void write_drift(const struct facts *f, struct jout *w)
 {
     const struct ray_cluster *c = f->in->cluster;

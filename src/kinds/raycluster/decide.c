@@ -109,7 +109,7 @@ static void decide_service(const struct cluster_view *in, const struct verb *app
         plan_add(p, apply)->group = GROUP_HEAD; /* one that is refused counts against the head */
 }
 
-/* Workers that run know the services by the names that the spec had when they were made. */
+/* Whether workers of an older template run: they know the services by the names in the spec of that time. */
 static bool known_by_old_names(const struct cluster_view *in)
 {
     for (uint32_t i = 0; i < in->pod_count; i++)
@@ -120,8 +120,8 @@ static bool known_by_old_names(const struct cluster_view *in)
     return false;
 }
 
-/* What an earlier spec named: the head service before it was called otherwise, the headless one of hosts that are no more. They go when the
- * service that is wanted is there. */
+/* Deletes services of an earlier spec: a head service of another name, a headless service that is no longer needed. They stay until the
+ * wanted head service exists and no worker of an older template runs. */
 static void decide_old_services(const struct cluster_view *in, struct plan *p)
 {
     struct slice head = ray_head_service_name(in->cluster, p->arena), headless = SLICE("");

@@ -11,7 +11,7 @@ static bool shown(const struct pod *pod)
     return !pod->deleting || pod->doubted;
 }
 
-/* The head of before has the only name that a head may have. */
+/* Without a live head: the previous head pod that is still being deleted. The next head has the same name and waits for its end. */
 static void gather_going(struct facts *f)
 {
     for (uint32_t i = 0; i < f->in->pod_count && !f->head && slice_empty(f->going); i++)

@@ -15,8 +15,8 @@ struct facts {
     struct arena *a;
     struct jval prior;            /* the status that the server has */
     const struct pod *head;       /* live, or the one that ended; NULL */
-    struct slice going;           /* without a live head: that the one before it is being deleted, where and since when … */
-    int64_t going_again_us;       /* … and the wall clock time from which on it counts as hanging; 0: it does */
+    struct slice going;           /* without a live head: pods_going_text of the previous head pod; empty: none is being deleted … */
+    int64_t going_again_us;       /* … wall clock: when that deletion begins to count as hanging; 0: it does already */
     struct group_numbers *groups; /* as the spec's */
     struct group_numbers all;     /* workers together */
     uint32_t pods;                /* not being deleted */
@@ -24,7 +24,7 @@ struct facts {
     int64_t old_head;             /* ready worker pods that belong to a head that has ended: not in the numbers above */
     bool valid, ready;            /* valid: no errors in the spec, and none refused */
     bool suspends, suspended;     /* it is to have no pods; and has none */
-    bool drift;                   /* pods that run were made from an older template, and stay */
+    bool drift;                   /* running pods were made from an older template and are not replaced */
     bool service;                 /* the head service is there, and stays */
     const char *state;
     struct slice stamp; /* the time of what changes now; empty when only the rest matters */
@@ -32,7 +32,7 @@ struct facts {
 
 /* Of a cluster with instance types. */
 #define STATUS_TYPES_READY "InstanceTypesReady"
-/* Of one that runs pods of an older template, and is not asked to make them anew. */
+/* Condition of a cluster that runs pods of an older template, without upgradeStrategy Recreate. */
 #define STATUS_DRIFT "TemplateDrift"
 /* Of one that was not ready for the first time in its time: until it is, or is suspended. */
 #define STATUS_LATE "StartingTimedOut"

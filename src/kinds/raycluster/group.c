@@ -57,8 +57,8 @@ int32_t decide_attempts(const struct group_view *g)
     return f->count && f->made < INT32_MAX / 2 ? (int32_t)(1 + 2 * f->made) : INT32_MAX;
 }
 
-/* The head that a worker of an older template was made before, when that head is of the new one: its workers follow it, as the address that
- * they were made with may be one where nobody listens any more. NULL: there is none. */
+/* The live head pod if it was made from the present template; else NULL. Outdated workers older than this head are replaced: nothing may
+ * listen any more at the GCS address that they were made with. */
 static const struct pod *head_to_follow(const struct group_view *g)
 {
     const struct pod *head = NULL;

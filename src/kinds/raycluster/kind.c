@@ -11,7 +11,7 @@ struct rayclusters *rayclusters_of(const struct op *op)
     return *kind_own(op, &kind_raycluster);
 }
 
-/* What leads to the head is made anew. */
+/* The head is reached in another way: drops everything that was made from the old way, and decides again. */
 static void reached_otherwise(struct op *op, struct record *c)
 {
     struct raycluster *own = raycluster_of(c);

@@ -281,7 +281,7 @@ static void say_late(const struct facts *f, struct jval next, struct plan *p)
     p->actions[p->count - 1].logged = true;
 }
 
-/* Tells once that the spec and what runs have parted. */
+/* Event and log line, once, when condition TemplateDrift appears. */
 static void say_drift(const struct facts *f, struct jval next, struct plan *p)
 {
     struct jval is = status_condition(next, SLICE(STATUS_DRIFT));
@@ -352,7 +352,7 @@ void decide_status(const struct cluster_view *in, struct plan *p)
     bool other = status_next(&w);
     if (f.old_head) /* the end of that time is no event */
         plan_look_again(p, in->now.mono_ms + POD_OLD_HEAD_MS - (in->now.wall_us - f.head->run_us) / 1000);
-    if (f.going_again_us) /* from then on it hangs */
+    if (f.going_again_us) /* from then on the deletion counts as hanging */
         plan_look_again(p, in->now.mono_ms + 1 + (f.going_again_us - in->now.wall_us) / 1000);
     int64_t late_ms = status_late_in_ms(&f);
     if (late_ms > 0 && late_ms != TIME_NEVER)

@@ -199,7 +199,7 @@ void auth_refused(struct op *op, struct record *c, struct err *e)
     struct auth *t = auth_there(c);
     size_t used = strlen(e->text);
     if (!t) {
-        /* Ray says what it misses; a 403 in other words comes from a proxy before the head */
+        /* Ray's own 403 names the authentication token; any other 403 comes from a proxy before the head */
         bool foreign = strstr(e->text, "HTTP status 403") && !strstr(e->text, "authentication token");
         snprintf(e->text + used, sizeof e->text - used, "%s", foreign ? "" : none);
         return;

@@ -19,7 +19,7 @@ static void add_agent(struct op *op, const struct record *c)
         ray_add_agent(cluster_model(op), &op->o.ray, &op->loaded->arena, &ignored);
 }
 
-/* Of a head that goes, what the next one is made from counts already. */
+/* The ray_running_read text of the head pod; NULL: there is no head, or it is being deleted: then the spec counts, as for the next head. */
 static const struct istr *head_running(const struct record *c)
 {
     for (const struct pod_record *r = c->pods; r; r = r->next)
@@ -43,7 +43,7 @@ void read_cluster(struct op *op, struct record *c, const struct spec_object *fro
         types_apply(op, c);
     }
     const struct istr *running = head_running(c);
-    if (right && running) /* last: hashes and templates are the spec's */
+    if (right && running) /* after all others: hashes and templates must be the spec's */
         ray_running_apply(model, istr_slice(running), &op->loaded->arena);
     own->typed = right && model->typed;
 }

@@ -20,7 +20,7 @@ struct cron_decision {
     struct slice why;
 };
 
-/* It runs, or may: one that is being deleted does as long as it has pods, and without any for CRON_GOING_MS. */
+/* Whether the RayJob runs or may run. A RayJob that is being deleted: while it has pods, or if not finished, for CRON_GOING_MS. */
 bool cron_active(const struct cron_decision *d, const struct cron_child *job);
 /* "2027-01-15T08:00:00Z" */
 struct slice cron_time(const struct cron_decision *d, int64_t s);

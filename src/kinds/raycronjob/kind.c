@@ -49,7 +49,7 @@ static struct cron_child view_job(const struct op *op, const struct record *job,
     return v;
 }
 
-/* Its pods, by way of its clusters. */
+/* Counts the pods of the RayJob's clusters, and finds the one whose deletion was requested first. */
 static void view_pods_of(const struct op *op, const struct record *job, struct arena *a, struct cron_child *v)
 {
     uint32_t count = 0;
@@ -120,7 +120,7 @@ static bool make_job_delete(struct op *op, struct record *c, const struct action
     utf8_copy(slice_of(act->why), f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
     kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), act->name, SLICE_NONE);
-    return kube_delete_options(&op->body, act->uid, 0, SLICE("Foreground")); /* it stays until its pods are gone */
+    return kube_delete_options(&op->body, act->uid, 0, SLICE("Foreground")); /* the RayJob exists until its pods are gone */
 }
 
 static void failed(struct op *op, struct record *c, const struct action *act, const char *text)

@@ -56,8 +56,8 @@ struct cron_child {
     bool finished, succeeded;     /* finished: jobDeploymentStatus is Complete or Failed */
     int64_t created_us, ended_us; /* 0: not known */
     int64_t deleting_us;          /* since when it is being deleted; 0: it is not */
-    uint32_t pods;                /* of its clusters, whatever their state */
-    struct slice stays;           /* which of them is still being deleted, where and since when; empty: none */
+    uint32_t pods;                /* pods of its clusters, in any state; counted only while it is being deleted */
+    struct slice stays;           /* pods_going_text of these pods; empty: none of them is being deleted */
 };
 
 struct cron_view {
@@ -84,7 +84,7 @@ void raycronjob_decide(const struct cron_view *in, struct arena *a, struct plan 
 enum {
     CRON_LOOK_MS = 60 * 60 * 1000, /* at the latest: clocks are set */
     CRON_ZONE_MS = 60 * 1000,      /* a time zone that cannot be read is looked for again */
-    CRON_GOING_MS = 60 * 1000,     /* a RayJob without pods that is being deleted so long is in nobody's way any more */
+    CRON_GOING_MS = 60 * 1000,     /* a RayJob without pods that is being deleted for longer does not block the next run */
     CRON_AHEAD_MS = 60 * 1000,     /* a last run that is further in the future is worth a word */
     CRON_ACTIVE_TOLD = 50,         /* in status.active */
 };

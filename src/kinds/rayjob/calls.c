@@ -13,8 +13,8 @@ bool job_make_cluster(struct op *op, struct record *c, const struct action *act,
            err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 
-/* A cluster, or the job itself and with it all that it owns. A cluster stays until its pods are gone: what follows must not run beside
- * them. */
+/* Deletes a cluster, or the RayJob itself with all that it owns. A cluster is deleted in the foreground: it exists until its pods are gone,
+ * so the next attempt does not run beside them. */
 bool job_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;

@@ -26,9 +26,9 @@ struct course {
     int32_t attempt; /* from 1; 0: none yet */
     int64_t succeeded, failed;
     struct slice id, cluster, dashboard, session, reason, message;
-    struct slice waits; /* for the end of which cluster, and which pod keeps it: message of condition Waiting; never read back … */
-    bool hangs;         /* … which is written when that takes long */
-    struct slice kept;  /* it is over, no deletion rule fits, and this stays: message of condition ClusterKept; never read back */
+    struct slice waits; /* the cluster and the pod whose end is waited for: message of condition Waiting; never read back … */
+    bool hangs;         /* … which is written only when this is true: a deletion takes longer than POD_HANGS_MS */
+    struct slice kept;  /* the cluster that stays because no deletion rule matches: message of condition ClusterKept; never read back */
     struct slice left;  /* set when we could not confirm that the job stopped: message of condition MayStillRun */
     int64_t start_us, end_us, ray_start_us, ray_end_us, silent_us; /* silent: since then the dashboard does not answer */
 };
@@ -73,8 +73,8 @@ void decide_job_ended(struct job_decision *d);
 
 /* ---- stop.c: what may still run then ---- */
 void decide_stop_given_up(struct job_decision *d, bool submitters_gone);
-/* Before the cluster of an attempt that is given up is deleted, the job is told to stop, where its head answers. Returns whether there is
- * nothing to wait for. */
+/* Before the cluster of an attempt that was given up is deleted: asks the head to stop the job, while it answers, for at most
+ * JOB_STOP_FIRST_MS. Returns whether the cluster can be deleted now. */
 bool decide_stop_first(struct job_decision *d);
 void decide_job_deleted(struct job_decision *d);
 

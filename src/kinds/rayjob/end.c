@@ -127,7 +127,7 @@ bool decide_remove(struct job_decision *d, bool all, const char *why)
         if (!c->owned || slice_eq(c->name, next) || (!all && slice_eq(c->name, d->is.cluster)))
             continue;
         gone = false;
-        if (c->deleting) { /* of pods that hang it is told */
+        if (c->deleting) { /* then pods that hang are reported */
             plan_look_again(d->p, c->stays_again_us ? job_mono_ms(d, c->stays_again_us) : d->in->now.mono_ms + POD_HANGS_MS);
             continue;
         }
@@ -139,7 +139,7 @@ bool decide_remove(struct job_decision *d, bool all, const char *why)
     return gone;
 }
 
-/* What is waited for before the next attempt, or before it counts as suspended. */
+/* Reports the cluster whose deletion the next attempt, or the suspension, waits for; with an event once a pod hangs. */
 void job_say_stays(struct job_decision *d)
 {
     for (uint32_t i = 0; i < d->in->cluster_count; i++) {
@@ -180,7 +180,7 @@ static bool touches(const struct job_decision *d, uint8_t what)
     return what == RAY_REMOVE_SELF || (what != RAY_REMOVE_NONE && owns_any(d)) || (what == RAY_REMOVE_CLUSTER && pods);
 }
 
-/* Cpus, GPUs and TPUs that the cluster holds, as its status counts them. */
+/* " and holds CPU 4, GPU 1": what the cluster requests by its status: CPUs, GPUs, TPUs, memory. Empty: nothing. */
 static struct slice holds_text(const struct job_decision *d)
 {
     static const char *const counts[][2] = {
@@ -194,7 +194,7 @@ static struct slice holds_text(const struct job_decision *d)
     return text;
 }
 
-/* The user wrote rules, and none of them is for this end: machines are paid for, and nothing will delete them. */
+/* The job has deletion rules and none matches this end: nothing will delete the cluster. Sets condition ClusterKept, with an event. */
 static void say_kept(struct job_decision *d, bool fits)
 {
     const struct job_cluster *c = d->cluster;

@@ -19,7 +19,7 @@ struct job {
     struct name_watch follows;                              /* the cluster in status, if the job does not own it */
     int64_t submitter_ms;                                   /* when this process created the last submitter pod; 0: it has not */
     int64_t leaving_ms;                                     /* when it was first seen with a deletionTimestamp; 0: it has none */
-    int64_t giving_up_ms;                                   /* when it was first seen Suspending or Retrying; 0: it is neither */
+    int64_t giving_up_ms;                                   /* since when it has been seen Suspending or Retrying; 0: it is neither */
     struct job_time started, ended, ray_ended;              /* startTime, endTime and rayJobInfo.endTime */
     const struct verb *verb;                                /* of the request in flight; NULL: none */
     bool doubted;                                           /* status has changed since this request was sent: an answer

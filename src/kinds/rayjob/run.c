@@ -253,7 +253,7 @@ static bool submit(struct job_decision *d, const struct job_said *said)
     return d->to.phase != d->is.phase;
 }
 
-/* With the cause, where the pod or its successor tells it: killed for memory, evicted, lost with its node. */
+/* Message of HeadLost, with the cause if it is known: killed for memory, evicted, lost with its node. */
 static struct slice head_lost_text(const struct job_decision *d)
 {
     struct slice end = d->cluster ? d->cluster->head_end : SLICE_NONE;

@@ -72,7 +72,7 @@ static struct slice why_not_ready(struct jval status, struct arena *a)
     static const struct {
         const char *type, *word;
     } reasons[] = {{"Valid", "False"},
-                   {"InstanceTypesReady", "False"}, /* no pod is made, so nothing below says more */
+                   {"InstanceTypesReady", "False"}, /* no pod is made then, so the conditions below say less */
                    {"ReplicaFailure", "True"},
                    {"RayClusterSuspended", "True"},
                    {"RayClusterProvisioned", "False"}};
@@ -124,7 +124,7 @@ static bool head_runs(const struct record *c)
     return false;
 }
 
-/* What of a cluster that is being deleted, or has been, is still there. */
+/* Finds the pod of a cluster being deleted that holds up its end. */
 static void view_stays(struct op *op, const struct record *c, struct job_cluster *v)
 {
     const struct pod **list = arena_array(&op->plan_arena, c->pod_count + 1, sizeof(const struct pod *));
@@ -134,7 +134,7 @@ static void view_stays(struct op *op, const struct record *c, struct job_cluster
     v->stays = pods_going_text(list, count, op->now.wall_us, &op->plan_arena, &v->stays_again_us);
 }
 
-/* How its head ended last, by the pod that was started again, or by the failures of those before it. */
+/* How the head of the cluster ended last: from a head pod whose container was restarted, else from the last failure of a head pod. */
 static struct slice head_end(const struct record *c, const struct group_failures *failed, struct arena *a)
 {
     for (const struct pod_record *r = c->pods; r; r = r->next)

@@ -1,4 +1,4 @@
-/* Decides what heads are asked, and which of them take requests themselves. */
+/* Decides the next request to a cluster's head, and whether the head pod is labelled to take Serve requests. */
 #include "decide.h"
 
 static struct action *about(struct service_decision *d, const struct verb *verb, const struct service_cluster *c)
@@ -9,7 +9,8 @@ static struct action *about(struct service_decision *d, const struct verb *verb,
     return act;
 }
 
-/* What the head lists is what it was given, by the names of the applications. A head that has started again lists none. */
+/* Whether the head has lost the configuration: an answer newer than our PUT lacks one of its applications, as after a restart of the head.
+ */
 static bool forgot(const struct service_decision *d, const struct service_cluster *c)
 {
     for (uint32_t i = 0; i < d->s->app_count; i++) {

@@ -1,4 +1,4 @@
-/* What a RayService becomes: RayClusters, and the services that lead to one of them. */
+/* Builds the objects of a RayService: its RayClusters, and the Services that lead to one of them. */
 #include "rayservice.h"
 
 #include <mobula/pairs.h>
@@ -99,7 +99,7 @@ bool rayservice_build_cluster(const struct rayservice *s, struct buf *out, struc
     pairs_set(&labels, SLICE(RAY_LABEL_MAKER_NAME), s->name);
     pairs_set(&labels, SLICE(RAY_LABEL_MAKER_KIND), SLICE("RayService"));
     for (struct jiter it = json_iter(s->annotations); json_next(&it, &k, &v);)
-        if (!json_is(k, "kubectl.kubernetes.io/last-applied-configuration")) /* of the service, not of the cluster */
+        if (!json_is(k, "kubectl.kubernetes.io/last-applied-configuration")) /* it describes the RayService */
             pairs_set(&annotations, json_str(k, a), json_str(v, a));
     pairs_set(&annotations, SLICE(RAYSERVICE_HASH), hash_text(s->cluster_hash, a));
     pairs_set(&annotations, SLICE(RAYSERVICE_SCALE), hash_text(s->scale_hash, a));
@@ -111,7 +111,7 @@ bool rayservice_build_cluster(const struct rayservice *s, struct buf *out, struc
     return !out->full;
 }
 
-/* With an autoscaler replicas, and what is to be deleted, are its own. */
+/* scaled: an autoscaler sets replicas and scaleStrategy, so a group that exists keeps those of `live`. */
 static void write_group(struct jout *w, struct jval group, struct jval live, bool scaled, struct arena *a)
 {
     static const char *const scalers[] = {"replicas", "scaleStrategy", NULL}, *const none[] = {NULL};

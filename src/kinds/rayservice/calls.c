@@ -1,4 +1,4 @@
-/* What plans for RayServices ask of the API server: clusters made, changed and deleted, services applied, a label of the head pod. */
+/* API requests of a RayService's plan, and their answers: creates, updates and deletes clusters, applies services, labels the head pod. */
 #include "record.h"
 
 /* ---- bodies ---- */
@@ -42,7 +42,7 @@ bool rayservice_make_delete(struct op *op, struct record *c, const struct action
     return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
 }
 
-/* act->uid: of the cluster that the service is to lead to. */
+/* act->uid: the cluster that the service will lead to. */
 bool rayservice_make_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t,
                              struct err *e)
 {
@@ -58,7 +58,8 @@ bool rayservice_make_service(struct op *op, struct record *c, const struct actio
     kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     if (!f->fresh)
-        buf_put(&op->path, SLICE("&force=true")); /* ours: set right. Else nobody's fields are taken over */
+        buf_put(&op->path,
+                SLICE("&force=true")); /* our service: overwrite other clients' changes. Else the name may be theirs: take over no fields */
     model_load(op, to);
     const struct ray_cluster *cluster = op->loaded->model;
     model_load(op, c);
@@ -121,7 +122,7 @@ static void cluster_done(struct op *op, struct flight *f, const struct kube_answ
     }
 }
 
-/* Every answer but success: what is lasting is counted against the service, everything else is tried again. */
+/* Handles every answer but success. A lasting refusal counts against the RayService and backs off; the rest is retried. */
 static void not_done(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     char words[ANSWER_WORDS];

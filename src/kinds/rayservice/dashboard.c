@@ -1,8 +1,8 @@
-/* What a RayService asks the heads of its clusters. One request of a cluster is under way at a time, so that a dashboard that hangs holds
- * one connection. The last answer is kept, copied, as long as that head lives. */
+/* Sends a RayService's requests to the heads of its clusters. A cluster has at most one request in flight, so that a dashboard that hangs
+ * holds one connection. A copy of the last answer is kept as long as the head pod is the same. */
 #include "record.h"
 
-/* ---- what is kept ---- */
+/* ---- state of each cluster ---- */
 
 struct serve_asked *asked_of(struct op *op, struct record *c, const struct record *cluster, struct slice head_uid)
 {
@@ -175,7 +175,7 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
     hear(q, answer);
 }
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 void rayservice_ask_head(struct op *op, struct record *c, const struct action *act)
 {

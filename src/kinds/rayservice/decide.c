@@ -3,7 +3,7 @@
 
 #include <mobula/children.h>
 
-/* ---- what there is ---- */
+/* ---- active and pending cluster ---- */
 
 static const struct service_cluster *cluster_of(const struct service_decision *d, struct slice name)
 {
@@ -13,7 +13,7 @@ static const struct service_cluster *cluster_of(const struct service_decision *d
     return NULL;
 }
 
-/* Hashes of what the API server holds, or of what it made of our last apply. */
+/* Whether the service is as wanted: it has the wanted hash, or the hash that the API server's answer to our last apply had. */
 static bool leads(const struct service *have, uint64_t want)
 {
     return have && !have->deleting && want && (have->hash == want || (have->wanted == want && have->became == have->hash));
@@ -24,7 +24,7 @@ static bool leads_both(const struct service_decision *d, const struct service_cl
     return leads(d->in->head_service, c->head_want) && leads(d->in->serve_service, c->serve_want);
 }
 
-/* Status names it. Where status was lost, as by a restore, the service tells. */
+/* The cluster that status names as active. If status was lost, as by a restore, the cluster that the serve service leads to. */
 static const struct service_cluster *find_active(const struct service_decision *d)
 {
     struct slice pending = json_get_str(d->prior, "pendingServiceStatus.rayClusterName", d->a);
@@ -37,7 +37,7 @@ static const struct service_cluster *find_active(const struct service_decision *
     return c;
 }
 
-/* Groups that are added behind those of a running cluster are added to it. */
+/* Whether the cluster can be kept: it has the spec's hash, or the spec only appends worker groups to it. */
 static bool fits(const struct service_decision *d, const struct service_cluster *c)
 {
     return c->hash == d->s->cluster_hash || (c->group_count < d->s->group_count && c->hash == c->first_hash);
@@ -83,7 +83,7 @@ static bool no(struct slice *why, struct slice text)
     return false;
 }
 
-/* Why the applications of a cluster cannot be told of. */
+/* Why the state of the cluster's applications is not known. */
 static struct slice silent(const struct service_decision *d, const struct service_cluster *c)
 {
     if (c->said.failures)
@@ -146,7 +146,7 @@ static bool backs_off(struct service_decision *d)
     return true;
 }
 
-/* A cluster of this name that is going away is waited for: the end of it touches this service. */
+/* If a cluster of the wanted name is still being deleted, its end is waited for: it causes the next decision. */
 static void decide_cluster(struct service_decision *d)
 {
     struct slice name = rayservice_cluster_name(d->s, d->a);
@@ -170,7 +170,7 @@ static void delete_cluster(struct service_decision *d, const struct service_clus
         add(d, &rayservice_delete_cluster, c)->why = why;
 }
 
-/* Requests that are under way have some time to end. A cluster that nothing ever led to has none. */
+/* Deletes unused clusters after deletion_delay_ms, so that requests in flight can end; at once if there is no serve service. */
 static void decide_unused(struct service_decision *d)
 {
     for (uint32_t i = 0; i < d->in->cluster_count; i++) {
@@ -187,7 +187,7 @@ static void decide_unused(struct service_decision *d)
 
 /* ---- services ---- */
 
-/* Another client that changes the service back each time is answered at this pace. */
+/* Minimum interval between our applies while another client keeps reverting the service. */
 enum { SERVICE_AGAIN_MS = 5 * 1000 };
 
 static void apply(struct service_decision *d, const struct service *have, uint64_t want, const struct verb *verb,
@@ -202,7 +202,7 @@ static void apply(struct service_decision *d, const struct service *have, uint64
         add(d, verb, to);
 }
 
-/* The services are turned to the pending cluster when it can take all requests, and stay where they are until then. */
+/* The services lead to the active cluster until all applications of the pending one run; then they are changed to lead to that. */
 static void decide_services(struct service_decision *d)
 {
     bool turn = d->pending && rayservice_runs(d, d->pending, NULL);
@@ -228,7 +228,7 @@ static void delete_service(struct service_decision *d, const struct service *ser
     act->why = "the RayService is suspended";
 }
 
-/* ---- all of it ---- */
+/* ---- the whole decision ---- */
 
 static void decide_end(struct service_decision *d, const char *why)
 {

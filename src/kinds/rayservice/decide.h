@@ -1,4 +1,4 @@
-/* Inside rayservice: what a decision has found out, for its parts. */
+/* Inside rayservice: the state of one decision, shared by decide.c, ask.c and status.c. */
 #ifndef MOBULA_RAYSERVICE_DECIDE_H
 #define MOBULA_RAYSERVICE_DECIDE_H
 
@@ -11,21 +11,22 @@ struct service_decision {
     struct plan *p;
     struct jval prior;                      /* the status that the server has */
     const struct service_cluster *active;   /* the services lead to it; NULL: to none */
-    const struct service_cluster *pending;  /* it is to become the active one; NULL: none, or it does not exist yet */
-    const struct service_cluster *switched; /* this decision saw that both services lead to it now: it becomes the active one; NULL: none */
+    const struct service_cluster *pending;  /* the cluster that will become active; NULL: none, or it does not exist yet */
+    const struct service_cluster *switched; /* the pending cluster to which both services lead now: it becomes active; NULL: none */
     bool missing;                           /* the cluster that the spec asks for does not exist */
-    bool timed_out;                         /* no cluster was ready within the initializing timeout: given up */
+    bool timed_out;                         /* no cluster became active within the initializing timeout: all are deleted */
 };
 
 /* decide.c */
-/* The cluster is the one that the spec asks for: it gets the configuration of the spec. Another one goes on with its own. */
+/* Whether the configuration of the spec is for this cluster: the pending one, else the active one. Other clusters keep theirs. */
 bool rayservice_wanted(const struct service_decision *d, const struct service_cluster *c);
-/* All applications run, with the configuration of the spec where there is one. *why: what keeps them from it; may be NULL. */
+/* Whether all applications of the cluster run and a pod takes requests; of a wanted cluster with the spec's configuration. False: *why says
+ * what is missing; why may be NULL. */
 bool rayservice_runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why);
-/* The configuration that its head was given last, by rayservice.config_hash; 0: not known. */
+/* rayservice.config_hash of the configuration last sent to the cluster's head; 0: not known. */
 uint64_t rayservice_given(const struct service_decision *d, const struct service_cluster *c);
 
-/* ask.c: questions to heads, and the label of heads that take requests */
+/* ask.c: requests to the cluster's head, and the label of a head that takes Serve requests */
 void rayservice_ask(struct service_decision *d, const struct service_cluster *c);
 
 /* status.c: adds the status patch when it says something new, and events that belong to it. Returns whether the server has it already. */

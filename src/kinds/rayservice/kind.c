@@ -1,7 +1,7 @@
-/* RayServices as a kind, and the verbs. */
+/* The kind table of RayServices, and their verbs. */
 #include "record.h"
 
-/* The previous leader's counters are in its status; answers of heads are asked for again. */
+/* On a change of leader refusals are forgotten. A process that no longer leads drops the answers of heads, and asks again when it leads. */
 static void lead_service(struct op *op, struct record *c, bool leads)
 {
     if (!leads)

@@ -1,12 +1,13 @@
-/* rayservice: applications of Ray Serve on RayClusters that are made for them. Pure functions: the resource becomes a model; a view of it,
+/* rayservice: Ray Serve applications on RayClusters that are made for them. Pure functions: the resource becomes a model; a view of it,
  * of its clusters and of what their heads answered becomes a plan.
  *
  * One cluster is active: status names it, and both services lead to it. A changed cluster spec makes a second one, the pending cluster. It
- * gets the applications, and when all of them run and a pod of it takes requests, the services are turned to it. Only when the API server
- * has both does status call it active; the earlier cluster is deleted some time later. Names of clusters are functions of the resource and
+ * gets the applications. When all of them run and a pod of it takes requests, both services are changed to lead to it. Once the API server
+ * has both, status names it as active; the earlier cluster is deleted after a delay. Names of clusters are functions of the resource and
  * of the spec: going back to an earlier spec finds its cluster if that still exists.
  *
- * Which configuration a head was given is stored in status (serveConfigHash), so that a restart of the operator puts none again. */
+ * The hash of the configuration sent to a head is stored in status (serveConfigHash), so that a restarted operator does not send it again.
+ */
 #ifndef MOBULA_RAYSERVICE_H
 #define MOBULA_RAYSERVICE_H
 
@@ -15,10 +16,10 @@
 #include <mobula/spec.h>
 
 extern const struct kube_resource rayservice_resource;
-#define RAYSERVICE_FINALIZER "ray.io/rayservice-finalizer" /* KubeRay's: removed, as owner references delete what belongs to it */
+#define RAYSERVICE_FINALIZER "ray.io/rayservice-finalizer" /* KubeRay's: removed, as owner references delete the children */
 #define RAYSERVICE_TIMEOUT "ray.io/initializing-timeout"   /* annotation: a duration, or seconds */
-#define RAYSERVICE_HASH "mobula.dev/cluster-spec-hash"     /* annotation of its clusters: what they were made from */
-#define RAYSERVICE_SCALE "mobula.dev/scale-hash"           /* … and the numbers of replicas that were asked for */
+#define RAYSERVICE_HASH "mobula.dev/cluster-spec-hash"     /* annotation of its clusters: rayservice_hash of their spec */
+#define RAYSERVICE_SCALE "mobula.dev/scale-hash"           /* … and rayservice_scale_hash of it */
 enum {
     RAYSERVICE_NAME_MAX = 47,   /* bytes: "<name>-<5>" is a RayCluster's name */
     RAYSERVICE_DELETION_S = 60, /* default of rayClusterDeletionDelaySeconds */
@@ -40,18 +41,19 @@ struct rayservice {
     uint64_t config_hash;
     struct slice *apps; /* names of its applications */
     uint32_t app_count;
-    uint64_t cluster_hash; /* of the cluster spec without numbers of replicas; see rayservice_hash */
-    uint64_t scale_hash;   /* of these numbers */
+    uint64_t cluster_hash; /* rayservice_hash of the cluster spec */
+    uint64_t scale_hash;   /* rayservice_scale_hash of it */
     uint32_t group_count;
 };
 
-/* Every error at once, those of the cluster spec by their whole path. */
+/* Collects all errors in *errors, those of the cluster spec with their whole path. Returns whether there were none. */
 bool rayservice_read(const struct spec_object *from, struct arena *a, struct rayservice *out, struct spec_errors *errors);
-/* kind.check: those, and what is accepted and has no effect. */
+/* kind.check: the same errors, and notes on fields that are accepted and have no effect. */
 void rayservice_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);
 
-/* What a new cluster is needed for, of a RayClusterSpec: all of it but replicas, limits and workers to delete of its groups. Only the first
- * `groups` worker groups count: a spec that has more, behind the same ones, has the same hash. 0: it cannot be hashed. */
+/* Hash of the fields of a RayClusterSpec whose change needs a new cluster: all but `suspend`, and replicas, limits and workers to delete of
+ * its groups. Only the first `groups` worker groups count: a spec with more groups behind the same ones has the same hash. 0: it cannot be
+ * hashed. rayservice_scale_hash: the same of the fields of the groups that are left out. */
 uint64_t rayservice_hash(struct jval cluster_spec, uint32_t groups, struct arena *a);
 uint64_t rayservice_scale_hash(struct jval cluster_spec, struct arena *a);
 
@@ -62,14 +64,14 @@ struct slice rayservice_head_name(const struct rayservice *s, struct arena *a);
 struct slice rayservice_serve_name(const struct rayservice *s, struct arena *a);
 struct owner rayservice_owner(const struct rayservice *s);
 bool rayservice_build_cluster(const struct rayservice *s, struct buf *out, struct arena *a);
-/* A merge patch that gives a running cluster the groups and numbers of the spec. live: its spec, from which replicas are taken where an
- * autoscaler sets them. */
+/* A merge patch that gives a running cluster the worker groups of the spec. live: the cluster's own spec; with an autoscaler its replicas
+ * and scaleStrategy are kept. */
 bool rayservice_build_update(const struct rayservice *s, struct slice uid, struct slice version, struct jval live, struct buf *out,
                              struct arena *a);
 bool rayservice_build_service(const struct rayservice *s, const struct ray_cluster *to, bool head, struct arena *a, struct buf *out,
                               struct err *e);
 
-/* ---- what heads answered ---- */
+/* ---- answers of heads ---- */
 
 enum { SERVE_WORDS_MAX = 2 * KIB };
 struct serve_deployment {
@@ -81,10 +83,10 @@ struct serve_app {
     uint32_t deployment_count;
 };
 
-/* What the dashboard of one cluster said. Zero-initialised: nothing yet. */
+/* Answers of the dashboard of one cluster's head. Zero-initialised: none yet. */
 struct serve_said {
     bool asking;          /* a request is in flight: its answer causes a new decision */
-    bool known;           /* the rest is an answer */
+    bool known;           /* the head has answered: apps and head_serves are valid */
     int64_t answered_ms;  /* monotonic: the last answer … */
     uint32_t failures;    /* … requests since then without one … */
     int64_t failed_ms;    /* … the last of them … */
@@ -92,25 +94,25 @@ struct serve_said {
     const struct serve_app *apps;
     uint32_t app_count;
     bool head_serves;         /* the proxy beside the head is healthy */
-    uint64_t put_hash;        /* rayservice.config_hash of the configuration that this head was given last; 0: not known */
-    int64_t put_ms;           /* monotonic: when it was given; an answer that is older says nothing of it */
-    uint64_t refused_hash;    /* of the one that it refused … */
-    int64_t refused_ms;       /* … when … */
-    struct slice refused_why; /* … and in which words */
+    uint64_t put_hash;        /* rayservice.config_hash of the configuration last sent to this head; 0: not known */
+    int64_t put_ms;           /* monotonic: when it was sent; an earlier answer does not show it */
+    uint64_t refused_hash;    /* rayservice.config_hash of the configuration that the head refused … */
+    int64_t refused_ms;       /* … monotonic: when … */
+    struct slice refused_why; /* … and the error text */
 };
 
-/* A RayCluster, as its service sees it. */
+/* A RayCluster of a RayService. */
 struct service_cluster {
     struct slice name, uid;
     bool deleting;
-    uint64_t hash, scale_hash; /* as rayservice's; scale_hash 0: not known */
+    uint64_t hash, scale_hash; /* of the spec that it was made from, as in struct rayservice; scale_hash 0: not known */
     uint64_t first_hash;       /* rayservice_hash of the service's spec with only as many groups as this cluster has */
     uint32_t group_count;
-    bool head_ready;                /* its dashboard can be asked */
-    const struct pod *head;         /* NULL: none runs */
-    uint32_t ready;                 /* pods that are ready and take requests */
-    uint64_t head_want, serve_want; /* ray_service_hash of the services that would lead to it; 0: cannot be built */
-    int64_t unused_ms; /* monotonic: since when this process knows that it is neither active nor pending; 0: it is one of them */
+    bool head_ready;                /* requests to its dashboard can be sent */
+    const struct pod *head;         /* the running head pod; NULL: none */
+    uint32_t ready;                 /* number of pods that are ready and take Serve requests */
+    uint64_t head_want, serve_want; /* ray_service_hash of the two services if they lead to this cluster; 0: cannot be built */
+    int64_t unused_ms;              /* monotonic: since when this process has seen it neither active nor pending; 0: it is one of them */
     struct jval status;
     struct slice why; /* why it is not ready, as far as known */
     struct serve_said said;
@@ -121,7 +123,7 @@ struct service_view {
     const struct spec_errors *errors;
     const struct service_cluster *clusters; /* all that it owns */
     uint32_t cluster_count;
-    bool pods_left;                                     /* pods of clusters that are gone still run */
+    bool pods_left;                                     /* pods of deleted clusters still exist */
     const struct service *head_service, *serve_service; /* NULL: not there */
     struct jval status;                                 /* as the API server has it */
     uint64_t status_hash;
@@ -130,7 +132,7 @@ struct service_view {
     struct now now;
 };
 
-/* ---- what to do ---- */
+/* ---- decisions ---- */
 
 /* Behind a verb: the fields of struct action that it uses. name, uid: the cluster's, where nothing else is said. */
 extern const struct verb rayservice_create_cluster;      /* name */
@@ -139,19 +141,19 @@ extern const struct verb rayservice_delete_cluster;      /* name, uid; why */
 extern const struct verb rayservice_apply_head_service;  /* uid */
 extern const struct verb rayservice_apply_serve_service; /* uid */
 extern const struct verb rayservice_label_head;          /* name, uid of the pod; index 1: "true", 0: "false" */
-extern const struct verb rayservice_look;                /* name, uid: asks its head for the applications */
-extern const struct verb rayservice_put;                 /* name, uid: gives its head the configuration */
-extern const struct verb rayservice_remove_finalizer;    /* text: which */
+extern const struct verb rayservice_look;                /* name, uid: asks the head for its applications */
+extern const struct verb rayservice_put;                 /* name, uid: sends the configuration to the head */
+extern const struct verb rayservice_remove_finalizer;    /* text: the finalizer's name */
 
 /* Every prefix of the plan is legal. */
 void rayservice_decide(const struct service_view *in, struct arena *a, struct plan *out);
 
 enum {
-    SERVE_LOOK_MS = 1000,        /* between two questions while something is under way */
-    SERVE_CALM_MS = 10 * 1000,   /* … and while all applications run */
-    SERVE_TROUBLE_MS = 2 * 1000, /* after a question without an answer; doubles … */
-    SERVE_TROUBLE_MAX_MS = 30 * 1000,
-    SERVE_REFUSED_MS = 60 * 1000, /* a configuration that a head refused is put again: an import may have needed a node */
+    SERVE_LOOK_MS = 1000,             /* after an answer until the head is asked again, while not all applications run … */
+    SERVE_CALM_MS = 10 * 1000,        /* … and while all applications run */
+    SERVE_TROUBLE_MS = 2 * 1000,      /* after a request without an answer; doubles … */
+    SERVE_TROUBLE_MAX_MS = 30 * 1000, /* … up to this */
+    SERVE_REFUSED_MS = 60 * 1000,     /* until a refused configuration is sent again: its import may have failed for want of a node */
 };
 
 #endif

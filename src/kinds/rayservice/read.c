@@ -1,4 +1,4 @@
-/* Reading RayServices: KubeRay 1.7's fields and rules. */
+/* Reads RayServices: KubeRay 1.7's fields and rules. */
 #include "rayservice.h"
 
 #include <mobula/kinds.h>
@@ -8,7 +8,7 @@ const struct kube_resource rayservice_resource = {SLICE("ray.io"), SLICE("v1"), 
 
 /* ---- metadata ---- */
 
-/* "10m", or a number of seconds. */
+/* RAYSERVICE_TIMEOUT: "10m", or a number of seconds. */
 static void read_timeout(struct reader *r, const struct place *annotations, struct rayservice *s)
 {
     const struct place *at = place_key(annotations, RAYSERVICE_TIMEOUT);
@@ -41,9 +41,9 @@ static void read_service_metadata(struct reader *r, const struct spec_object *fr
     read_timeout(r, place_member(from->metadata, SLICE("annotations"), m.annotations), s);
 }
 
-/* ---- what is served ---- */
+/* ---- serveConfigV2 ---- */
 
-/* Notes the second of two applications that say the same of `key`. */
+/* Reports application i if an earlier one has the same value of `key`. */
 static void read_distinct(struct reader *r, const struct place *at, struct jval apps, size_t i, const char *key)
 {
     struct slice text = json_get_str(json_at(apps, i), key, r->arena);
@@ -101,7 +101,7 @@ static void read_config(struct reader *r, const struct place *spec, struct rayse
     }
 }
 
-/* ---- how it changes ---- */
+/* ---- other fields of the spec ---- */
 
 static void read_upgrade(struct reader *r, const struct place *spec, struct rayservice *s)
 {

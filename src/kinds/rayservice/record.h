@@ -1,4 +1,4 @@
-/* What is kept of a RayService beside what a record of any kind has. */
+/* The state of a RayService beyond that of every record. */
 #ifndef MOBULA_RAYSERVICE_RECORD_H
 #define MOBULA_RAYSERVICE_RECORD_H
 
@@ -6,17 +6,17 @@
 
 #include <mobula/kinds.h>
 
-/* One of its clusters: what its head said, and since when it is not used. */
+/* State of one cluster of a RayService: the answers of its head, and since when it is unused. */
 struct serve_asked {
     struct serve_asked *next;
     struct op *op;
     struct record *service;
-    char cluster[UID_TEXT_MAX + 1], head[UID_TEXT_MAX + 1]; /* uids: another head knows nothing of what this one said */
-    char name[POD_NAME_MAX + 1];                            /* of the cluster */
+    char cluster[UID_TEXT_MAX + 1], head[UID_TEXT_MAX + 1]; /* uids; `said` is cleared when the head pod is another one */
+    char name[POD_NAME_MAX + 1];                            /* the cluster's */
     struct serve_said said;
-    struct arena texts; /* of said.apps; reset as a whole by each answer */
+    struct arena texts; /* holds said.apps; reset by each answer */
     char trouble[ERR_TEXT_MAX], refused[ERR_TEXT_MAX];
-    uint64_t putting; /* hash of the configuration in the request under way; 0: the request is a question */
+    uint64_t putting; /* hash of the configuration in the request in flight; 0: that request asks for the applications */
     int64_t unused_ms;
 };
 
@@ -37,7 +37,7 @@ int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p);
 /* dashboard.c */
 struct serve_asked *asked_of(struct op *op, struct record *c, const struct record *cluster, struct slice head_uid);
 void asked_drop(struct op *op, struct record *c);
-void asked_drop_gone(struct op *op, struct record *c); /* of clusters that are gone */
+void asked_drop_gone(struct op *op, struct record *c); /* drops the state of clusters that no longer exist */
 verb_do rayservice_ask_head;
 
 /* calls.c */

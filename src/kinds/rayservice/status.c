@@ -5,7 +5,7 @@
 
 /* ---- one cluster ---- */
 
-/* Members that the server's object has and the new one has not are taken away: a merge patch keeps them otherwise. */
+/* Writes null for members that `prior` has and `now` lacks: a merge patch would keep them. */
 static void write_absent(struct jout *w, struct jval prior, struct jval now, struct arena *a)
 {
     struct jval k, v;
@@ -61,7 +61,7 @@ static void write_apps(struct jout *w, const struct service_cluster *c, struct j
     jout_end(w);
 }
 
-/* What the head has not said in this process's time is left as it was. */
+/* Until the head has answered this process, the applications of a cluster that status already names stay as they are. */
 static void write_cluster(const struct service_decision *d, struct jout *w, const char *key, const struct service_cluster *c)
 {
     struct jval prior = json_get(d->prior, key);

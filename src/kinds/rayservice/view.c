@@ -1,4 +1,4 @@
-/* RayServices: what a decision about one may look at. Its clusters are records like any others. */
+/* Builds the view of a RayService for a decision, from the records of its clusters, pods and services. */
 #include "record.h"
 
 void read_rayservice(struct op *op, struct record *c, const struct spec_object *from)
@@ -14,9 +14,9 @@ static struct jval status_of(const struct record *c, struct arena *a)
     return json_document((struct slice){c->status, c->status_len}, a, NULL);
 }
 
-/* ---- a cluster, as its service sees it ---- */
+/* ---- one cluster ---- */
 
-/* A cluster that KubeRay made says nothing of ours: then its spec tells. */
+/* A cluster made by KubeRay lacks our annotations: its hash is computed from its spec, and its scale_hash stays unknown. */
 static void view_hashes(const struct record *c, const struct rayservice *s, struct service_cluster *v, struct arena *a)
 {
     struct jval meta = json_document(istr_slice(c->meta), a, NULL), spec = json_document(istr_slice(c->spec), a, NULL);
@@ -57,7 +57,7 @@ static struct slice why_not_ready(struct jval status, struct arena *a)
     return json_get_str(status, "reason", a);
 }
 
-/* Of a service that leads to this cluster, with the patches in force. */
+/* ray_service_hash of a service that leads to the cluster `to`, with the patches in force; 0: it cannot be built. */
 static uint64_t service_hash(struct op *op, const struct rayservice *s, const struct ray_cluster *to, bool head)
 {
     struct arena *a = &op->plan_arena;
@@ -119,7 +119,7 @@ static bool is_named(struct jval status, const char *path, struct slice name)
     return json_str_eq(json_get(status, path), name);
 }
 
-/* A cluster that status does not name is counted as unused from the first decision that sees it so. */
+/* A cluster that status does not name counts as unused from the first decision that finds it so. */
 static void count_unused(struct op *op, struct record *c, const struct service_view *v)
 {
     struct rayservice_own *own = c->own;
@@ -153,7 +153,7 @@ int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p)
                              .now = op->now};
     view_clusters(op, c, s, &v);
     count_unused(op, c, &v);
-    model_load(op, c); /* its clusters' were loaded meanwhile */
+    model_load(op, c); /* view_clusters has loaded the models of the clusters */
     v.service = rayservice_model(op);
     v.errors = &op->loaded->errors;
     rayservice_decide(&v, a, p);

@@ -292,7 +292,7 @@ static void push_changes(struct checks *k)
     k->told = told;
 }
 
-/* A watch that is refused means that rights have gone since the last check. */
+/* A list or watch that was answered 403 since the last check began may mean that rights were removed: the next check comes soon. */
 static void hurry(struct checks *k)
 {
     int64_t soon = k->ended_ms + OPERATOR_CHECK_DENIED_MS;

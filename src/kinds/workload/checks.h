@@ -39,8 +39,8 @@ struct checks {
     uint32_t at, question; /* the component, and which question about it */
     bool asking;
     int64_t next_ms;     /* monotonic: the next check */
-    int64_t ended_ms;    /* monotonic: when the last one ended */
-    uint32_t denied;     /* op->watches_denied when it began */
+    int64_t ended_ms;    /* monotonic: when the last check ended; 0: none has */
+    uint32_t denied;     /* op->watches_denied when the last check began */
     int64_t checked_us;  /* wall clock: the end of the last check; 0: none has ended */
     uint64_t seen, told; /* hashes: of what findings are made from, of the findings and types */
     struct told_list types;

@@ -1,4 +1,4 @@
-"""Runs in a pod of Ray: says of each line of start-params.txt whether the real `ray start --head` starts with it."""
+"""Runs in a pod of Ray: prints for each line of start-params.txt whether the real `ray start --head` starts with it."""
 
 import os
 import signal
@@ -6,12 +6,12 @@ import subprocess
 import sys
 import time
 
-VALUES = ("include-dashboard", "include-log-monitor", "log-color")  # the operator gives these their true and false as values
+VALUES = ("include-dashboard", "include-log-monitor", "log-color")  # these take true and false as values; other flags are given or left out
 OURS = ["--metrics-export-port=8080", "--dashboard-agent-listen-port=52365", "--block"]
 
 
 def words(line):
-    """As src/ray/command.c writes them."""
+    """The arguments that src/ray/command.c writes for these parameters."""
     for one in line.split(" ")[1:]:
         name, value = one.split("=", 1)
         if value not in ("true", "false") or name in VALUES:
@@ -27,7 +27,7 @@ def verdict(line, path="/tmp/ray-start.log"):
     while time.monotonic() < until and ray.poll() is None:
         with open(path, "rb") as log:
             if b"Ray runtime started" in log.read():
-                time.sleep(3)  # a component that cannot have its port ends right after
+                time.sleep(3)  # a component whose port is taken ends shortly after this message
                 break
         time.sleep(0.2)
     said = "started" if ray.poll() is None else "refused"

@@ -1,4 +1,4 @@
-"""What leaves the pods of Ray: packets and DNS questions of a cluster and a job, with an image that switches nothing off."""
+"""Captures what leaves the pods of Ray: packets and DNS questions of a cluster and a job, with an image that switches nothing off."""
 
 import ipaddress
 import socket
@@ -10,12 +10,12 @@ import real
 from cluster import eventually, kubectl, rayjob
 
 ETH_P_ALL = 3
-POD_NETWORK = "10.77.128.0/17"  # of tests/rig/node-up.sh
-START_UP_S = 20  # the dashboard's modules ask the clouds within seconds of its start
+POD_NETWORK = "10.77.128.0/17"  # set in tests/rig/node-up.sh
+START_UP_S = 20  # the dashboard's modules look for cloud metadata within seconds of its start
 
 
 class Capture:
-    """Every frame of the node's network namespace, from before the first pod."""
+    """Captures every frame of the node's network namespace. It is started before the first pod."""
 
     def __init__(self, inside):
         self.inside = [ipaddress.ip_network(n) for n in inside]
@@ -51,7 +51,7 @@ class Capture:
         return ".".join(labels)
 
     def foreign(self):
-        """Names that are none of the cluster's, with or without its search list."""
+        """The names asked for that are not in the cluster's domain, or are external ones with the cluster's search list appended."""
         return {q for q in self.questions if not q.endswith("cluster.local")
                 or any(word in q for word in ("usage-stats", "metadata", "example"))}
 
@@ -62,7 +62,7 @@ class Capture:
 
 
 def bare(spec):
-    """Without the switches that the other tests set."""
+    """Removes the parameter disable-usage-stats, which the other tests set."""
     for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
         del group["rayStartParams"]["disable-usage-stats"]
     return spec
@@ -88,7 +88,7 @@ def test_nothing_leaves(space, operators):
         assert "RAY_USAGE_STATS_ENABLED=0" in env
         time.sleep(START_UP_S)
         assert capture.outside == set() and capture.foreign() == set()
-        # The capture sees what does leave.
+        # To show that the capture works: it sees a packet and a DNS question that do leave.
         kubectl("-n", space.name, "exec", head, "-c", "ray", "--", "python3", "-c",
                 "import socket\ntry: socket.getaddrinfo('probe.example', 80)\nexcept OSError: pass\n"
                 "s = socket.socket(); s.settimeout(2)\ntry: s.connect(('192.0.2.1', 80))\nexcept OSError: pass\n")

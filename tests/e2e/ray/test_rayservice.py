@@ -1,4 +1,4 @@
-"""A RayService of real Ray: deployed, replaced and turned back while a client sends requests."""
+"""A RayService with real Ray: deployed, replaced and switched back while a client sends requests."""
 
 import http.client
 import subprocess
@@ -21,7 +21,7 @@ app = App.bind()
 
 
 def spec(word, **more):
-    """The application `word`, from a ConfigMap, on a cluster whose spec has the word in it."""
+    """A spec with application `word` from a ConfigMap. The cluster's spec contains the word, so another word needs another cluster."""
     def group(memory):
         template = real.template(memory)
         pod = template["spec"]
@@ -35,13 +35,13 @@ def spec(word, **more):
 
 
 def route(address, pod):
-    """Connections to a service's address are led to pods by kube-proxy, once they have a way out: that of a pod."""
+    """Routes a service's address to the device of a pod: kube-proxy redirects a connection only if the kernel has a route for it."""
     words = subprocess.run(["ip", "route", "get", pod], capture_output=True, text=True, check=True).stdout.split()
     subprocess.run(["ip", "route", "replace", f"{address}/32", "dev", words[words.index("dev") + 1]], check=True)
 
 
 class Client:
-    """Sends a request each 20 ms, each on its own connection, and remembers the answers."""
+    """Sends a request every 20 ms, each on a connection of its own, and keeps the answers."""
 
     def __init__(self, address):
         self.address, self.answers, self.failures, self.stopped = address, [], [], False

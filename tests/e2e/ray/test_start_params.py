@@ -1,4 +1,4 @@
-"""What `validate` and the Valid condition say of rayStartParams, asked of the real ray start."""
+"""Checks the expectations of `validate` and of condition Valid about rayStartParams against the real `ray start`."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ LINES = HERE.parents[1] / "data" / "ray" / "start-params.txt"
 
 
 def test_what_is_refused_is_what_ray_start_refuses(space):
-    """tests/unit/ray/t_params.c holds ray_read against the same lines."""
+    """tests/unit/ray/t_params.c checks ray_read with the same lines."""
     lines = [line for line in LINES.read_text().splitlines() if line and not line.startswith("#")]
     space.kubectl("apply", "-f", "-", stdin=json.dumps({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "judge"},

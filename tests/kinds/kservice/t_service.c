@@ -489,7 +489,7 @@ static void test_replaced(void)
     scale(&w, "c", 0);
     world_run(&w, 90 * 1000);
     CHECK_INT(apiserver_count(w.server, SLICE("services")), 2);
-    CHECK_INT(w.sent.deletes, 4); /* the worker, and the service that it knew */
+    CHECK_INT(w.sent.deletes, 4); /* two more: the outdated worker, and the service whose name it knew */
     check_fixed_point(&w);
     world_free(&w);
 }

@@ -1,7 +1,7 @@
-/* Pods that take long to end: nothing of a RayJob counts as over before they have. */
+/* Pods that take long to end: a RayJob is neither suspended nor retried while a pod of its cluster exists. */
 #include "tests/world/jobs.h"
 
-/* The head pod of the job's present cluster, with this list of finalizers. */
+/* Sets the finalizers of the pod: it exists until they are removed. */
 static void hold(struct world *w, struct slice pod, const char *finalizers)
 {
     struct slice path = arena_printf(&w->arena, "/api/v1/namespaces/n/pods/%.*s", SLICE_ARG(pod));
@@ -36,7 +36,7 @@ static void test_suspended(void)
     change_job(&w, "j", "\"suspend\":true");
     CHECK(run_until(&w, "j", "Suspending", 5000));
     world_run(&w, 50 * 1000);
-    CHECK_INT(board.stops, 1); /* first it was told to stop */
+    CHECK_INT(board.stops, 1); /* the job was asked to stop before its cluster was deleted */
     CHECK(job_is(&w, "j", "Suspending"));
     world_run(&w, 150 * 1000);
     CHECK(job_is(&w, "j", "Suspending"));

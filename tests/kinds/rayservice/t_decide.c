@@ -13,7 +13,7 @@ struct service_scene {
     struct pod heads[CLUSTERS_MAX];
     struct serve_app apps[CLUSTERS_MAX][APPS_MAX];
     uint32_t count;
-    struct service services[2]; /* head, serve */
+    struct service services[2]; /* [0] the head service, [1] the serve service */
     bool there[2], pods_left, held;
     struct group_failures refusals;
     struct slice prior;
@@ -24,8 +24,7 @@ static uint64_t want_of(struct slice cluster, bool head)
     return hash64(cluster, head) | 1;
 }
 
-/* serves=N unanswered head=true|false|none deleting hash=spec|other|first scale=spec|other|none given=spec|other put=MS_AGO refused
- * unused=MS_AGO known=MS_AGO apps=NAME:STATUS,… proxy silent=COUNT asking */
+/* One word of a `cluster` line; the words are listed at the top of decide.case. */
 static void take_word(struct service_scene *s, struct service_cluster *c, struct slice word)
 {
     struct slice v;
@@ -102,7 +101,7 @@ static void read_cluster(struct service_scene *s, struct slice line)
         take_word(s, c, slice_cut(&line, ' '));
 }
 
-/* head|serve CLUSTER [stale|deleting]: the service leads there; stale: it was changed by another client 2 s after our apply. */
+/* head|serve CLUSTER [stale|deleting]: the service leads to that cluster; stale: another client changed it 2 s after our apply. */
 static void read_service(struct service_scene *s, bool head, struct slice line)
 {
     struct service *have = &s->services[!head];

@@ -1,4 +1,4 @@
-/* RayServices: what the reader says of them, and the hashes that decide whether a new cluster is needed. */
+/* RayServices: errors of the reader, and the hashes that decide whether a new cluster is needed. */
 #include "tests/unit/spec/errors.h"
 
 #include "src/kinds/rayservice/rayservice.h"
@@ -69,7 +69,7 @@ static void test_errors(struct arena *a)
     }
 }
 
-/* One application more than the limit is refused. */
+/* RAYSERVICE_APPS_MAX applications are accepted, one more is refused. */
 static void test_limit(struct arena *a)
 {
     for (int more = 0; more < 2; more++) {
@@ -95,7 +95,7 @@ static void test_limit(struct arena *a)
 #define GROUP(name, more) "{'groupName':'" name "'," more POD "}"
 #define SPEC(groups) "{" HEAD ",'workerGroupSpecs':[" groups "]}"
 
-/* Whether two cluster specs are the same to a running cluster. */
+/* same: the two specs have the same rayservice_hash; scaled: their scale hashes differ. */
 static void test_hashes(struct arena *a)
 {
     static const struct {
@@ -117,7 +117,7 @@ static void test_hashes(struct arena *a)
         struct jval spec = parse_quoted(pairs[i].one, a);
         uint64_t hash = rayservice_hash(spec, UINT32_MAX, a), scale = rayservice_scale_hash(spec, a);
         CHECK(hash != 0);
-        spec = parse_quoted(pairs[i].two, a); /* in the same memory */
+        spec = parse_quoted(pairs[i].two, a); /* overwrites the first spec */
         CHECK_INT(hash == rayservice_hash(spec, UINT32_MAX, a), pairs[i].same);
         CHECK_INT(scale != rayservice_scale_hash(spec, a), pairs[i].scaled);
     }

@@ -1,4 +1,4 @@
-/* RayServices in a world: requests lead to a cluster that serves them, wherever the operator ends and whatever answer is lost. */
+/* RayServices in a simulated cluster: requests lead only to a cluster whose application runs, at whichever write the operator is killed. */
 #include "tests/world/scene.h"
 
 #include "tests/model/sim/fakeray.h"
@@ -7,17 +7,17 @@ static const char services_path[] = "/apis/ray.io/v1/namespaces/n/rayservices";
 
 enum { HEADS_MAX = 8, DEPLOY_MS = 3000 };
 
-/* What a head was given. */
+/* The Serve configurations that a head has received. */
 struct serve_head {
     char cluster[64];
     uint32_t session, puts;
-    int64_t put_ms; /* 0: nothing in this session */
+    int64_t put_ms; /* time of the last PUT; 0: none in this session */
 };
 static struct {
     struct world *world;
     struct serve_head heads[HEADS_MAX];
     uint32_t count;
-    const char *stuck; /* no application gets ready on heads with this in their configuration; NULL: all do */
+    const char *stuck; /* an application whose configuration contains this never gets ready; NULL: all do */
     bool is_stuck[HEADS_MAX];
 } board;
 
@@ -76,13 +76,13 @@ static void make_service_world(struct world *w, bool elect)
     world_start_operator(w, elect);
 }
 
-/* version: of the cluster's spec; import: what the application is made of. */
+/* version: the cluster's rayVersion; import: the application's import_path. */
 static struct slice service_spec(struct world *w, const char *version, const char *import)
 {
     struct slice cluster = cluster_body(w, "c", 1, arena_printf(&w->arena, "\"rayVersion\":\"%s\",", version).ptr);
     const char *at = strstr(cluster.ptr, "\"spec\":");
     struct slice spec = slice_skip(cluster, (size_t)(at - cluster.ptr) + 7);
-    spec.len--; /* the brace of the whole */
+    spec.len--; /* the closing brace of the RayCluster */
     return arena_printf(&w->arena,
                         "\"spec\":{\"serveConfigV2\":\"applications: [{name: a, import_path: %s}]\",\"rayClusterDeletionDelaySeconds\":20,"
                         "\"rayClusterConfig\":%.*s}",
@@ -112,7 +112,7 @@ static struct slice value_of(struct world *w, const char *resource, const char *
     return !slice_empty(text) && json_read(&doc, text, &w->arena, NULL) ? json_get_str(doc, path, &w->arena) : SLICE_NONE;
 }
 
-/* The cluster that requests go to; empty: none. */
+/* The cluster that the serve service leads to; empty: none. */
 static const char *selected(struct world *w)
 {
     struct jval doc;
@@ -134,14 +134,14 @@ static bool exists(struct world *w, const char *cluster)
     return !slice_empty(value_of(w, "rayclusters.ray.io", cluster, "metadata.uid"));
 }
 
-/* Requests go to nobody, or to a cluster whose application runs. */
+/* The serve service leads to no cluster, or to one whose application runs. */
 static bool check_selected(struct world *w)
 {
     const char *to = selected(w);
     return !*to || (exists(w, to) && serves(head_of(to)));
 }
 
-/* Runs until `to` (empty: any cluster but `not`) is active, at most two minutes. Returns its name. */
+/* Runs until a cluster other than `not` is active, at most two minutes. Returns its name. */
 static const char *run_until_active(struct world *w, const char * not )
 {
     bool right = true;
@@ -220,7 +220,7 @@ static void test_head_forgets(void)
     world_free(&w);
 }
 
-/* Kills the operator when its n-th write has come to the API server. */
+/* Kills the operator when write number `at` has reached the API server. */
 struct killer {
     struct world_hooks hooks; /* first */
     uint32_t writes, at;
@@ -231,7 +231,7 @@ static void on_arrived(struct world_hooks *h, struct world_request *q)
     ((struct killer *)h)->writes += !slice_is(q->method, "GET");
 }
 
-/* The operator ends after each of its writes in turn, and another takes over. */
+/* The operator is killed after each of its writes in turn, and another one takes over. */
 static void test_crashes(void)
 {
     for (uint32_t at = 1; at <= 40; at++) {

@@ -148,7 +148,7 @@ static void test_quotas(void)
     world_run(&w, 3000);
     CHECK_INT(jobs_now(&w), 1);
     CHECK(run_until_says(&w, &p, x, "SUCCEEDED", 30 * 1000));
-    CHECK(run_until_says(&w, &p, y, "SUCCEEDED", 180 * 1000)); /* the room is free when the last pod of the one before has ended */
+    CHECK(run_until_says(&w, &p, y, "SUCCEEDED", 180 * 1000)); /* the quota is free again when the last pod of the previous job has ended */
     CHECK_STR(plane_says(&p, z, "state").len ? SLICE("said") : SLICE(""), "said");
     CHECK(run_until_says(&w, &p, z, "SUCCEEDED", 180 * 1000));
     CHECK_INT(jobs_now(&w), 3);

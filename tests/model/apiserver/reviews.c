@@ -1,7 +1,7 @@
 /* TokenReview, SubjectAccessReview and SelfSubjectRulesReview. There is no authentication here, so a token is the name of its user, and
  * everybody may do everything: but a token that begins with "bad" is nobody's, a user whose name begins with "nobody" may do nothing, and
  * "of-pod-UID" is the token of that pod. A token that ends in
- * "-unaware" is reviewed as by a server without audiences. */
+ * "-unaware" is reviewed as by an API server that does not know audiences. */
 #include "request.h"
 
 static void answer(struct request *q, struct jval object, void (*status)(struct request *q, struct jval spec, struct jout *w))
@@ -42,7 +42,7 @@ static void token_status(struct request *q, struct jval spec, struct jout *w)
         jout_end(w);
     }
     jout_end(w);
-    if (!slice_ends(token, SLICE("-unaware"))) /* as a server that knows of no audiences */
+    if (!slice_ends(token, SLICE("-unaware"))) /* as an API server that does not know audiences */
         jout_kraw(w, "audiences", json_raw(json_get(spec, "audiences")));
 }
 

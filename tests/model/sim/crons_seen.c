@@ -149,7 +149,7 @@ static void run_made(struct sim *s, const struct cron_run *run)
     for (const struct cron_run *other = run->next; other; other = other->next)
         if (other->of == c && other->due_s >= run->due_s && !(other->due_s == run->due_s && went_with_cron(other)))
             sim_violation(s, "a run is started once", "%s of %s/%s after %s", run->name, c->ns, c->name, other->name);
-    /* the schedule of one that is gone is not known any more: its user may have made another of that name */
+    /* The schedule of a deleted RayCronJob is not known any more: the user may have created another one with its name. */
     bool due = c->gone || last_due(c, run->due_s) == run->due_s;
     if (run->due_s <= c->created_s || !due || run->due_s * 1000000 > s->crons->latest_us)
         sim_violation(s, "a run when it is due", "%s of %s/%s", run->name, c->ns, c->name);

@@ -363,9 +363,9 @@ void pods_wanted(struct sim *s, struct want *c, bool made); /* after each reques
 void pods_check_delete(struct sim *s, const struct world_request *q);
 void pods_check_deleted(struct sim *s, const struct world_request *q);               /* it was answered, or never will be */
 struct seen_pod *pods_find(const struct sim *s, struct slice ns, struct slice name); /* that is in the store */
-/* Workers of an older template go when there is a head of the new one that was made after them. */
+/* Whether a worker may be deleted because it has an older template and a newer head has the new one. */
 bool pods_follow(const struct sim *s, const struct want *c, const struct seen_pod *p);
-uint32_t pods_mates(const struct sim *s, const struct seen_pod *p); /* of its replica that live, itself among them */
+uint32_t pods_mates(const struct sim *s, const struct seen_pod *p); /* how many pods of its replica live, itself included */
 bool pods_dropped(const struct want *c, const struct seen_pod *p);
 void pods_end(struct sim *s);
 

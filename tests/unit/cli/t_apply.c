@@ -150,7 +150,7 @@ static void drops(struct arena *a)
 #define FILE_OF(kind, name, path) "{\"" kind "\":{\"name\":\"" name "\",\"items\":[{\"path\":\"" path "\"}]}}"
 #define LIMITS_OF(cpu) "\"image\":\"r.example/mobula:1\",\"resources\":{\"limits\":{\"cpu\":\"" cpu "\",\"memory\":\"64Mi\"}}"
 
-/* Each flag of install that is no argument of the operator. */
+/* Flags of install that do not become arguments of the operator. */
 static void drops_elsewhere(struct arena *a)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* The carried form of programs that are made up here. Of the real one tests/tools/check-carried has the rest. */
+/* Tests program_carry with made-up programs. tests/tools/check-carried tests the carried form of the real one. */
 #include "../test.h"
 
 #include "../../../src/cli/program.h"
@@ -7,7 +7,7 @@
 
 enum { STUB = 300, MACHINE = EM_X86_64 };
 
-/* A file of so many bytes with a header, and of the stub's kind one segment. */
+/* Writes an ELF file of `size` bytes with a header and one segment, as the stub has them. */
 static void put_elf(struct buf *b, uint16_t type, uint16_t machine, uint64_t segment, size_t size)
 {
     Elf64_Ehdr head = {.e_type = type, .e_machine = machine, .e_phoff = sizeof head, .e_phnum = 1, .e_shoff = 7, .e_shnum = 3};

@@ -62,7 +62,7 @@ static void same_cluster(struct arena *a)
     CHECK(json_equal(cluster, embedded));
 }
 
-/* … and what a RayService says of its clusters. */
+/* The schema of rayClusterConfig of a RayService is that of a RayCluster's spec, too. */
 static void same_service_cluster(struct arena *a)
 {
     test_case("rayClusterConfig");

@@ -93,7 +93,7 @@ static void good(void)
     }
 }
 
-/* A list that is given again adds to what was given before, and replaces the default. */
+/* A list flag replaces the default; given again, it adds its entries to those before. */
 static void lists(void)
 {
     static const struct {

@@ -122,7 +122,7 @@ static void one_kind(struct arena *a)
 
 #define OPTIONAL_KINDS "raycronjobs.ray.io rayservices.ray.io"
 
-/* The files of the kinds of this group (empty: of any), without those of this list. */
+/* The definitions of the kinds of this group (empty: of all), without those that the list names. */
 static struct slice definitions_of(const char *group, const char *without, struct arena *a)
 {
     struct inspect_kind k;

@@ -1,4 +1,4 @@
-/* Which installation an object belongs to: names that two installations can never share, and the words of objects about their owner. */
+/* Tests that names of two installations never collide, and how the owner of an object is found. */
 #include "../test.h"
 
 #include "../../../src/cli/install.h"
@@ -6,7 +6,7 @@
 
 /* ---- names ---- */
 
-/* Every object that an installation of these namespaces may have, with whatever flags. */
+/* Every object that an installation with these namespaces may have, whatever its flags are. */
 static struct apply all_of(struct slice ns, struct slice watch, bool plane, struct arena *a)
 {
     struct apply p = {.a = a};
@@ -32,7 +32,7 @@ static bool shares(const struct apply *p, const struct apply *q)
     return false;
 }
 
-/* A name out of what our own names are made of, so that a wrong separator collides soon. */
+/* A name made of the parts of our own names, so that a wrong separator soon gives a collision. */
 static struct slice generated(uint64_t *seed, struct arena *a)
 {
     static const char *const words[] = {"ray",   "mobula",        "services", "configmaps", "shapes", "nodes",
@@ -142,7 +142,7 @@ static void former(struct arena *a)
         {"ClusterRole", "", "mobula.ray", "mobula-ray", false},
         {"ClusterRole", "", "mobula.ray.nodes", "mobula-ray-nodes", false},
         {"ValidatingAdmissionPolicy", "", "mobula.ray.services", "mobula-ray-services", false},
-        {"ClusterRoleBinding", "", "mobula-control-plane.ray", NULL, true}, /* as ever */
+        {"ClusterRoleBinding", "", "mobula-control-plane.ray", NULL, true}, /* the name has not changed */
         {"ClusterRole", "", "mobula.ray2", NULL, false},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -148,7 +148,7 @@ static void make_folder(void)
     CHECK(mkfifo(place("pipe"), 0600) == 0);
 }
 
-/* By another reader of the format, which Ray's unpacker goes by. */
+/* Reads the archive with Python's zipfile, which Ray unpacks with, too. */
 static void read_by_python(struct slice zip)
 {
     static const char program[] =
@@ -185,7 +185,7 @@ static void test_folder(void)
     list(buf_slice(&zip), &names);
     CHECK_SLICE(buf_slice(&names), slice_of(want));
     CHECK_INT(r.files, 7);
-    CHECK_INT(r.skipped, 7); /* four links, the pipe, and two names that are no UTF-8 */
+    CHECK_INT(r.skipped, 7); /* four links, the pipe, and two names that are not UTF-8 */
     CHECK(slice_starts(r.name, SLICE("t_pack-")));
     read_by_python(buf_slice(&zip));
     test_case("the same again: the same bytes, whenever the files were written");

@@ -143,7 +143,7 @@ static void test_accept_limit(void)
     CHECK(echoes(&r, fds[MORE - 1]));
     CHECK_INT(t.taken, MORE);
     CHECK_INT(t.ended, 1);
-    CHECK(is_over(fds[1])); /* the first has said something */
+    CHECK(is_over(fds[1])); /* the oldest from which nothing was received; fds[0] has sent bytes */
     for (int i = 0; i < MORE; i++)
         CHECK(i == 1 || echoes(&r, fds[i]));
     for (int i = 0; i < MORE; i++)
@@ -153,7 +153,7 @@ static void test_accept_limit(void)
     CHECK(rig_close(&r));
 }
 
-/* Connections of the worth given, in this order, and one more: which of them goes. */
+/* Opens connections of this worth, the oldest first, then one more: which of them is closed (goes; -1: none). */
 static void test_worth(void)
 {
     enum { HELD = 4 };

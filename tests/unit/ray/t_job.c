@@ -315,7 +315,7 @@ static void test_notes(struct arena *a)
         a);
 }
 
-/* All ends of a job, and which of them have a rule. */
+/* ray_job_notes names the ends of a job that no deletion rule matches. */
 static void test_rule_notes(struct arena *a)
 {
     static const struct {
@@ -327,7 +327,7 @@ static void test_rule_notes(struct arena *a)
         {"{'policy':'DeleteCluster','condition':{'jobDeploymentStatus':'Failed'}}", "has no rule for these ends: SUCCEEDED, STOPPED;"},
         {"{'policy':'DeleteNone','condition':{'jobStatus':'SUCCEEDED'}},"
          "{'policy':'DeleteCluster','condition':{'jobDeploymentStatus':'Failed'}}",
-         NULL}}; /* none can be written for STOPPED */
+         NULL}}; /* no rule can match STOPPED */
     for (size_t i = 0; i < COUNT_OF(sets); i++) {
         struct spec_errors notes = {0};
         test_case("ends without a rule: %s", sets[i].note ? sets[i].note : "none");

@@ -1,4 +1,4 @@
-/* Values of rayStartParams: what ray_read refuses is what the real ray start refuses, by the lines of tests/data/ray/start-params.txt. */
+/* rayStartParams: ray_read refuses what the real `ray start` refuses, by the lines of tests/data/ray/start-params.txt. */
 #include "../test.h"
 
 #include <mobula/ray.h>

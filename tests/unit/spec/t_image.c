@@ -1,4 +1,4 @@
-/* References of images: what registries take, and what is told of the rest. */
+/* Image references: valid ones, and the error for each kind of invalid one. */
 #include "../test.h"
 
 #include <mobula/spec.h>
@@ -7,7 +7,7 @@
 #define L64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static const struct {
-    const char *text, *bad; /* NULL: it is one */
+    const char *text, *bad; /* bad: how the error begins; NULL: the reference is valid */
 } rows[] = {
     {"ray", NULL},
     {"rayproject/ray:2.52.0", NULL},

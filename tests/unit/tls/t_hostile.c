@@ -1,4 +1,4 @@
-/* Peers that break TLS 1.3: each case and the alert that RFC 8446 names for it. Records are sealed with keys that both sides know. */
+/* Peers that break TLS 1.3: each case and the alert that RFC 8446 names for it. Records are encrypted with keys from a secret of zeros. */
 #include "pki.h"
 
 #include "src/tls/v13.h"
@@ -8,7 +8,7 @@ static const unsigned char secret[V13_HASH_MAX];
 
 struct subject {
     struct v13 v;
-    struct v13_keys keys; /* of the peer */
+    struct v13_keys keys; /* with which the test's peer sends */
     struct tls_check check;
     struct tls_identity *identity;
     unsigned char records[BR_SSL_BUFSIZE_BIDI];
@@ -59,7 +59,7 @@ static void deliver(struct subject *s, const unsigned char *p, size_t n)
     }
 }
 
-/* A record with this content; `pad` zeros behind the type. */
+/* Delivers a record with this content, encrypted if there are keys, then with `pad` zeros behind the type. */
 static void record(struct subject *s, unsigned type, struct slice content, size_t pad)
 {
     static unsigned char out[V13_HEAD + 40000];
@@ -80,7 +80,7 @@ static void record(struct subject *s, unsigned type, struct slice content, size_
     deliver(s, out, V13_HEAD + len);
 }
 
-/* The alert that waits for the peer. */
+/* The last alert in the queue for the peer; NONE: there is none. It decrypts the queue. */
 static int alert_of(const struct subject *s)
 {
     struct v13_keys k = {0};
@@ -203,7 +203,7 @@ static void single(void)
     }
 }
 
-/* ---- hellos: whole ones, each cut at every byte, each with one field changed ---- */
+/* ---- ClientHello and ServerHello: cut at every byte, or with one field changed ---- */
 
 static void message_of(struct buf *b, unsigned type, struct slice body)
 {
@@ -214,7 +214,7 @@ static void message_of(struct buf *b, unsigned type, struct slice body)
     buf_put(b, body);
 }
 
-/* Cut short, with lengths of the message that fit: nothing but decode_error, or a hello of TLS 1.2. */
+/* Cuts the hello at every byte, with a message length that fits: decode_error, or from `least` bytes on maybe a hello of TLS 1.2. */
 static void cut(bool server, struct slice body, size_t least)
 {
     struct buf b;
@@ -230,7 +230,7 @@ static void cut(bool server, struct slice body, size_t least)
     buf_free(&b);
 }
 
-/* A ServerHello that fits the client's hello but for its key; at: the offset of a byte that gets another value. */
+/* Changes of one byte, at this offset, in a ServerHello that is valid but for its key share of zeros. SIZE_MAX: no change. */
 static const struct {
     const char *name;
     size_t at;
@@ -297,7 +297,7 @@ static void server_hellos(void)
     buf_free(&m);
 }
 
-/* HelloRetryRequest: for a group that has a key already, without any change, twice, and TLS 1.2 behind it. */
+/* HelloRetryRequest: a valid one, which must not come again (alert `again`), and invalid ones. */
 static void retries(void)
 {
     static const struct {
@@ -408,7 +408,7 @@ static void limits(void)
         test_case("a record of %zu bytes", V13_PLAIN + 256 + over);
         s = subject_new(false, V13_OPEN);
         record(s, RECORD_DATA, (struct slice){zeros, 1}, V13_PLAIN + 256 + over - V13_TAG - 2);
-        check_alert(s, 22); /* too long for plaintext, or as a record at all */
+        check_alert(s, 22); /* over 0: the plaintext is too long; over 1: the record is */
         test_case("padding to the last byte, %zu beyond", over);
         s = subject_new(false, V13_OPEN);
         record(s, RECORD_DATA, SLICE("x"), V13_PLAIN - 1 + over);
@@ -448,7 +448,7 @@ static void limits(void)
         *v13_write_room(&s->v, &n) = 'x';
         v13_write_wrote(&s->v, 1);
         v13_flush(&s->v);
-        CHECK_INT(s->v.queue.len > 0, i == 1); /* KeyUpdate goes first, and the data waits for it */
+        CHECK_INT(s->v.queue.len > 0, i == 1); /* the KeyUpdate is queued, and the data waits until it is sent */
         v13_send_used(&s->v, v13_send_peek(&s->v).len);
     }
     CHECK_INT(v13_send_peek(&s->v).len, V13_HEAD + 1 + 1 + V13_TAG);

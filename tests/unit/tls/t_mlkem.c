@@ -1,12 +1,12 @@
-/* ML-KEM-768 as the vectors of C2SP/CCTV have it (made with the reference implementation; FIPS 203): keys, ciphertexts and secrets of 100
- * rounds, and the secrets of 100 ciphertexts that are none, all hashed. */
+/* ML-KEM-768 (FIPS 203) against the accumulated vectors of C2SP/CCTV, made with the reference implementation: one hash of the keys,
+ * ciphertexts and secrets of 100 rounds, and of the secrets from 100 invalid ciphertexts. Then the shares of X25519MLKEM768. */
 #include "../test.h"
 
 #include "src/tls/v13.h"
 
 #include <mlkem768.h>
 
-/* ---- SHAKE128, which the vectors are made with (FIPS 202) ---- */
+/* ---- SHAKE128 (FIPS 202), which makes the inputs of the vectors and hashes the results ---- */
 
 enum { RATE = 168 };
 struct shake {

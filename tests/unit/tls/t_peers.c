@@ -85,7 +85,7 @@ static void check_info(struct tls *t, const char *want)
     char text[128];
     tls_info(t, &i);
     snprintf(text, sizeof text, "%s %s %s", i.version, i.group, i.suite);
-    char *hybrid = strstr(text, " X25519MLKEM768 "); /* of OpenSSL 3.5 and later, where a row does not force the group */
+    char *hybrid = strstr(text, " X25519MLKEM768 "); /* OpenSSL from 3.5 on takes the hybrid, unless the row forces a group */
     if (hybrid && strstr(want, " X25519 "))
         memmove(hybrid + 7, hybrid + 15, strlen(hybrid + 15) + 1);
     /* a processor without instructions for AES prefers ChaCha20, where a row does not force the suite */
@@ -243,7 +243,7 @@ static void talk_to_client(size_t i, int listener, unsigned short port)
         move(t, fd, false);
         CHECK_STR(tls_read_peek(t), "hello\n");
         tls_read_used(t, 6);
-        /* s_client takes a line of K as the demand for new keys, both ways. */
+        /* For a line "K", s_client sends a KeyUpdate that asks for one in return. */
         for (int k = 0; k < 3 && strncmp(clients[i].want, "TLS 1.3", 7) == 0; k++) {
             CHECK(write(c.in, "K\n", 2) == 2);
             usleep(20000);

@@ -85,8 +85,8 @@ static void hello(void)
         struct slice hello = tls_send_peek(t);
         CHECK((memmem(hello.ptr, hello.len, cases[i].name, strlen(cases[i].name)) != NULL) == cases[i].in_hello);
         CHECK(memmem(hello.ptr, hello.len, "\x08http/1.1", 9) != NULL);
-        CHECK(slice_starts(slice_skip(hello, 9), SLICE("\x03\x03"))); /* as all since TLS 1.2 say */
-        /* A session id of 32 bytes, as a session of TLS 1.2 that is resumed would have; three suites of TLS 1.3 and six of 1.2. */
+        CHECK(slice_starts(slice_skip(hello, 9), SLICE("\x03\x03"))); /* legacy_version: TLS 1.2 */
+        /* legacy_session_id of 32 bytes (RFC 8446 §D.4); cipher suites: three of TLS 1.3 and six of 1.2, of two bytes each. */
         CHECK(hello.ptr[43] == 32 && hello.ptr[76] == 0 && hello.ptr[77] == 18);
         tls_free(t);
         tls_trust_drop(o.trust);

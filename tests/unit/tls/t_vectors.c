@@ -89,7 +89,7 @@ static void record(const unsigned char *secret, const char *inner, const char *w
     v13_keys_set(&k, v13_suite_of(0x1301), secret);
     CHECK(v13_open(&k, head, bytes, text.len));
     check_hex(bytes, inner);
-    bytes[0] ^= 1; /* now it is no record any more */
+    bytes[0] ^= 1; /* a changed byte: decryption fails */
     v13_keys_set(&k, v13_suite_of(0x1301), secret);
     CHECK(!v13_open(&k, head, bytes, text.len));
 }

@@ -72,7 +72,7 @@ static void check_case(const struct case_text *c, struct arena *a)
         printf("  %.*s\n", SLICE_ARG(spec_errors_text(&refused, 900, a)));
 }
 
-/* ---- the table of asks ---- */
+/* ---- changes to an object, and the rules that refuse them: tests/data/work/asks.txt ---- */
 
 static const char strict[] =
     "{\"namespaces\":[\"team-*\"],\"images\":[\"registry.example/*\"],\"requireDigest\":true,\"maxPodCPU\":4,\"maxPods\":10,"
