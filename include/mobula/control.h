@@ -20,6 +20,7 @@
 
 struct record;
 struct kind;
+struct verb_handler;
 struct pod_record; /* children of a record: kinds.h */
 struct service_record;
 struct shape_types;
@@ -144,7 +145,15 @@ struct setting_kind {
     bool first;                        /* nothing is written before its text is known, or cannot be read */
     void (*on_frozen)(struct op *op);  /* setting.frozen has changed; NULL: this setting cannot be frozen */
 };
-extern const struct setting_kind setting_kinds[OPERATOR_SETTINGS]; /* defined in kinds/kinds.c */
+
+/* The tables that the core works with. The room operator passes those of the room kinds. */
+struct control_parts {
+    const struct kind *const *kinds;     /* lowest first, ended by NULL; at most LIMIT_KINDS */
+    const struct setting_kind *settings; /* OPERATOR_SETTINGS of them */
+    /* Changes the text of an object that is about to be created or applied, or says why it must not be sent. secret: it holds a token. In
+     * op->body_arena. */
+    bool (*amend)(struct op *op, bool secret, struct buf *object, struct err *e);
+};
 
 struct setting {
     struct op *op;
@@ -168,6 +177,7 @@ struct loaded {
 };
 
 struct op {
+    const struct control_parts *parts;
     struct net *net;
     struct kube_client *client;
     struct kube_lease *lease;
@@ -249,7 +259,7 @@ struct kind {
     struct slice api_version;
     const struct kube_resource *resource; /* NULL: no resource of this API server. Its records have another source */
     const char *plural;                   /* "rayclusters.ray.io": for messages */
-    const struct verb *const *verbs;      /* what is done to its objects; NULL: nothing, or another kind has them in its list */
+    const struct verb_handler *handlers;  /* of the verbs of its objects; NULL: it has none, or another kind has them in its list */
     struct slice selector;                /* labels of its watch; empty: all objects */
     enum operator_kinds family;           /* with which of --kinds it is watched; OPERATOR_ALL_KINDS: with any */
 
@@ -301,9 +311,7 @@ struct kind {
     bool by_wall_clock;  /* its deadlines are wall clock times: decided again when the clock is set */
     bool goes_by_status; /* its state machine is in status: after a status write with unknown outcome the object is read first */
 };
-extern const struct kind *const kinds[]; /* lowest first, ended by NULL */
-
-uint32_t kind_count(void);
+uint32_t kind_count(const struct op *op);
 void **kind_own(const struct op *op, const struct kind *k); /* the kind's place in op->own */
 /* Whether --kinds has this kind. One that it excludes counts as absent, and nothing waits for it. */
 bool wanted_kind(const struct kind *k, enum operator_kinds which);
@@ -327,7 +335,7 @@ void record_reread(struct op *op, struct record *c); /* spec or meta changed: dr
 struct jval controller_ref(struct jval object, struct slice kind);
 bool may_own(const struct kind *owner, const struct kind *child);
 /* The kind of an object's controlling owner, of those that own objects of kind `child`, and its uid; NULL: it has no such owner. */
-const struct kind *controller_of(struct jval object, const struct kind *child, struct arena *a, struct slice *uid);
+const struct kind *controller_of(const struct op *op, struct jval object, const struct kind *child, struct arena *a, struct slice *uid);
 /* The record of that owner, created if needed; NULL: there is none, its uid or namespace is invalid, or it is another kind of object. */
 struct record *controller_record(struct op *op, struct space *space, struct slice ns, struct jval object, const struct kind *child);
 /* Replaces *held by `fresh` and drops the old reference. Returns whether the text changed. */
@@ -459,7 +467,7 @@ bool say_failed(struct op *op, int failed, uint64_t action, uint64_t whose);
 void say_event(struct op *op, struct record *c, bool warning, const char *reason, struct slice note);
 void say_stored(struct op *op, struct record *c); /* the events of the plan whose status was stored */
 
-/* ---- verbs: what can be done, a constant each ---- */
+/* ---- verbs: how they are carried out ---- */
 
 /* Method and content type of a call, and whether it is idempotent. Path and body are op->path and op->body. */
 struct call_text {
@@ -476,12 +484,12 @@ typedef bool verb_answer(struct op *op, struct flight *f, const struct kube_answ
 /* The call could not be built: counts the failure. */
 typedef void verb_failed(struct op *op, struct record *c, const struct action *act, const char *text);
 
-struct verb {
-    const char *name;
-    enum verb_how how;
-    verb_do *carry_out; /* of VERB_ASK, VERB_SAY, VERB_MOVE */
-    verb_make *make;    /* this and the rest of all others */
-    /* Sees op->body as it will be sent: what `make` has built, after object_amend. False with *e: it cannot be sent. May be NULL. */
+/* Carries out one verb. */
+struct verb_handler {
+    const struct verb *verb; /* NULL: end of a list */
+    verb_do *carry_out;      /* of VERB_ASK, VERB_SAY, VERB_MOVE */
+    verb_make *make;         /* this and the rest of all others */
+    /* Sees op->body as it will be sent: what `make` has built, after control_parts.amend. False with *e: it cannot be sent. May be NULL. */
     bool (*seal)(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
     verb_answer *answer;
     verb_failed *failed;
@@ -491,18 +499,15 @@ struct verb {
     bool (*outdated)(const struct op *op,
                      const struct action *act); /* the object has changed since the decision: skip the action; NULL: never */
     bool (*secret)(int32_t index);              /* request and answer hold a secret: wiped after use; NULL: no */
-    const char *refusal[2]; /* reason of the Warning event when the call is refused: [0]; of a call about a head [1], if not NULL */
 };
 
-/* All verbs in turn: those that every kind has, then those of each kind. NULL: there are no more. */
-const struct verb *verb_at(uint32_t number);
-/* Changes the text of an object that is about to be created or applied, or says why it must not be sent. secret: it holds a token. In
- * op->body_arena. Defined in kinds/patches.c. */
-bool object_amend(struct op *op, bool secret, struct buf *object, struct err *e);
-uint32_t verb_number(const struct verb *v); /* its place among them: for counters. Of a verb that no list has it is verb_count() - 1 */
-uint32_t verb_count(void);                  /* how many there are, and one */
+/* Verbs are numbered for counters: first those of every kind, then those of each kind. NULL: there are no more. */
+const struct verb *verb_at(const struct op *op, uint32_t number);
+uint32_t verb_number(const struct op *op, const struct verb *v);                    /* verb_count() - 1 if no kind has a handler for it */
+uint32_t verb_count(const struct op *op);                                           /* one more than there are verbs */
+const struct verb_handler *verb_handler(const struct op *op, const struct verb *v); /* some kind has one for each verb in a plan */
 
-bool verb_secret(const struct verb *v, int32_t index);
+bool verb_secret(const struct op *op, const struct verb *v, int32_t index);
 const char *verb_refusal(const struct verb *v, int32_t group);
 
 /* status.c: every kind that is decided has these */

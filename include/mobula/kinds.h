@@ -8,7 +8,10 @@
 #include <mobula/rayjob.h>
 #include <mobula/shape.h>
 
-/* The tables that others speak of: src/kinds/NAME/kind.c. All of them: kinds[]. */
+/* All kinds, lowest first, ended by NULL: kinds.c. */
+extern const struct kind *const kinds[];
+extern const struct control_parts kinds_parts; /* the tables of this room, for the core */
+/* The kinds that others speak of: src/kinds/NAME/kind.c. */
 extern const struct kind kind_raycluster, kind_raycluster_legacy, kind_rayjob, kind_raycronjob, kind_rayservice;
 extern const struct kind kind_workload, kind_pod, kind_kservice;
 void kind_tell(struct op *op, struct pod_record *pod, enum child_news what); /* calls told() of the owner's kind */
@@ -68,7 +71,8 @@ void group_failed(struct op *op, struct record *c, int32_t group, bool ended, co
 bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version);
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
 void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
-struct slice extract_owner(struct jval object, struct arena *a); /* uid of the controlling owner, if it is of a kind that owns pods */
+struct slice extract_owner(const struct op *op, struct jval object,
+                           struct arena *a); /* uid of the controlling owner, if it is of a kind that owns pods */
 /* controller_record of a pod or service. NULL, too, if the child's own uid or name is invalid. */
 struct record *extract_parent(struct op *op, struct space *space, struct jval child, const struct kind *kind);
 bool extract_labelled(struct jval object); /* whether it has the label by which we list and watch pods and services */
@@ -188,11 +192,12 @@ types_held(const struct op *op); /* the same, and an empty list as long as they 
 void types_trouble(struct op *op);
 void types_free(struct op *op);
 
-/* patches.c: the patches of ConfigMap `patches`, a struct setting_kind, and object_amend */
+/* patches.c: the patches of ConfigMap `patches`, a struct setting_kind, and control_parts.amend */
 const struct shape_patches *patches_in_force(const struct op *op); /* NULL: there are none */
 uint64_t patches_revision(const struct op *op);                    /* changes with them; 0: there are none */
 bool patches_text(struct op *op, struct slice text, struct err *e);
 void patches_trouble(struct op *op);
+bool patches_amend(struct op *op, bool secret, struct buf *object, struct err *e);
 void patches_free(struct op *op);
 
 /* workload/policy.c: what a control plane may have made here, and a struct setting_kind */

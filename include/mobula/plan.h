@@ -5,9 +5,6 @@
 
 #include <mobula/base.h>
 
-/* One thing that can be done to objects of a kind; struct verb in control.h. */
-struct verb;
-
 enum verb_how {
     VERB_CREATE,  /* POST */
     VERB_APPLY,   /* PATCH by server-side apply */
@@ -18,11 +15,17 @@ enum verb_how {
     VERB_SAY,     /* a Kubernetes event */
     VERB_MOVE,    /* changes records only, no call; carried out at once, then the record is decided again */
 };
-const char *verb_name(const struct verb *v); /* "create-pod": in metrics and logs */
-enum verb_how verb_how(const struct verb *v);
 
-/* What a plan may have done for an object of any kind. These two are all that this room names, and whoever carries plans out defines them
- * (control/verb.c); the verbs of one kind stand in the header of its decision. Behind a verb: the fields of struct action that it uses. */
+/* A verb is one thing that can be done to the objects of a kind. It is plain data, so that a decision names verbs without the code that
+ * carries them out (struct verb_handler in control.h). Verbs are compared by their addresses. */
+struct verb {
+    const char *name; /* "create-pod": in metrics and logs */
+    enum verb_how how;
+    const char *refusal[2]; /* reason of the Warning event when the call is refused: [0]; of a call about a head [1], if not NULL */
+};
+
+/* The verbs of every kind. Those of one kind are declared in the header of its decision, and defined in its verbs.c. Behind each verb: the
+ * members of struct action that it uses. */
 extern const struct verb verb_status; /* text: the merge patch for /status */
 extern const struct verb verb_event;  /* why: the reason; text: the note */
 

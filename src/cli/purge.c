@@ -100,7 +100,10 @@ bool purge_namespace(struct apply *p, bool plane, bool runs, struct slice ns, in
     for (size_t i = 0; plane && i < COUNT_OF(of_plane); i++)
         if (!purge_kind(&found, SLICE("mobula.dev/v1"), of_plane[i], ns, runs, until_ms, e))
             return err_wrap(e, "--purge");
-    for (uint32_t i = plane ? 0 : kind_count(); i-- > 0;)
+    uint32_t count = 0;
+    while (!plane && kinds[count])
+        count++;
+    for (uint32_t i = count; i-- > 0;) /* the highest kinds first: they would make the lower ones again */
         if (kinds[i]->check && !purge_kind(&found, kinds[i]->api_version, kinds[i]->name, ns, runs, until_ms, e))
             return err_wrap(e, "--purge");
     return true;

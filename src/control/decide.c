@@ -70,8 +70,8 @@ bool plan_move(struct op *op, struct record *c, const struct plan *p)
         const struct action *act = &p->actions[i];
         if (act->verb->how != VERB_MOVE)
             continue;
-        act->verb->carry_out(op, c, act);
-        op->stats.actions[verb_number(act->verb)]++;
+        verb_handler(op, act->verb)->carry_out(op, c, act);
+        op->stats.actions[verb_number(op, act->verb)]++;
         any = true;
     }
     return any;

@@ -19,9 +19,9 @@ void log_trouble(struct op *op, struct record *c, const struct flight *f, const 
 {
     if (!op->leading || op->stopping)
         return; /* calls are cancelled when leadership ends or the process stops: no failure */
-    if (say_failed(op, f->failed, verb_number(f->verb), said_of(c, SLICE(""), 0)))
+    if (say_failed(op, f->failed, verb_number(op, f->verb), said_of(c, SLICE(""), 0)))
         log_warn(f->failed ? "call failed" : "a call has to wait or be repeated", LF("namespace", istr_slice(c->ns)),
-                 LF_CSTR(c->kind->word, c->name), LF_CSTR("action", verb_name(f->verb)), LF_CSTR("object", f->name), LF_CSTR("error", text),
+                 LF_CSTR(c->kind->word, c->name), LF_CSTR("action", f->verb->name), LF_CSTR("object", f->name), LF_CSTR("error", text),
                  LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
 }
 
@@ -70,7 +70,7 @@ bool flight_look(struct op *op, struct flight *f, struct err *e)
                              .method = SLICE("GET"),
                              .path = buf_slice(&op->path),
                              .again = true,
-                             .secret = verb_secret(f->verb, f->index),
+                             .secret = verb_secret(op, f->verb, f->index),
                              .done = answer_done,
                              .owner = op,
                              .about = f->c,
@@ -119,16 +119,18 @@ bool answer_troubled(const struct kube_answer *a)
  * removed, so that the record is as it was before. */
 static void too_late(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    if (a->outcome != KUBE_OK && f->verb->undone)
-        f->verb->undone(op, f, a);
+    const struct verb_handler *h = verb_handler(op, f->verb);
+    if (a->outcome != KUBE_OK && h->undone)
+        h->undone(op, f, a);
 }
 
 /* The call waited too long for a connection or for a busy server and was never sent. The record is decided again. If the server answered
  * (429), the failure is logged. */
 static void not_sent(struct op *op, const struct flight *f, const struct err *why)
 {
-    if (f->verb->by_us)
-        f->verb->by_us(op, slice_of(f->uid), false);
+    const struct verb_handler *h = verb_handler(op, f->verb);
+    if (h->by_us)
+        h->by_us(op, slice_of(f->uid), false);
     work_drop(f->c);
     if (why->code == ERR_STATUS)
         log_trouble(op, f->c, f, why->text, op->now.mono_ms);
@@ -155,7 +157,7 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
         not_sent(op, f, &a->err);
     } else if (c->present) {
         warnings_heard(op, f, a->warnings);
-        if (f->verb->answer(op, f, a))
+        if (verb_handler(op, f->verb)->answer(op, f, a))
             return;
         if (a->outcome == KUBE_OK &&
             c->not_before_ms <= now.mono_ms) /* else the verb has just asked for a backoff, although the call succeeded */

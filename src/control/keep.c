@@ -19,12 +19,12 @@ bool may_own(const struct kind *owner, const struct kind *child)
     return one && *one;
 }
 
-const struct kind *controller_of(struct jval object, const struct kind *child, struct arena *a, struct slice *uid)
+const struct kind *controller_of(const struct op *op, struct jval object, const struct kind *child, struct arena *a, struct slice *uid)
 {
-    for (uint32_t i = 0; kinds[i]; i++) {
-        *uid = may_own(kinds[i], child) ? json_get_str(controller_ref(object, slice_of(kinds[i]->name)), "uid", a) : SLICE_NONE;
+    for (const struct kind *const *k = op->parts->kinds; *k; k++) {
+        *uid = may_own(*k, child) ? json_get_str(controller_ref(object, slice_of((*k)->name)), "uid", a) : SLICE_NONE;
         if (!slice_empty(*uid))
-            return kinds[i];
+            return *k;
     }
     return NULL;
 }
@@ -32,7 +32,7 @@ const struct kind *controller_of(struct jval object, const struct kind *child, s
 struct record *controller_record(struct op *op, struct space *space, struct slice ns, struct jval object, const struct kind *child)
 {
     struct slice uid;
-    const struct kind *kind = controller_of(object, child, &op->event_arena, &uid);
+    const struct kind *kind = controller_of(op, object, child, &op->event_arena, &uid);
     struct record *owner = kind ? record_make(op, uid, ns, space, kind) : NULL;
     /* whoever may write an object may name any uid there, its own among them: of what is known by now its real kind decides */
     return owner && (!owner->present || may_own(owner->kind, child)) ? owner : NULL;

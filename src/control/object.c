@@ -218,9 +218,9 @@ void records_free(struct op *op)
         intern_drop(&op->strings, c->ns);
         mem_free(c->work);
     }
-    for (uint32_t i = 0; kinds[i]; i++)
-        if (kinds[i]->free)
-            kinds[i]->free(op);
+    for (const struct kind *const *k = op->parts->kinds; *k; k++)
+        if ((*k)->free)
+            (*k)->free(op);
     names_free(op);
     map_free(&op->records);
     slab_destroy(&op->record_slab);

@@ -42,7 +42,7 @@ void say_event(struct op *op, struct record *c, bool warning, const char *reason
 /* An event that a decision asked for. */
 static void say_note(struct op *op, struct record *c, const struct action *act)
 {
-    if (act->logged && say_once(op, SAID_CLUSTER, said_of(c, act->text, verb_number(act->verb))))
+    if (act->logged && say_once(op, SAID_CLUSTER, said_of(c, act->text, verb_number(op, act->verb))))
         log_warn(act->why, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF("what", act->text));
     say_event(op, c, act->warning, act->why, act->text);
 }

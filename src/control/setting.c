@@ -15,7 +15,7 @@ static struct slice key_of(const struct setting *s)
 
 static const struct setting_kind *row_of(const struct setting *s)
 {
-    return &setting_kinds[s - s->op->settings];
+    return &s->op->parts->settings[s - s->op->settings];
 }
 
 static void say_broken(const struct setting *s, struct jval configmap)
@@ -144,7 +144,7 @@ void settings_stop(struct op *op)
 void settings_free(struct op *op)
 {
     for (int i = 0; i < OPERATOR_SETTINGS; i++)
-        setting_kinds[i].free(op);
+        op->parts->settings[i].free(op);
 }
 
 bool setting_awaited(const struct setting *s)
@@ -155,7 +155,7 @@ bool setting_awaited(const struct setting *s)
 bool settings_awaited(const struct op *op)
 {
     for (int i = 0; i < OPERATOR_SETTINGS; i++)
-        if (setting_kinds[i].first && setting_awaited(&op->settings[i]))
+        if (op->parts->settings[i].first && setting_awaited(&op->settings[i]))
             return true;
     return false;
 }

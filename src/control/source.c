@@ -142,17 +142,17 @@ bool wanted_kind(const struct kind *k, enum operator_kinds which)
 /* An optional kind that the operator's flag excludes counts as absent, too. */
 static bool is_watched(const struct op *op, uint32_t i)
 {
-    return wanted_kind(kinds[i], op->o.kinds) && !op->o.without[i];
+    return wanted_kind(op->parts->kinds[i], op->o.kinds) && !op->o.without[i];
 }
 
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
 {
     s->ns = ns;
-    s->source = mem_alloc(kind_count() * sizeof s->source[0]);
-    for (uint32_t i = 0; i < kind_count(); i++)
-        s->source[i] = (struct source){.op = op, .space = s, .kind = kinds[i]};
-    for (uint32_t i = 0; i < kind_count(); i++) {
-        const struct kind *k = kinds[i];
+    s->source = mem_alloc(kind_count(op) * sizeof s->source[0]);
+    for (uint32_t i = 0; i < kind_count(op); i++)
+        s->source[i] = (struct source){.op = op, .space = s, .kind = op->parts->kinds[i]};
+    for (uint32_t i = 0; i < kind_count(op); i++) {
+        const struct kind *k = op->parts->kinds[i];
         struct source *src = &s->source[i];
         if (!is_watched(op, i)) {
             src->synced = src->absent = true;
@@ -173,7 +173,7 @@ bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
 
 void space_stop(struct space *s)
 {
-    for (uint32_t i = 0; s->source && i < kind_count(); i++)
+    for (uint32_t i = 0; s->source && i < kind_count(s->source[0].op); i++)
         if (s->source[i].watch)
             kube_watch_stop(s->source[i].watch);
     mem_free(s->source);

@@ -21,7 +21,7 @@ bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
     c->status_at_ms = op->now.mono_ms;
     if (a->outcome != KUBE_OK) {
         bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
-        op->stats.refused[verb_number(f->verb)] += a->outcome == KUBE_REFUSED;
+        op->stats.refused[verb_number(op, f->verb)] += a->outcome == KUBE_REFUSED;
         c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
         if (c->status_not_before_ms < f->not_before_ms)
             c->status_not_before_ms = f->not_before_ms;
@@ -61,7 +61,7 @@ void status_failed(struct op *op, struct record *c, const struct action *act, co
     (void)act;
     c->status_at_ms = op->now.mono_ms;
     c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
-    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(&verb_status))))
+    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(op, &verb_status))))
         log_warn("status cannot be written", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("error", text),
                  LF_INT("retry_in_ms", c->status_not_before_ms - op->now.mono_ms));
 }

@@ -53,12 +53,13 @@ static bool writes_object(enum verb_how how)
 /* Returns false when the client took no call: the action stays where it is. */
 static bool execute_one(struct op *op, struct record *c, const struct action *act)
 {
-    if (act->verb->outdated && act->verb->outdated(op, act))
+    const struct verb_handler *h = verb_handler(op, act->verb);
+    if (h->outdated && h->outdated(op, act))
         return true;
-    uint64_t *begun = &op->stats.actions[verb_number(act->verb)];
-    if (act->verb->carry_out) {
+    uint64_t *begun = &op->stats.actions[verb_number(op, act->verb)];
+    if (h->carry_out) {
         ++*begun;
-        act->verb->carry_out(op, c, act);
+        h->carry_out(op, c, act);
         return true;
     }
     struct flight *f = slab_alloc(&op->flight_slab);
@@ -71,13 +72,13 @@ static bool execute_one(struct op *op, struct record *c, const struct action *ac
     bool object = writes_object(act->verb->how);
     if (object) /* a status is in its action, and what is deleted has a name there */
         model_load(op, c);
-    bool secret = verb_secret(act->verb, act->index);
-    bool made = act->verb->make(op, c, act, f, &t, &e) && !op->body.full && (!object || object_amend(op, secret, &op->body, &e)) &&
-                (!act->verb->seal || act->verb->seal(op, c, act, f, &e));
+    bool secret = h->secret && h->secret(act->index);
+    bool made = h->make(op, c, act, f, &t, &e) && !op->body.full && (!object || op->parts->amend(op, secret, &op->body, &e)) &&
+                (!h->seal || h->seal(op, c, act, f, &e));
     if (!made || op->body.full || op->path.full) {
         err_set(&e, ERR_LIMIT, "object does not fit %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
         slab_free(&op->flight_slab, f);
-        act->verb->failed(op, c, act, e.text);
+        h->failed(op, c, act, e.text);
         return true;
     }
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
@@ -101,8 +102,8 @@ static bool execute_one(struct op *op, struct record *c, const struct action *ac
         slab_free(&op->flight_slab, f);
         return false;
     }
-    if (act->verb->by_us)
-        act->verb->by_us(op, slice_of(f->uid), true);
+    if (h->by_us)
+        h->by_us(op, slice_of(f->uid), true);
     ++*begun;
     c->in_flight++;
     op->flights++;

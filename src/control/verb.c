@@ -1,46 +1,50 @@
-/* The verbs that every kind has, and look-ups in the lists of verbs. */
+/* Look-ups in the tables of kinds and of their verbs. */
 #include <mobula/control.h>
 
-const struct verb verb_status = {
-    .name = "status", .how = VERB_PATCH, .make = make_status, .answer = answer_status, .failed = status_failed};
-const struct verb verb_event = {.name = "event", .how = VERB_SAY, .carry_out = say_planned};
-
-static const struct verb *const everyones[] = {&verb_status, &verb_event};
+static const struct verb_handler everyones[] = {
+    {.verb = &verb_status, .make = make_status, .answer = answer_status, .failed = status_failed},
+    {.verb = &verb_event, .carry_out = say_planned},
+};
 enum { EVERYONES = COUNT_OF(everyones) };
 
-const struct verb *verb_at(uint32_t number)
+/* NULL: there are no more. */
+static const struct verb_handler *handler_at(const struct op *op, uint32_t number)
 {
     if (number < EVERYONES)
-        return everyones[number];
+        return &everyones[number];
     number -= EVERYONES;
-    for (uint32_t i = 0; kinds[i]; i++)
-        for (const struct verb *const *v = kinds[i]->verbs; v && *v; v++)
+    for (const struct kind *const *k = op->parts->kinds; *k; k++)
+        for (const struct verb_handler *h = (*k)->handlers; h && h->verb; h++)
             if (number-- == 0)
-                return *v;
+                return h;
     return NULL;
 }
 
-uint32_t verb_number(const struct verb *v)
+const struct verb *verb_at(const struct op *op, uint32_t number)
+{
+    const struct verb_handler *h = handler_at(op, number);
+    return h ? h->verb : NULL;
+}
+
+uint32_t verb_number(const struct op *op, const struct verb *v)
 {
     uint32_t n = 0;
-    for (const struct verb *one; (one = verb_at(n)) && one != v;)
+    for (const struct verb *one; (one = verb_at(op, n)) && one != v;)
         n++;
     return n;
 }
 
-uint32_t verb_count(void)
+uint32_t verb_count(const struct op *op)
 {
-    return verb_number(NULL) + 1;
+    return verb_number(op, NULL) + 1;
 }
 
-const char *verb_name(const struct verb *v)
+const struct verb_handler *verb_handler(const struct op *op, const struct verb *v)
 {
-    return v->name;
-}
-
-enum verb_how verb_how(const struct verb *v)
-{
-    return v->how;
+    const struct verb_handler *h = handler_at(op, verb_number(op, v));
+    if (!h)
+        fatal("control: no kind has a handler of verb %s", v->name);
+    return h;
 }
 
 const char *verb_refusal(const struct verb *v, int32_t group)
@@ -48,7 +52,24 @@ const char *verb_refusal(const struct verb *v, int32_t group)
     return group < 0 && v->refusal[1] ? v->refusal[1] : v->refusal[0];
 }
 
-bool verb_secret(const struct verb *v, int32_t index)
+bool verb_secret(const struct op *op, const struct verb *v, int32_t index)
 {
-    return v->secret && v->secret(index);
+    const struct verb_handler *h = verb_handler(op, v);
+    return h->secret && h->secret(index);
+}
+
+uint32_t kind_count(const struct op *op)
+{
+    uint32_t count = 0;
+    while (op->parts->kinds[count])
+        count++;
+    return count;
+}
+
+void **kind_own(const struct op *op, const struct kind *k)
+{
+    uint32_t i = 0;
+    while (op->parts->kinds[i] != k)
+        i++;
+    return &((struct op *)(uintptr_t)op)->own[i];
 }

@@ -15,7 +15,7 @@ static void tell(struct op *op, const struct flight *f, struct slice text)
 {
     struct record *c = f->c;
     char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* say_event cuts it to LIMIT_KUBE_EVENT_NOTE */
-    if (say_once(op, SAID_CLUSTER, said_of(c, text, verb_number(f->verb))))
+    if (say_once(op, SAID_CLUSTER, said_of(c, text, verb_number(op, f->verb))))
         log_warn("the API server warns", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("object", f->name),
                  LF_CSTR("action", f->verb->name), LF("warning", text));
     snprintf(note, sizeof note, "%s: the API server warns: %.*s", f->name, SLICE_ARG(text));

@@ -10,21 +10,10 @@ KINDS(DECLARATION)
 const struct kind *const kinds[] = {KINDS(ENTRY) NULL};
 _Static_assert(COUNT_OF(kinds) - 1 <= LIMIT_KINDS, "as the limit of watches has it");
 
-const struct setting_kind setting_kinds[OPERATOR_SETTINGS] = {
+static const struct setting_kind setting_kinds[OPERATOR_SETTINGS] = {
     [OPERATOR_INSTANCE_TYPES] = {types_text, types_trouble, types_free, false, NULL},
     [OPERATOR_PATCHES] = {patches_text, patches_trouble, patches_free, true, NULL},
     [OPERATOR_POLICY] = {policy_text, policy_anew, policy_free, false, policy_anew},
 };
 
-uint32_t kind_count(void)
-{
-    return COUNT_OF(kinds) - 1;
-}
-
-void **kind_own(const struct op *op, const struct kind *k)
-{
-    uint32_t i = 0;
-    while (kinds[i] != k)
-        i++;
-    return &((struct op *)(uintptr_t)op)->own[i];
-}
+const struct control_parts kinds_parts = {.kinds = kinds, .settings = setting_kinds, .amend = patches_amend};

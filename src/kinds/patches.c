@@ -113,7 +113,7 @@ static bool are_known(const struct op *op, struct err *e)
                    SLICE_ARG(op->o.settings[OPERATOR_PATCHES].name), s->known ? "is broken" : "cannot be read", s->why.text);
 }
 
-bool object_amend(struct op *op, bool secret, struct buf *object, struct err *e)
+bool patches_amend(struct op *op, bool secret, struct buf *object, struct err *e)
 {
     const struct shape_patches *set = patches_in_force(op);
     struct slice out;

@@ -50,12 +50,15 @@ void inspect_metrics(const struct op *op, struct buf *out)
 
 uint32_t inspect_kinds(void)
 {
-    return kind_count();
+    uint32_t count = 0;
+    while (kinds[count])
+        count++;
+    return count;
 }
 
 bool inspect_kind(uint32_t number, struct inspect_kind *out)
 {
-    const struct kind *k = number < kind_count() ? kinds[number] : NULL;
+    const struct kind *k = number < inspect_kinds() ? kinds[number] : NULL;
     if (k)
         *out = (struct inspect_kind){k->plural, k->name, k->resource != NULL, k->decide != NULL};
     return k != NULL;
@@ -164,23 +167,23 @@ bool inspect_tell(struct op *op, struct slice kind, struct slice object, bool go
     struct json doc;
     uint64_t version = 0;
     uint32_t k = 0;
-    while (kinds[k] && !(kinds[k]->resource && slice_eq(slice_of(kinds[k]->plural), kind)))
+    while (op->parts->kinds[k] && !(op->parts->kinds[k]->resource && slice_eq(slice_of(op->parts->kinds[k]->plural), kind)))
         k++;
     arena_reset(&op->event_arena, 64 * KIB);
-    if (!kinds[k] || !json_parse(&doc, object, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
+    if (!op->parts->kinds[k] || !json_parse(&doc, object, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
         return false;
     struct source *from = &op->spaces[0].source[k];
     kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &op->event_arena), &version);
     if (gone)
-        kinds[k]->drop(op, from, json_root(&doc));
+        op->parts->kinds[k]->drop(op, from, json_root(&doc));
     else
-        kinds[k]->keep(op, from, json_root(&doc), version, 1);
+        op->parts->kinds[k]->keep(op, from, json_root(&doc), version, 1);
     return true;
 }
 
 void inspect_complete(struct op *op)
 {
-    for (uint32_t k = 0; k < kind_count(); k++)
+    for (uint32_t k = 0; k < kind_count(op); k++)
         op->spaces[0].source[k].synced = true;
 }
 

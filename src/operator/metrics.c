@@ -54,9 +54,10 @@ static void write_objects(const struct op *op, struct buf *b)
             fails |= f->f.count > 0;
         failing += fails && c->kind->runs_ray;
     }
-    for (uint32_t i = 0; kinds[i]; i++)
-        if (kinds[i]->decide && (i == 0 || strcmp(kinds[i]->word, kinds[i - 1]->word) != 0))
-            write_known(op, kinds[i], b);
+    const struct kind *const *all = op->parts->kinds;
+    for (uint32_t i = 0; all[i]; i++)
+        if (all[i]->decide && (i == 0 || strcmp(all[i]->word, all[i - 1]->word) != 0))
+            write_known(op, all[i], b);
     gauge(b, "mobula_clusters_failing", "RayClusters with a group that is in backoff after failures.", failing);
     write_pods(op, b);
 }
@@ -65,11 +66,11 @@ static void write_actions(const struct op *op, struct buf *b)
 {
     const struct verb *v;
     buf_put(b, SLICE("# HELP mobula_actions_total Actions started, by action.\n# TYPE mobula_actions_total counter\n"));
-    for (uint32_t i = 0; (v = verb_at(i)) != NULL; i++)
+    for (uint32_t i = 0; (v = verb_at(op, i)) != NULL; i++)
         buf_printf(b, "mobula_actions_total{kind=\"%s\"} %llu\n", v->name, (unsigned long long)op->stats.actions[i]);
     buf_put(b, SLICE("# HELP mobula_actions_refused_total Actions that the API server refused, by action.\n"
                      "# TYPE mobula_actions_refused_total counter\n"));
-    for (uint32_t i = 0; (v = verb_at(i)) != NULL; i++)
+    for (uint32_t i = 0; (v = verb_at(op, i)) != NULL; i++)
         buf_printf(b, "mobula_actions_refused_total{kind=\"%s\"} %llu\n", v->name, (unsigned long long)op->stats.refused[i]);
 }
 
@@ -106,10 +107,10 @@ static void write_settings(const struct op *op, struct buf *b)
           "ConfigMaps of the operator, and its policy file, whose present text is refused, or that cannot be read.", broken);
 }
 
-static bool space_complete(const struct space *s)
+static bool space_complete(const struct op *op, const struct space *s)
 {
-    for (uint32_t i = 0; kinds[i]; i++)
-        if (!space_synced(s, kinds[i]))
+    for (const struct kind *const *k = op->parts->kinds; *k; k++)
+        if (!space_synced(s, *k))
             return false;
     return true;
 }
@@ -120,7 +121,7 @@ void metrics_write(const struct op *op, struct buf *b)
                SLICE_ARG(op->o.ray.version));
     int64_t synced = 0;
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
-        synced += space_complete(&op->spaces[i]);
+        synced += space_complete(op, &op->spaces[i]);
     gauge(b, "mobula_leader", "1 if this process is the leader, else 0.", op->leading);
     gauge(b, "mobula_namespaces", "Watched namespaces; 1 when all are watched by one watch.", op->o.namespace_count);
     gauge(b, "mobula_namespaces_synced", "Watched namespaces whose caches are complete.", synced);

@@ -13,6 +13,7 @@ static bool start_lease(struct op *op, struct err *e)
 struct op *operator_new(struct net *net, struct kube_config *config, const struct operator_options *o, struct err *e)
 {
     struct op *op = mem_alloc(sizeof *op);
+    op->parts = &kinds_parts;
     op->net = net;
     op->o = *o;
     op->record_slab.size = sizeof(struct record);
@@ -25,8 +26,8 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     rng_seed(&op->rng, o->seed);
     buf_init(&op->body, LIMIT_JSON_ITEM);
     buf_init(&op->path, PATH_MAX_BYTES);
-    op->stats.actions = mem_alloc(verb_count() * sizeof op->stats.actions[0]);
-    op->stats.refused = mem_alloc(verb_count() * sizeof op->stats.refused[0]);
+    op->stats.actions = mem_alloc(verb_count(op) * sizeof op->stats.actions[0]);
+    op->stats.refused = mem_alloc(verb_count(op) * sizeof op->stats.refused[0]);
     op->client = kube_client_new(net, config, rng_next(&op->rng), "mobula/" MOBULA_VERSION);
     kube_client_keep_warm(op->client);
     heads_init(op);
@@ -84,7 +85,7 @@ void operator_free(struct op *op)
 static void spaces_refresh(struct op *op)
 {
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
-        for (uint32_t k = 0; k < kind_count(); k++)
+        for (uint32_t k = 0; k < kind_count(op); k++)
             source_refresh(&op->spaces[i].source[k]);
 }
 
@@ -135,7 +136,7 @@ static void follow_wall(struct op *op)
 static void say_complete(struct op *op)
 {
     for (uint32_t i = 0; i < op->o.namespace_count && !op->complete; i++)
-        for (uint32_t k = 0; k < kind_count(); k++)
+        for (uint32_t k = 0; k < kind_count(op); k++)
             if (!op->spaces[i].source[k].synced)
                 return;
     if (!op->complete)
@@ -227,7 +228,7 @@ bool operator_ready(const struct op *op, struct now now, struct buf *why)
         ready = false;
     }
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
-        for (uint32_t k = 0; k < kind_count(); k++) {
+        for (uint32_t k = 0; k < kind_count(op); k++) {
             const struct source *src = &op->spaces[i].source[k];
             if (src->kind->optional.flag || (src->synced && src->trouble.code == ERR_NONE))
                 continue;

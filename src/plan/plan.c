@@ -1,6 +1,9 @@
 #include <mobula/plan.h>
 #include <mobula/pod.h>
 
+const struct verb verb_status = {"status", VERB_PATCH, {NULL}};
+const struct verb verb_event = {"event", VERB_SAY, {NULL}};
+
 struct action *plan_add(struct plan *p, const struct verb *verb)
 {
     const struct action blank = {.verb = verb, .group = GROUP_NONE, .index = -1};

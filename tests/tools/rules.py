@@ -285,7 +285,7 @@ def check_control():
                 if breach:
                     yield f"{path}:{number}: {breach}"
     folders = "|".join(sorted({path.parts[2] for path in files() if path.match("src/kinds/*/*")} - {"pod"}))  # the core has records of pods
-    named = re.compile(rf"mobula/kinds\.h|\bkind_(?!count\b|s\b)\w+|\b({folders})_\w+|\"Ray[A-Z]\w+\"")
+    named = re.compile(rf"mobula/kinds\.h|\bkind_(?!count\b|own\b|s\b)\w+|\b({folders})_\w+|\"Ray[A-Z]\w+\"")
     for path in files():
         if path.parts[:2] != ("src", "control"):
             continue

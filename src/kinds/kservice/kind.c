@@ -28,23 +28,22 @@ static void free_services(struct op *op)
     slab_destroy(&op->service_slab);
 }
 
-const struct verb kservice_delete = {.name = "delete-service",
-                                     .how = VERB_DELETE,
-                                     .make = make_delete,
-                                     .answer = answer_delete,
-                                     .failed = group_failed_by,
-                                     .by_us = kservice_by_us,
-                                     .undone = pod_outlived,
-                                     .refusal = {"FailedToDeleteService"}};
-
-static const struct verb *const verbs[] = {&kservice_delete, NULL};
+static const struct verb_handler handlers[] = {
+    {.verb = &kservice_delete,
+     .make = make_delete,
+     .answer = answer_delete,
+     .failed = group_failed_by,
+     .by_us = kservice_by_us,
+     .undone = pod_outlived},
+    {.verb = NULL},
+};
 
 const struct kind kind_kservice = {.name = "Service",
                                    .word = "service",
                                    .api_version = SLICE("v1"),
                                    .resource = &kube_services,
                                    .plural = "services",
-                                   .verbs = verbs,
+                                   .handlers = handlers,
                                    .selector = SLICE(RAY_LABEL_CLUSTER),
                                    .keep = keep_service,
                                    .drop = drop_service,

@@ -59,8 +59,9 @@ static void service_deleted(struct op *op, const struct flight *f, bool gone)
 void pod_outlived(struct op *op, const struct flight *f, const struct kube_answer *a)
 {
     struct pod_record *r = f->verb == &pod_delete ? map_get(&op->pods, slice_of(f->uid)) : NULL;
-    if (f->verb->by_us)
-        f->verb->by_us(op, slice_of(f->uid), false);
+    const struct verb_handler *h = verb_handler(op, f->verb);
+    if (h->by_us)
+        h->by_us(op, slice_of(f->uid), false);
     if (!r || (a->outcome != KUBE_UNKNOWN && !answer_troubled(a)))
         return;
     r->pod.asked = true;

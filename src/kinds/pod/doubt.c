@@ -61,7 +61,7 @@ static void recalled(struct op *op, struct record *c, struct doubt *d, const cha
     d->ms = 0;
     if (d->disproved < UINT8_MAX)
         d->disproved++;
-    if (say_once(op, SAID_SERVER, said_of(c, slice_of(what), verb_number(&pod_delete))))
+    if (say_once(op, SAID_SERVER, said_of(c, slice_of(what), verb_number(op, &pod_delete))))
         log_warn(what, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR(kind, name));
 }
 

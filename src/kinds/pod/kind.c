@@ -42,24 +42,23 @@ static void free_pods(struct op *op)
     slab_destroy(&op->pod_slab);
 }
 
-const struct verb pod_delete = {.name = "delete-pod",
-                                .how = VERB_DELETE,
-                                .make = make_delete,
-                                .answer = answer_delete,
-                                .failed = group_failed_by,
-                                .by_us = pod_by_us,
-                                .undone = pod_outlived,
-                                .outdated = pod_seen_anew,
-                                .refusal = {"FailedToDeletePod"}};
-
-static const struct verb *const verbs[] = {&pod_delete, NULL};
+static const struct verb_handler handlers[] = {
+    {.verb = &pod_delete,
+     .make = make_delete,
+     .answer = answer_delete,
+     .failed = group_failed_by,
+     .by_us = pod_by_us,
+     .undone = pod_outlived,
+     .outdated = pod_seen_anew},
+    {.verb = NULL},
+};
 
 const struct kind kind_pod = {.name = "Pod",
                               .word = "pod",
                               .api_version = SLICE("v1"),
                               .resource = &kube_pods,
                               .plural = "pods",
-                              .verbs = verbs,
+                              .handlers = handlers,
                               .selector = SLICE(RAY_LABEL_CLUSTER),
                               .keep = keep_pod,
                               .drop = drop_pod,

@@ -1,10 +1,10 @@
 /* The owner of a pod or service. */
 #include <mobula/kinds.h>
 
-struct slice extract_owner(struct jval object, struct arena *a)
+struct slice extract_owner(const struct op *op, struct jval object, struct arena *a)
 {
     struct slice uid;
-    controller_of(object, &kind_pod, a, &uid);
+    controller_of(op, object, &kind_pod, a, &uid);
     return uid;
 }
 

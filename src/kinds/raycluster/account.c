@@ -61,7 +61,7 @@ static void there(struct op *op, const struct flight *f)
 static void found(struct op *op, struct flight *f, struct jval object)
 {
     char text[ERR_TEXT_MAX];
-    struct slice owner = extract_owner(object, &op->event_arena);
+    struct slice owner = extract_owner(op, object, &op->event_arena);
     const struct record *other = slice_empty(owner) ? NULL : record_get(op, owner, istr_slice(f->c->ns));
     if (!json_there(json_get(object, "metadata.deletionTimestamp")) && (slice_empty(owner) || slice_is(owner, f->c->uid))) {
         there(op, f);
@@ -88,7 +88,7 @@ static bool role_unseen(const struct flight *f, const struct kube_status *s)
 static void refused(struct op *op, struct flight *f, const struct kube_status *s)
 {
     char text[ERR_TEXT_MAX + POD_NAME_MAX + 160];
-    op->stats.refused[verb_number(f->verb)]++;
+    op->stats.refused[verb_number(op, f->verb)]++;
     /* What to do stands first: reasons are cut. */
     bool secret = f->index == RAY_ACCOUNT_SECRET;
     const char *flag = secret ? "ray-auth" : "autoscaler=sidecar", *of = secret ? "authOptions" : "the autoscaler";

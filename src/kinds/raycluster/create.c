@@ -186,7 +186,7 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
 {
     struct record *c = f->c;
     char uid[UID_TEXT_MAX + 1];
-    struct slice owner = extract_owner(pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
+    struct slice owner = extract_owner(op, pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
     bool owned = slice_is(owner, c->uid), labelled = extract_labelled(pod) && !extract_elsewhere(pod, &op->event_arena);
     if (!f->looking && !(owned && labelled)) { /* nobody will tell of it again */
         held_stripped(op, f, pod);
@@ -309,7 +309,7 @@ bool answer_try(struct op *op, struct flight *f, const struct kube_answer *a)
     g->try_ms = op->now.mono_ms + TRY_AGAIN_MS;
     utf8_copy(slice_of(a->status.message), g->reason, sizeof g->reason);
     if (!news ||
-        !say_once(op, SAID_CLUSTER, said_of(c, slice_of(a->status.message), hash64(group_name(op, f->group), verb_number(f->verb)))))
+        !say_once(op, SAID_CLUSTER, said_of(c, slice_of(a->status.message), hash64(group_name(op, f->group), verb_number(op, f->verb)))))
         return false; /* who leads anew, or is given another template of that fault, has said it before */
     log_warn("the API server refuses a changed pod template: what runs stays as it is", LF("namespace", istr_slice(c->ns)),
              LF_CSTR("cluster", c->name), LF("group", group_name(op, f->group)), LF_INT("generation", f->generation),

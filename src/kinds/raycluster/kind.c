@@ -89,55 +89,32 @@ static void done_cluster(struct op *op, struct record *c)
                                : "DeletedWorkerPod");
 }
 
-const struct verb raycluster_create_account = {.name = "create-account",
-                                               .how = VERB_CREATE,
-                                               .make = account_make,
-                                               .answer = account_answer,
-                                               .failed = group_failed_by,
-                                               .secret = account_secret,
-                                               .refusal = {"FailedToCreateWorkerPod", "FailedToCreateHeadPod"}};
-const struct verb raycluster_apply_head_service = {.name = "apply-head-service",
-                                                   .how = VERB_APPLY,
-                                                   .make = make_service,
-                                                   .seal = seal_service,
-                                                   .answer = answer_service,
-                                                   .failed = group_failed_by,
-                                                   .refusal = {"FailedToCreateService"}};
-const struct verb raycluster_apply_headless_service = {.name = "apply-headless-service",
-                                                       .how = VERB_APPLY,
-                                                       .make = make_service,
-                                                       .seal = seal_service,
-                                                       .answer = answer_service,
-                                                       .failed = group_failed_by,
-                                                       .refusal = {"FailedToCreateService"}};
-const struct verb raycluster_try_pod = {.name = "try-pod",
-                                        .how = VERB_DRY_RUN,
-                                        .make = make_pod,
-                                        .answer = answer_try,
-                                        .failed = group_failed_by,
-                                        .refusal = {"FailedToCreateWorkerPod", "FailedToCreateHeadPod"}};
-const struct verb raycluster_create_pod = {.name = "create-pod",
-                                           .how = VERB_CREATE,
-                                           .make = make_pod,
-                                           .answer = answer_create,
-                                           .failed = group_failed_by,
-                                           .refusal = {"FailedToCreateWorkerPod", "FailedToCreateHeadPod"}};
-const struct verb raycluster_count_failure = {.name = "count-failure", .how = VERB_MOVE, .carry_out = count_failure};
-const struct verb raycluster_forget_failures = {.name = "forget-failures", .how = VERB_MOVE, .carry_out = forget_failures};
-const struct verb raycluster_keep_zone = {.name = "keep-zone", .how = VERB_MOVE, .carry_out = keep_zone};
-const struct verb raycluster_leave_zone = {.name = "leave-zone", .how = VERB_MOVE, .carry_out = leave_zone};
-const struct verb raycluster_leave_spot = {.name = "leave-spot", .how = VERB_MOVE, .carry_out = leave_spot};
-const struct verb raycluster_remove_finalizer = {.name = "remove-redis-finalizer",
-                                                 .how = VERB_PATCH,
-                                                 .make = job_make_finalizers,
-                                                 .answer = job_answer,
-                                                 .failed = group_failed_by,
-                                                 .refusal = {"FailedToUpdateRayCluster"}};
-
-static const struct verb *const verbs[] = {&raycluster_create_account,  &raycluster_apply_head_service, &raycluster_apply_headless_service,
-                                           &raycluster_try_pod,         &raycluster_create_pod,         &raycluster_count_failure,
-                                           &raycluster_forget_failures, &raycluster_keep_zone,          &raycluster_leave_zone,
-                                           &raycluster_leave_spot,      &raycluster_remove_finalizer,   NULL};
+static const struct verb_handler handlers[] = {
+    {.verb = &raycluster_create_account,
+     .make = account_make,
+     .answer = account_answer,
+     .failed = group_failed_by,
+     .secret = account_secret},
+    {.verb = &raycluster_apply_head_service,
+     .make = make_service,
+     .seal = seal_service,
+     .answer = answer_service,
+     .failed = group_failed_by},
+    {.verb = &raycluster_apply_headless_service,
+     .make = make_service,
+     .seal = seal_service,
+     .answer = answer_service,
+     .failed = group_failed_by},
+    {.verb = &raycluster_try_pod, .make = make_pod, .answer = answer_try, .failed = group_failed_by},
+    {.verb = &raycluster_create_pod, .make = make_pod, .answer = answer_create, .failed = group_failed_by},
+    {.verb = &raycluster_count_failure, .carry_out = count_failure},
+    {.verb = &raycluster_forget_failures, .carry_out = forget_failures},
+    {.verb = &raycluster_keep_zone, .carry_out = keep_zone},
+    {.verb = &raycluster_leave_zone, .carry_out = leave_zone},
+    {.verb = &raycluster_leave_spot, .carry_out = leave_spot},
+    {.verb = &raycluster_remove_finalizer, .make = job_make_finalizers, .answer = job_answer, .failed = group_failed_by},
+    {.verb = NULL},
+};
 
 static const struct kind *const cluster_owns[] = {&kind_pod, &kind_kservice, NULL};
 static const struct kind *const cluster_needs[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_pod, &kind_kservice, NULL};
@@ -147,7 +124,7 @@ const struct kind kind_raycluster = {.name = "RayCluster",
                                      .api_version = SLICE("ray.io/v1"),
                                      .resource = &ray_resources[RAY_V1],
                                      .plural = "rayclusters.ray.io",
-                                     .verbs = verbs,
+                                     .handlers = handlers,
                                      .family = OPERATOR_RAY_IO,
                                      .keep = extract_record,
                                      .drop = drop_record,

@@ -7,7 +7,7 @@ static void say_missing(struct op *op, const struct record *c, const struct flig
     static const char what[] =
         "a service is applied again and again, and is not there: something deletes it, takes its label " RAY_LABEL_CLUSTER
         " or its owner away, or answers in the API server's place";
-    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(f->name), verb_number(f->verb))))
+    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(f->name), verb_number(op, f->verb))))
         log_warn(what, LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF_CSTR("service", f->name),
                  LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
 }

@@ -79,7 +79,7 @@ static bool service_left_over(const struct op *op, const struct flight *f)
 void pods_refused(struct op *op, struct flight *f, const struct kube_status *s)
 {
     char text[ANSWER_WORDS + POD_NAME_MAX + 16];
-    op->stats.refused[verb_number(f->verb)]++;
+    op->stats.refused[verb_number(op, f->verb)]++;
     if (f->c->work)
         f->c->work->refused++;
     bool service = f->verb->how == VERB_APPLY;

@@ -227,7 +227,7 @@ static bool head_came(struct jval prior, struct jval next)
 static bool acts(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
-        enum verb_how how = verb_how(p->actions[i].verb);
+        enum verb_how how = p->actions[i].verb->how;
         if (how == VERB_CREATE || how == VERB_APPLY || how == VERB_DELETE || how == VERB_DRY_RUN)
             return true;
     }

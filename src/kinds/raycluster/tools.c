@@ -89,7 +89,7 @@ static bool tools_build(struct op *op, const struct tools *t, struct buf *body, 
     buf_put(body, buf_slice(&data));
     buf_put(body, SLICE("\"}}"));
     buf_free(&data);
-    bool made = whole && !body->full && object_amend(op, false, body, e);
+    bool made = whole && !body->full && patches_amend(op, false, body, e);
     arena_reset(&op->body_arena, 0);
     return (made && !body->full) || err_set(e, ERR_LIMIT, "this program has %zu bytes: more than a ConfigMap holds", op->o.executable.len);
 }

@@ -168,7 +168,7 @@ static bool answer_job(struct op *op, struct flight *f, const struct kube_answer
         done(op, f, a);
         return false;
     }
-    op->stats.refused[verb_number(f->verb)] += no;
+    op->stats.refused[verb_number(op, f->verb)] += no;
     op->stats.unknown += a->outcome == KUBE_UNKNOWN;
     const char *text = answer_words(a, words);
     bool final = no && !answer_passing(&a->status);
@@ -182,19 +182,6 @@ static bool answer_job(struct op *op, struct flight *f, const struct kube_answer
         record_trouble(op, f->c, f, text);
     return false;
 }
-
-const struct verb raycronjob_create_job = {.name = "create-run",
-                                           .how = VERB_CREATE,
-                                           .make = make_job,
-                                           .answer = answer_job,
-                                           .failed = failed,
-                                           .refusal = {"FailedToCreateRayJob"}};
-const struct verb raycronjob_delete_job = {.name = "delete-run",
-                                           .how = VERB_DELETE,
-                                           .make = make_job_delete,
-                                           .answer = answer_job,
-                                           .failed = failed,
-                                           .refusal = {"FailedToDeleteRayJob"}};
 
 /* ---- the kind ---- */
 
@@ -231,7 +218,11 @@ static bool preview(struct jval object, struct preview *p)
            p->put(p, buf_slice(&job));
 }
 
-static const struct verb *const verbs[] = {&raycronjob_create_job, &raycronjob_delete_job, NULL};
+static const struct verb_handler handlers[] = {
+    {.verb = &raycronjob_create_job, .make = make_job, .answer = answer_job, .failed = failed},
+    {.verb = &raycronjob_delete_job, .make = make_job_delete, .answer = answer_job, .failed = failed},
+    {.verb = NULL},
+};
 static const struct kind *const owns[] = {&kind_rayjob, NULL};
 static const struct kind *const needs[] = {&kind_raycronjob, &kind_rayjob, NULL};
 static const struct kind *const must[] = {&kind_rayjob, NULL};
@@ -241,7 +232,7 @@ const struct kind kind_raycronjob = {.name = "RayCronJob",
                                      .api_version = SLICE("ray.io/v1"),
                                      .resource = &raycronjob_resource,
                                      .plural = "raycronjobs.ray.io",
-                                     .verbs = verbs,
+                                     .handlers = handlers,
                                      .family = OPERATOR_RAY_IO,
                                      .keep = extract_record,
                                      .drop = drop_record,

@@ -118,7 +118,7 @@ void object_refused(struct op *op, struct record *c, const struct verb *what, co
     record_touch(op, c);
     if (!failure_count(op, c, f, slice_of(text)))
         return;
-    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(what))))
+    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(op, what))))
         log_warn(what_failed, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("action", what->name),
                  LF_CSTR("reason", text), LF_INT("failures", f->count), LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
     char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
@@ -220,7 +220,7 @@ bool job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
         done(op, f, a);
         return false;
     }
-    op->stats.refused[verb_number(f->verb)] += no;
+    op->stats.refused[verb_number(op, f->verb)] += no;
     op->stats.unknown += a->outcome == KUBE_UNKNOWN;
     char words[ANSWER_WORDS];
     const char *text = answer_words(a, words);

@@ -127,7 +127,7 @@ static void not_done(struct op *op, struct flight *f, const struct kube_answer *
 {
     char words[ANSWER_WORDS];
     bool no = a->outcome == KUBE_REFUSED, exists = no && a->status.reason == KUBE_ALREADY_EXISTS;
-    op->stats.refused[verb_number(f->verb)] += no;
+    op->stats.refused[verb_number(op, f->verb)] += no;
     op->stats.unknown += a->outcome == KUBE_UNKNOWN;
     const char *text = answer_words(a, words);
     if (exists && !cluster_named(op, f->c, slice_of(f->name)))

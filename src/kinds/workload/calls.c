@@ -96,7 +96,7 @@ static bool answer(struct op *op, struct flight *f, const struct kube_answer *a)
         done(op, f, a);
         return false;
     }
-    op->stats.refused[verb_number(f->verb)] += no;
+    op->stats.refused[verb_number(op, f->verb)] += no;
     op->stats.unknown += a->outcome == KUBE_UNKNOWN;
     const char *text = answer_words(a, words);
     bool gone = no && a->status.code == 404 && f->verb == &workload_delete;
@@ -111,15 +111,8 @@ static bool answer(struct op *op, struct flight *f, const struct kube_answer *a)
     return false;
 }
 
-const struct verb workload_apply = {.name = "apply-workload",
-                                    .how = VERB_APPLY,
-                                    .make = make_apply,
-                                    .answer = answer,
-                                    .failed = failed,
-                                    .refusal = {"FailedToApplyWorkload"}};
-const struct verb workload_delete = {.name = "delete-workload",
-                                     .how = VERB_DELETE,
-                                     .make = make_delete_of,
-                                     .answer = answer,
-                                     .failed = failed,
-                                     .refusal = {"FailedToDeleteWorkload"}};
+const struct verb_handler workload_handlers[] = {
+    {.verb = &workload_apply, .make = make_apply, .answer = answer, .failed = failed},
+    {.verb = &workload_delete, .make = make_delete_of, .answer = answer, .failed = failed},
+    {.verb = NULL},
+};

@@ -225,14 +225,13 @@ static void nothing(struct op *op, struct record *c)
     (void)c;
 }
 
-static const struct verb *const verbs[] = {&workload_apply, &workload_delete, NULL};
 static const struct kind *const needs[] = {&kind_raycluster, &kind_rayjob, NULL};
 
 const struct kind kind_workload = {.name = "Workload",
                                    .word = "workload",
                                    .api_version = SLICE("mobula.dev/v1"),
                                    .plural = "workloads.mobula.dev",
-                                   .verbs = verbs,
+                                   .handlers = workload_handlers,
                                    .family = OPERATOR_RAY_IO,
                                    .needs = needs,
                                    .must = needs,

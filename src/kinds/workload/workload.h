@@ -155,4 +155,7 @@ bool checks_wanted(struct op *op, bool types, bool nodes);
 /* sync.c */
 extern const struct remote_user workload_user;
 
+/* calls.c */
+extern const struct verb_handler workload_handlers[];
+
 #endif

@@ -154,7 +154,7 @@ static void make_cron(struct cron_scene *s)
 
 static void put_action(struct buf *b, const struct action *act)
 {
-    buf_printf(b, "%s", verb_name(act->verb));
+    buf_printf(b, "%s", act->verb->name);
     if (act->verb == &verb_event)
         buf_printf(b, " %s", act->why);
     else if (act->verb == &raycronjob_create_job)

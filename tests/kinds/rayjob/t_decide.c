@@ -311,7 +311,7 @@ static void make_job(struct job_scene *s)
 
 static void put_job_action(struct buf *b, const struct action *act)
 {
-    buf_printf(b, "%s", verb_name(act->verb));
+    buf_printf(b, "%s", act->verb->name);
     if (act->verb == &verb_status) {
         buf_putc(b, '\n');
         return;

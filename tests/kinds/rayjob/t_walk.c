@@ -156,7 +156,7 @@ static void carry_out(struct world *w, const struct plan *p, const struct action
         w->gone = true;
     else if (act->verb == &verb_event)
         w->events++;
-    else if (verb_how(act->verb) == VERB_ASK)
+    else if (act->verb->how == VERB_ASK)
         ask(w, act);
 }
 
@@ -286,7 +286,7 @@ static void check_rest(struct world *w)
     decide(w, &p);
     for (uint32_t i = 0; i < p.count; i++)
         if (!CHECK(p.actions[i].verb == &rayjob_delete))
-            printf("  %s\n", verb_name(p.actions[i].verb));
+            printf("  %s\n", p.actions[i].verb->name);
 }
 
 static void walk(uint64_t seed)

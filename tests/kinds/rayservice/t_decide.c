@@ -173,7 +173,7 @@ static void read_line(struct service_scene *s, struct slice line)
 
 static void put_action(struct buf *b, const struct action *act)
 {
-    buf_printf(b, "%s", verb_name(act->verb));
+    buf_printf(b, "%s", act->verb->name);
     if (act->verb == &verb_event)
         buf_printf(b, " %s", act->why);
     else if (act->name.len)

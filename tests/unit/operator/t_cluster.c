@@ -11,12 +11,12 @@ static void check_no_group(void)
     struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
     struct action act = {.verb = &pod_delete, .group = GROUP_NONE, .name = SLICE("p"), .why = "its group was removed from the spec"};
     test_case("a pod of no group cannot be deleted: that is no failure of the head, and the record waits");
-    act.verb->failed(r.op, c, &act, "it does not fit");
+    verb_handler(r.op, act.verb)->failed(r.op, c, &act, "it does not fit");
     CHECK(!failures_of(r.op, c, SLICE_NONE, true, false));
     CHECK(c->not_before_ms > r.op->now.mono_ms);
     test_case("… a head that cannot be created is one");
     act = (struct action){.verb = &raycluster_create_pod, .group = GROUP_HEAD};
-    act.verb->failed(r.op, c, &act, "it does not fit");
+    verb_handler(r.op, act.verb)->failed(r.op, c, &act, "it does not fit");
     const struct group_failures *head = failures_of(r.op, c, SLICE_NONE, true, false);
     CHECK(head && head->count == 1);
     finish(&r);

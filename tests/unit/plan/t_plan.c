@@ -1,14 +1,10 @@
-/* Plans and the patch of a status, of no kind: what a verb is, and who carries it out, does not matter here. */
+/* Plans, and the patch of a status, of no kind. */
 #include "tests/unit/test.h"
 
 #include <mobula/pod.h>
 #include <mobula/status.h>
 
-struct verb {
-    const char *name;
-};
-const struct verb verb_status = {"status"}, verb_event = {"event"};
-static const struct verb verb_other = {"other"};
+static const struct verb verb_other = {.name = "other", .how = VERB_MOVE};
 
 static struct plan blank(struct arena *a)
 {

@@ -1,0 +1,15 @@
+/* The verbs of RayClusters: their names, how they are carried out, and the reason of the event if one is refused. The handlers are in
+ * kind.c. */
+#include <mobula/raycluster.h>
+
+const struct verb raycluster_create_account = {"create-account", VERB_CREATE, {"FailedToCreateWorkerPod", "FailedToCreateHeadPod"}};
+const struct verb raycluster_apply_head_service = {"apply-head-service", VERB_APPLY, {"FailedToCreateService"}};
+const struct verb raycluster_apply_headless_service = {"apply-headless-service", VERB_APPLY, {"FailedToCreateService"}};
+const struct verb raycluster_try_pod = {"try-pod", VERB_DRY_RUN, {"FailedToCreateWorkerPod", "FailedToCreateHeadPod"}};
+const struct verb raycluster_create_pod = {"create-pod", VERB_CREATE, {"FailedToCreateWorkerPod", "FailedToCreateHeadPod"}};
+const struct verb raycluster_count_failure = {"count-failure", VERB_MOVE, {NULL}};
+const struct verb raycluster_forget_failures = {"forget-failures", VERB_MOVE, {NULL}};
+const struct verb raycluster_keep_zone = {"keep-zone", VERB_MOVE, {NULL}};
+const struct verb raycluster_leave_zone = {"leave-zone", VERB_MOVE, {NULL}};
+const struct verb raycluster_leave_spot = {"leave-spot", VERB_MOVE, {NULL}};
+const struct verb raycluster_remove_finalizer = {"remove-redis-finalizer", VERB_PATCH, {"FailedToUpdateRayCluster"}};
