@@ -293,7 +293,8 @@ void hex_encode(struct slice in, char *out);
 bool inflate(struct slice in, struct buf *out, struct err *e);
 /* Appends `in`, which is less than 4 GiB, as such a stream. False: out is full. */
 bool deflate(struct slice in, struct buf *out);
-uint32_t crc32(struct slice in); /* as in zip files */
+unsigned deflate_nth_length(unsigned i); /* of both: the order in which lengths of the code length code are written, RFC 1951 §3.2.7 */
+uint32_t crc32(struct slice in);         /* as in zip files */
 
 /* Kubernetes quantities ("500m", "1.5Gi", "2e3") in units of 10^-decimals: 0 for bytes and counts, 3 for milli-CPU. What is finer than
  * one unit is rounded up, as the API server does. Negative values are refused. *out is written only on success. */

@@ -42,6 +42,7 @@ enum {
     /* of TLS 1.3 */
     LIMIT_TLS_HELLO = 20 * KIB,    /* bytes of a peer's first records, until its version is known; bytes of a cookie */
     LIMIT_TLS_MESSAGE = 128 * KIB, /* bytes of one handshake message */
+    LIMIT_TLS_EARLY = 32 * KIB,    /* bytes of a client's 0-RTT records, which a server skips */
     LIMIT_TLS_QUEUE = 256 * KIB,   /* bytes of our records that wait for the wire, certificates included */
     LIMIT_TLS_IDLE = 32,           /* records in a row without data: key updates, tickets, empty records */
     LIMIT_TLS_RECORDS = 1 << 23,   /* records sent with one key before a key update; AES-GCM allows 2^24.5 */

@@ -194,12 +194,6 @@ static unsigned repeated(const struct lengths *l, unsigned at, unsigned *symbol)
     return !as_before ? 1 : run < 6 ? run : 6;
 }
 
-/* The order of the code length code's own lengths (RFC 1951 §3.2.7): 16, 17, 18, 0, 8, 7, 9, 6, 10, … */
-static unsigned nth_length(unsigned i)
-{
-    return i < 3 ? 16 + i : i == 3 ? 0 : i % 2 ? 8 - (i - 3) / 2 : 8 + (i - 4) / 2;
-}
-
 static unsigned used_of(const struct code *c, unsigned most, unsigned least)
 {
     while (most > least && c->bits[most - 1] == 0)
@@ -219,7 +213,7 @@ static void measure_lengths(struct lengths *l, const struct block *b)
         l->code.uses[symbol]++;
     }
     make_code(&l->code, LENGTHS, LENGTHS_BITS);
-    for (l->codes = LENGTHS; l->codes > 4 && l->code.bits[nth_length(l->codes - 1)] == 0;)
+    for (l->codes = LENGTHS; l->codes > 4 && l->code.bits[deflate_nth_length(l->codes - 1)] == 0;)
         l->codes--;
 }
 
@@ -230,7 +224,7 @@ static void put_lengths(struct writer *w, const struct lengths *l)
     put(w, l->distances - 1, 5);
     put(w, l->codes - 4, 4);
     for (unsigned i = 0; i < l->codes; i++)
-        put(w, l->code.bits[nth_length(i)], 3);
+        put(w, l->code.bits[deflate_nth_length(i)], 3);
     for (unsigned at = 0, n; at < l->count; at += n) {
         n = repeated(l, at, &symbol);
         put_symbol(w, &l->code, symbol);

@@ -152,9 +152,9 @@ static bool read_lengths(struct stream *s, const struct code *c, uint8_t *length
     return true;
 }
 
-/* The order of the code length code's own lengths (RFC 1951 §3.2.7): 16, 17, 18, 0, 8, 7, 9, 6, 10, ... 1, 15. Computed, not a
+/* 16, 17, 18, 0, 8, 7, 9, 6, 10, ... 1, 15. Computed, not a
  * table, to keep the stub of the carried form small, which contains this file. */
-static unsigned nth_length(unsigned i)
+unsigned deflate_nth_length(unsigned i)
 {
     return i < 3 ? 16 + i : i == 3 ? 0 : i % 2 ? 8 - (i - 3) / 2 : 8 + (i - 4) / 2;
 }
@@ -167,7 +167,7 @@ static bool read_dynamic(struct stream *s)
     if (nliterals > LITERALS || ndistances > DISTANCES)
         return false;
     for (unsigned i = 0; i < ncodes; i++)
-        lengths[nth_length(i)] = (uint8_t)take(s, 3);
+        lengths[deflate_nth_length(i)] = (uint8_t)take(s, 3);
     return make_code(&literals, lengths, LENGTH_CODES) && read_lengths(s, &literals, lengths, nliterals + ndistances) &&
            make_code(&literals, lengths, nliterals) && make_code(&distances, lengths + nliterals, ndistances) &&
            read_block(s, &literals, &distances);

@@ -1,5 +1,5 @@
-/* Who calls, and what he may do: the API server of the hub's cluster knows, and is asked with TokenReview and SubjectAccessReview. Its
- * answers are remembered for a few seconds. A token itself is not kept: its SHA-256 stands for it. */
+/* Authentication and authorization of callers, by TokenReview and SubjectAccessReview at the API server of the hub's cluster. Answers are
+ * cached for a few seconds, by the SHA-256 of the token: the token itself is not kept. */
 #include "private.h"
 
 #include <stdio.h>

@@ -101,7 +101,7 @@ static void put_list(struct jout *w, const char *key, struct jval v, const char 
     jout_end(w);
 }
 
-/* The status as its CRD has it replaces the one that is there; in h->body. Returns its hash, without who has reported it when. */
+/* Writes the body of a status update, in the form of the CRD, to h->body. Returns a hash that leaves out reporter and time. */
 static uint64_t write_status(struct call *c, struct jval status, struct slice uid)
 {
     struct hub *h = c->hub;

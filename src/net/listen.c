@@ -58,13 +58,13 @@ static void give_way(struct wire *w)
 {
     struct loop *l = w->loop;
     if (log_limit_pass(&l->surplus_log, l->now))
-        log_warn("more connections came than are kept open: for each new one, one that has not asked for anything is closed, or the oldest",
+        log_warn("connection limit reached: for each new connection, one without a request is closed, or else the oldest",
                  LF_CSTR("closed", w->peer), LF_INT("limit", most_of(w->listener)), LF_INT("each", w->listener->accept->most_each));
     if (w->step == WIRE_CLOSING) {
         wire_gone(w);
         return;
     }
-    err_set(&w->link.error, ERR_LIMIT, "%s gave way to a newer connection: %u of one listener are kept open", w->peer,
+    err_set(&w->link.error, ERR_LIMIT, "connection of %s was closed for a newer one: this listener keeps at most %u open", w->peer,
             most_of(w->listener));
     wire_fail(w);
 }
@@ -93,8 +93,8 @@ static void take(struct listener *s, int fd, const char *peer)
         link_close(&w->link);
 }
 
-/* One in each turn: those that wait cannot hold up the loop, and whoever came has had LIMIT_NET_ACCEPTED - 1 turns to be read and answered
- * before it is the oldest, however fast others come. */
+/* Accepts one connection a turn, so that a flood does not hold up the loop: a connection has LIMIT_NET_ACCEPTED - 1 turns to be read and
+ * answered before it is the oldest. */
 static void listener_ready(struct watch *watch)
 {
     struct listener *s = CONTAINER_OF(watch, struct listener, watch);
@@ -109,7 +109,7 @@ static void listener_ready(struct watch *watch)
             give_way(least);
         take(s, fd, peer);
     } else if (tcp_is_scarce(errno)) {
-        /* The connection stays in the queue and epoll goes on about it: look away for a moment. */
+        /* The connection stays in the kernel's queue, and epoll would report it at once: do not ask for a while. */
         l->accept_pause_ms = l->now.mono_ms + NET_ACCEPT_PAUSE_MS;
         if (log_limit_pass(&l->accept_log, l->now))
             log_warn("cannot accept connections", LF_CSTR("error", strerror(errno)));

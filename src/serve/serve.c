@@ -101,7 +101,8 @@ void serve_drop_body(struct serve_ask *q)
     q->body = SLICE_NONE;
 }
 
-/* Whoever reads takes milliseconds; who does not would have the memory of all others. */
+/* Closes connections that are slow to read their answers while all answers together exceed answers_max bytes: a client that reads takes
+ * milliseconds. */
 static void make_room(struct serve *s, const struct conn *but, struct now now)
 {
     while (s->o.answers_max && s->stats.answers > s->o.answers_max) {

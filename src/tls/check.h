@@ -29,7 +29,12 @@ void tls_check_free(struct tls_check *c);
 
 /* explain.c: a code of BearSSL's in words. */
 void tls_explain_certificate(struct err *e, int code, const struct tls_leaf *leaf, int64_t wall_us); /* leaf NULL: not readable */
-void tls_explain(struct err *e, int code, bool has_identity, bool suite_agreed);
-void tls_explain_client(struct err *e, int code); /* for the server: why its session with a client failed */
+struct tls_failure {
+    bool accepted;      /* we are the server */
+    bool has_identity;  /* we have a client certificate */
+    bool suite_agreed;  /* the server has sent its certificate */
+    const char *theirs; /* v13.theirs, or "" */
+};
+void tls_explain(struct err *e, int code, const struct tls_failure *f);
 
 #endif

@@ -15,7 +15,7 @@ static void put_suites(struct buf *b)
     bool aes = v13_fast_aes();
     size_t list = v13_begin(b, 2);
     for (size_t i = 0; i < COUNT_OF(v13_suites); i++)
-        put16(b, v13_suites[aes ? i : (i + 2) % COUNT_OF(v13_suites)].id);
+        put16(b, v13_suite_nth(i)->id);
     for (unsigned turn = 0; v13_least == VERSION_12 && turn < 2; turn++) {
         bool gcm = aes == (turn == 0);
         for (size_t i = 0; i < (gcm ? COUNT_OF(old_gcm) : COUNT_OF(old_chacha)); i++)
@@ -117,6 +117,10 @@ void v13_client_hello(struct v13 *v)
     put16(b, 0x0100); /* no compression */
     put_extensions(v, b);
     v13_end(b, all, 3);
+    if (b->full) { /* the cookie is too long */
+        v13_fail(v, ALERT_ILLEGAL, BR_ERR_TOO_LARGE);
+        return;
+    }
     v13_transcript_add(&v->shake->transcript, buf_slice(b));
     v13_send(v, RECORD_HANDSHAKE, buf_slice(b));
 }
@@ -148,8 +152,10 @@ static bool is_old(struct slice in)
 static bool take_old(struct v13 *v, const struct server_hello *h)
 {
     struct slice tail = slice_skip(h->random, V13_RANDOM - 8);
-    if (v13_least > VERSION_12 || v->shake->retried || v->suite)
-        return v13_fail(v, ALERT_VERSION, V13_ERR_OLD);
+    if (v13_least > VERSION_12 || v->suite) {
+        const char version[2] = {(char)(h->version >> 8), (char)h->version};
+        return v13_fail_for(v, ALERT_VERSION, v->suite ? V13_ERR_RETRY : V13_ERR_OLD, (struct slice){version, 2});
+    }
     if (slice_eq(tail, SLICE("DOWNGRD\1")) || slice_eq(tail, SLICE("DOWNGRD\0")))
         return v13_fail(v, ALERT_ILLEGAL, V13_ERR_DOWNGRADE);
     v->old = true;
@@ -159,7 +165,7 @@ static bool take_old(struct v13 *v, const struct server_hello *h)
 static bool take_retry(struct v13 *v, const struct server_hello *h, struct slice message)
 {
     uint32_t id = 0;
-    struct slice share = h->ext[SH_SHARE].body;
+    struct slice share = h->ext[SH_SHARE].body, cookie = h->ext[SH_COOKIE].body, text;
     const struct v13_group *g = NULL;
     if (v->suite)
         return v13_fail(v, ALERT_UNEXPECTED, BR_ERR_UNEXPECTED);
@@ -168,10 +174,12 @@ static bool take_retry(struct v13 *v, const struct server_hello *h, struct slice
             return v13_fail(v, ALERT_DECODE, V13_ERR_MALFORMED);
         g = v13_group_of(id);
         if (!g || is_shared(v, g))
-            return v13_fail(v, ALERT_ILLEGAL, V13_ERR_GROUP);
+            return v13_fail_for(v, ALERT_ILLEGAL, V13_ERR_GROUP, h->ext[SH_SHARE].body);
     } else if (!h->ext[SH_COOKIE].there) {
         return v13_fail(v, ALERT_ILLEGAL, V13_ERR_MALFORMED);
     }
+    if (h->ext[SH_COOKIE].there && (!v13_get_vector(&cookie, 2, &text) || !text.len || cookie.len))
+        return v13_fail(v, ALERT_DECODE, V13_ERR_MALFORMED);
     v->suite = v13_suite_of(h->suite);
     v->shake->retried = g;
     if (h->ext[SH_COOKIE].there)
@@ -180,7 +188,7 @@ static bool take_retry(struct v13 *v, const struct server_hello *h, struct slice
     v13_transcript_add(&v->shake->transcript, message);
     v13_say_change(v);
     v13_client_hello(v);
-    return true;
+    return v->code == 0;
 }
 
 static bool take_keys(struct v13 *v, const struct server_hello *h, struct slice message)
@@ -194,10 +202,12 @@ static bool take_keys(struct v13 *v, const struct server_hello *h, struct slice 
         return v13_fail(v, ALERT_DECODE, V13_ERR_MALFORMED);
     v->group = v13_group_of(id);
     if (!v->group || !is_shared(v, v->group))
-        return v13_fail(v, ALERT_ILLEGAL, V13_ERR_GROUP);
+        return v13_fail_for(v, ALERT_ILLEGAL, v->shake->retried ? V13_ERR_RETRY : V13_ERR_GROUP, slice_head(h->ext[SH_SHARE].body, 2));
     size_t n = v13_agree(&v->shake->exchange, v->group, share, secret);
-    if (n == 0)
-        return v13_fail(v, ALERT_ILLEGAL, V13_ERR_GROUP);
+    if (n == 0) {
+        mem_wipe(secret, sizeof secret);
+        return v13_fail(v, ALERT_ILLEGAL, V13_ERR_SHARE);
+    }
     v->suite = v13_suite_of(h->suite);
     v13_transcript_add(&v->shake->transcript, message);
     v13_transcript_out(&v->shake->transcript, v->suite, transcript);
@@ -231,8 +241,10 @@ static bool take_hello(struct v13 *v, struct slice message)
         return v13_fail(v, ALERT_ILLEGAL, BR_ERR_BAD_VERSION);
     if (h.compression || !slice_eq(h.session, (struct slice){(const char *)v->shake->session, V13_RANDOM}))
         return v13_fail(v, ALERT_ILLEGAL, V13_ERR_MALFORMED);
-    if (!v13_suite_of(h.suite) || (v->suite && v->suite->id != h.suite))
-        return v13_fail(v, ALERT_ILLEGAL, BR_ERR_BAD_CIPHER_SUITE);
+    if (!v13_suite_of(h.suite) || (v->suite && v->suite->id != h.suite)) {
+        const char suite[2] = {(char)(h.suite >> 8), (char)h.suite};
+        return v13_fail_for(v, ALERT_ILLEGAL, v->suite ? V13_ERR_RETRY : BR_ERR_BAD_CIPHER_SUITE, (struct slice){suite, 2});
+    }
     return h.retry ? take_retry(v, &h, message) : take_keys(v, &h, message);
 }
 
@@ -270,7 +282,7 @@ static bool take_request(struct v13 *v, struct slice in)
         return false;
     if (!ext[0].there)
         return v13_fail(v, ALERT_NO_EXTENSION, V13_ERR_SCHEME);
-    if (!v13_get_vector(&ext[0].body, 2, &list) || ext[0].body.len || list.len % 2)
+    if (!v13_get_vector(&ext[0].body, 2, &list) || ext[0].body.len || !list.len || list.len % 2)
         return v13_fail(v, ALERT_DECODE, V13_ERR_MALFORMED);
     v->shake->requested = true;
     v->shake->scheme = v13_scheme_for(v->identity, list);
@@ -310,7 +322,7 @@ static bool take_certificate(struct v13 *v, struct slice in)
 static bool take_verify(struct v13 *v, struct slice in)
 {
     unsigned char transcript[V13_HASH_MAX];
-    struct slice signature;
+    struct slice signature, number = slice_head(in, 2);
     uint32_t scheme = 0;
     unsigned usages = 0;
     const br_x509_pkey *key = v->check->vtable->get_pkey(&v->check->vtable, &usages);
@@ -319,7 +331,7 @@ static bool take_verify(struct v13 *v, struct slice in)
     if (!key || !(usages & BR_KEYTYPE_SIGN))
         return v13_fail(v, ALERT_BAD_CERT, BR_ERR_WRONG_KEY_USAGE);
     if (!v13_scheme_fits(key, scheme))
-        return v13_fail(v, ALERT_ILLEGAL, V13_ERR_SCHEME);
+        return v13_fail_for(v, ALERT_ILLEGAL, V13_ERR_SCHEME, number);
     v13_transcript_out(&v->shake->transcript, v->suite, transcript);
     if (!v13_verify(key, scheme, true, v->suite, transcript, signature))
         return v13_fail(v, ALERT_DECRYPT, BR_ERR_BAD_SIGNATURE);
@@ -337,7 +349,7 @@ static bool take_finished(struct v13 *v, struct slice message)
     v13_transcript_out(&v->shake->transcript, v->suite, transcript);
     v->peer_finished = true;
     if (v->shake->requested) {
-        v13_say_certificate(v, SLICE_NONE);
+        v13_say_certificate(v);
         if (v->shake->scheme && !v13_say_verify(v))
             return false;
     }

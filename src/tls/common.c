@@ -14,12 +14,11 @@ static void say(struct v13 *v, struct buf *b, size_t from)
     v13_say(v, b);
 }
 
-void v13_say_certificate(struct v13 *v, struct slice context)
+void v13_say_certificate(struct v13 *v)
 {
     struct buf b;
     size_t from = begin(&b, MESSAGE_CERTIFICATE);
-    put8(&b, (unsigned)context.len);
-    buf_put(&b, context);
+    put8(&b, 0); /* certificate_request_context, which only a request after the handshake has */
     size_t list = v13_begin(&b, 3);
     for (size_t i = 0; v->shake->scheme && i < v->identity->count; i++) {
         const br_x509_certificate *c = &v->identity->chain[i];

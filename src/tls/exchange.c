@@ -20,17 +20,23 @@ const struct v13_group *v13_group_of(unsigned id)
     return NULL;
 }
 
-/* Makes a random private key: 32 bytes for X25519, else a big-endian scalar, neither zero nor above the order. Returns its length. */
-static size_t make_key(int curve, unsigned char *key)
+static bool is_zero(const unsigned char *p, size_t n)
+{
+    unsigned char any = 0;
+    for (size_t i = 0; i < n; i++)
+        any |= p[i];
+    return any == 0;
+}
+
+bool v13_is_scalar(int curve, unsigned char *key)
 {
     size_t len = 0;
     const unsigned char *order = br_ec_get_default()->order(curve, &len);
-    do
-        random_bytes(key, len);
-    while (curve != BR_EC_curve25519 && memcmp(key, order, len) >= 0);
-    if (curve != BR_EC_curve25519)
-        key[len - 1] |= 1; /* not zero; the order is odd, so not above it either */
-    return len;
+    unsigned keep = 0xff;
+    while (keep >> 1 >= order[0])
+        keep >>= 1;
+    key[0] &= (unsigned char)keep; /* P-521: 521 bits in 66 bytes */
+    return !is_zero(key, len) && memcmp(key, order, len) < 0;
 }
 
 static size_t key_len(int curve)
@@ -38,6 +44,14 @@ static size_t key_len(int curve)
     size_t len = 0;
     br_ec_get_default()->order(curve, &len);
     return len;
+}
+
+/* Makes a random private key: 32 bytes for X25519, else a scalar, by rejection so that each is equally likely (FIPS 186-5, A.2.2). */
+static void make_key(int curve, unsigned char *key)
+{
+    do
+        random_bytes(key, key_len(curve));
+    while (curve != BR_EC_curve25519 && !v13_is_scalar(curve, key));
 }
 
 static void put_point(const unsigned char *key, int curve, struct buf *out)
@@ -51,26 +65,15 @@ static void put_point(const unsigned char *key, int curve, struct buf *out)
 static size_t multiply(const unsigned char *key, int curve, struct slice point, unsigned char *secret)
 {
     const br_ec_impl *ec = br_ec_get_default();
-    unsigned char work[BR_EC_KBUF_PUB_MAX_SIZE], any = 0;
+    unsigned char work[BR_EC_KBUF_PUB_MAX_SIZE];
     size_t len = 0, at = ec->xoff(curve, &len);
     memcpy(work, point.ptr, point.len);
     if (curve != BR_EC_curve25519 && work[0] != 4)
         return 0;
-    if (!ec->mul(work, point.len, key, key_len(curve), curve))
-        return 0;
-    for (size_t i = 0; i < len; i++)
-        any |= work[at + i];
+    bool ok = ec->mul(work, point.len, key, key_len(curve), curve) && !is_zero(work + at, len);
     memcpy(secret, work + at, len);
     mem_wipe(work, sizeof work);
-    return any ? len : 0;
-}
-
-static bool is_zero(const unsigned char *p, size_t n)
-{
-    unsigned char any = 0;
-    for (size_t i = 0; i < n; i++)
-        any |= p[i];
-    return any == 0;
+    return ok ? len : 0;
 }
 
 /* ---- X25519MLKEM768: ML-KEM comes first in shares and secret (draft-ietf-tls-ecdhe-mlkem) ---- */
@@ -79,7 +82,8 @@ static bool is_zero(const unsigned char *p, size_t n)
 static void put_kem_key(struct v13_exchange *x, struct buf *out)
 {
     unsigned char public[MLKEM768_PUBLIC], secret[MLKEM768_SECRET];
-    random_bytes(x->kem, sizeof x->kem);
+    if (is_zero(x->kem, sizeof x->kem)) /* after a HelloRetryRequest with a cookie alone, the share must be the same */
+        random_bytes(x->kem, sizeof x->kem);
     mlkem768_generate(x->kem, public, secret);
     buf_put(out, (struct slice){(const char *)public, sizeof public});
     mem_wipe(secret, sizeof secret);

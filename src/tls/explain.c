@@ -1,4 +1,4 @@
-/* Codes of BearSSL's and alerts of the peer's in words that a person can act on. */
+/* Error texts for failed sessions: BearSSL's and our codes, and alerts, from the side of a client and of a server. */
 #include <mobula/tls.h>
 
 #include "v13.h"
@@ -25,29 +25,40 @@ static const struct {
     {BR_ERR_X509_NOT_TRUSTED, "certificate is signed by an unknown CA"},
 };
 
+#define SUITES "AES-GCM or ChaCha20-Poly1305"
+#define GROUPS "X25519MLKEM768, X25519, P-256/384/521"
+
+/* What the peer did, behind the word "server" or "client". */
 static const struct {
     int code;
-    const char *text;
-} engine_texts[] = {
-    {BR_ERR_UNSUPPORTED_VERSION, "server speaks neither TLS 1.3 nor 1.2 (or no TLS at all)"},
-    {BR_ERR_BAD_VERSION, "server changes its TLS version within a connection"},
-    {BR_ERR_BAD_LENGTH, "record with a wrong length"},
-    {BR_ERR_TOO_LARGE, "record is too long"},
-    {BR_ERR_BAD_MAC, "record was changed on its way"},
-    {BR_ERR_UNEXPECTED, "unexpected message"},
-    {BR_ERR_BAD_CIPHER_SUITE, "server chose a cipher suite that was not offered"},
-    {BR_ERR_BAD_SECRENEG, "server does not know secure renegotiation as it should"},
-    {BR_ERR_EXTRA_EXTENSION, "server answers an extension that was not offered"},
-    {BR_ERR_BAD_FINISHED, "the handshake was changed on its way"},
-    {BR_ERR_INVALID_ALGORITHM, "server wants an algorithm that is not known here"},
-    {BR_ERR_BAD_SIGNATURE, "server's signature is wrong: it does not have the key of its certificate"},
-    {BR_ERR_WRONG_KEY_USAGE, "server's certificate does not fit the cipher suite"},
-    {BR_ERR_NO_CLIENT_AUTH, "server wants a client certificate"},
-    {V13_ERR_DOWNGRADE, "server speaks TLS 1.3, but its answer says TLS 1.2: the handshake was changed on its way"},
-    {V13_ERR_GROUP, "server chose a group for the key exchange that was not offered, or sent a key that is not of it"},
-    {V13_ERR_OLD, "server does not speak TLS 1.3, which --tls-min-version asks for"},
-    {V13_ERR_SCHEME, "server signs with an algorithm that was not offered, or that does not fit its certificate"},
-    {V13_ERR_MALFORMED, "malformed message in the handshake"},
+    const char *server, *client; /* client NULL: the same text */
+} session_texts[] = {
+    {BR_ERR_UNSUPPORTED_VERSION, "speaks neither TLS 1.3 nor 1.2 (or no TLS at all)", NULL},
+    {BR_ERR_BAD_VERSION, "changes its TLS version within a connection", NULL},
+    {BR_ERR_BAD_LENGTH, "sent a record with a wrong length", NULL},
+    {BR_ERR_TOO_LARGE, "sent a record or a message that is too long", NULL},
+    {BR_ERR_BAD_MAC, "sent a record that was changed on its way", NULL},
+    {BR_ERR_UNEXPECTED, "sent an unexpected message", NULL},
+    {BR_ERR_BAD_CIPHER_SUITE, "chose a cipher suite that was not offered (" SUITES ")",
+     "offers no cipher suite that is known here (" SUITES ")"},
+    {BR_ERR_BAD_SECRENEG, "does not know secure renegotiation as it should", NULL},
+    {BR_ERR_EXTRA_EXTENSION, "answers an extension that was not offered", NULL},
+    {BR_ERR_BAD_FINISHED, "sent a wrong Finished: the handshake was changed on its way", NULL},
+    {BR_ERR_INVALID_ALGORITHM, "wants an algorithm that is not known here", NULL},
+    {BR_ERR_BAD_SIGNATURE, "sent a wrong signature: it does not have the key of its certificate", NULL},
+    {BR_ERR_WRONG_KEY_USAGE, "has a certificate that does not fit the cipher suite", NULL},
+    {BR_ERR_NO_CLIENT_AUTH, "wants a client certificate", NULL},
+    {V13_ERR_DOWNGRADE, "chose TLS 1.2 but says that it speaks TLS 1.3: the handshake was changed on its way", NULL},
+    {V13_ERR_GROUP, "chose a key exchange group that was not offered (" GROUPS ")",
+     "offers no key exchange group that is known here (" GROUPS ")"},
+    {V13_ERR_SHARE, "sent an invalid key for the key exchange", NULL},
+    {V13_ERR_OLD, "does not speak TLS 1.3, which --tls-min-version asks for", NULL},
+    {V13_ERR_RETRY, "changed its choice of version, cipher suite or group within the handshake, after its HelloRetryRequest",
+     "ignored the HelloRetryRequest: its second ClientHello has another version, cipher suite or group"},
+    {V13_ERR_SCHEME, "signed with an algorithm that was not offered, or that does not fit its certificate",
+     "accepts no signature algorithm that the key of our certificate can make"},
+    {V13_ERR_PROTOCOL, "chose an application protocol other than http/1.1", "offers no application protocol that is known here (http/1.1)"},
+    {V13_ERR_MALFORMED, "sent a malformed handshake message", NULL},
 };
 
 /* RFC 5246 §7.2, RFC 8446 §6. */
@@ -75,6 +86,7 @@ static const struct {
     {86, "inappropriate_fallback"},
     {90, "user_canceled"},
     {100, "no_renegotiation"},
+    {109, "missing_extension"},
     {110, "unsupported_extension"},
     {112, "unrecognized_name"},
     {116, "certificate_required"},
@@ -102,22 +114,22 @@ static bool is_about_our_certificate(int alert)
     return certificate || alert == ALERT_CERTIFICATE_REQUIRED;
 }
 
-/* handshake_failure says little, but a server that has sent its certificate has agreed on a suite: what fails then is ours. */
-static void explain_alert(struct err *e, int alert, bool has_identity, bool suite_agreed)
+/* A server that has sent its certificate has agreed on a suite: handshake_failure is then about our certificate. */
+static void explain_alert(struct err *e, int alert, const struct tls_failure *f)
 {
     const char *name = alert_name(alert);
     bool vague = alert == ALERT_NO_HANDSHAKE || alert == ALERT_INSUFFICIENT_SECURITY;
-    if (alert == ALERT_VERSION)
+    if (f->accepted)
+        err_set(e, ERR_TLS, "client ended the TLS session: alert %d %s", alert, name);
+    else if (alert == ALERT_VERSION)
         err_set(e, ERR_TLS, "server does not speak %s: alert %d %s",
                 v13_least == VERSION_13 ? "TLS 1.3, which --tls-min-version asks for" : "TLS 1.3 or 1.2, which were offered", alert, name);
-    else if (vague && !suite_agreed)
+    else if (vague && !f->suite_agreed)
         err_set(e, ERR_TLS,
-                "server has no cipher suite, group or signature in common with ours (AES-GCM or ChaCha20-Poly1305; "
-                "X25519MLKEM768, X25519, P-256/384/521; "
-                "ECDSA or RSA): alert %d %s",
+                "server has no cipher suite, group or signature in common with ours (" SUITES "; " GROUPS "; ECDSA or RSA): alert %d %s",
                 alert, name);
     else if (vague || is_about_our_certificate(alert))
-        err_set(e, ERR_TLS, "server %s client certificate: alert %d %s", has_identity ? "refuses our" : "wants a", alert, name);
+        err_set(e, ERR_TLS, "server %s client certificate: alert %d %s", f->has_identity ? "refuses our" : "wants a", alert, name);
     else if (alert == ALERT_UNRECOGNIZED_NAME)
         err_set(e, ERR_TLS, "server does not know the name that it was asked for: alert %d %s", alert, name);
     else
@@ -150,36 +162,36 @@ void tls_explain_certificate(struct err *e, int code, const struct tls_leaf *lea
     err_set(e, ERR_TLS_TRUST, "a certificate of the server's chain is malformed (code %d)", code);
 }
 
-void tls_explain(struct err *e, int code, bool has_identity, bool suite_agreed)
+/* An alert that BearSSL's engine (TLS 1.2) has sent. handshake_failure: it found nothing in common. */
+static void explain_sent(struct err *e, int alert, const struct tls_failure *f)
 {
+    if (alert == ALERT_NO_HANDSHAKE && f->accepted)
+        err_set(e, ERR_TLS,
+                "client speaks TLS 1.2 and has no cipher suite or group in common with ours (" SUITES "; X25519, P-256/384/521)");
+    else
+        err_set(e, ERR_TLS, "%s broke the protocol: alert %d %s was sent to it", f->accepted ? "client" : "server", alert,
+                alert_name(alert));
+}
+
+void tls_explain(struct err *e, int code, const struct tls_failure *f)
+{
+    const char *peer = f->accepted ? "client" : "server";
     if (code >= BR_ERR_SEND_FATAL_ALERT) {
-        err_set(e, ERR_TLS, "server broke the protocol: alert %d %s was sent to it", code - BR_ERR_SEND_FATAL_ALERT,
-                alert_name(code - BR_ERR_SEND_FATAL_ALERT));
+        explain_sent(e, code - BR_ERR_SEND_FATAL_ALERT, f);
         return;
     }
     if (code >= BR_ERR_RECV_FATAL_ALERT) {
-        explain_alert(e, code - BR_ERR_RECV_FATAL_ALERT, has_identity, suite_agreed);
+        explain_alert(e, code - BR_ERR_RECV_FATAL_ALERT, f);
         return;
     }
-    for (size_t i = 0; i < COUNT_OF(engine_texts); i++)
-        if (engine_texts[i].code == code)
-            err_set(e, ERR_TLS, "%s", engine_texts[i].text);
-    if (code >= BR_ERR_X509_OK) {
+    for (size_t i = 0; i < COUNT_OF(session_texts); i++)
+        if (session_texts[i].code == code)
+            err_set(e, ERR_TLS, "%s %s%s%s", peer,
+                    f->accepted && session_texts[i].client ? session_texts[i].client : session_texts[i].server,
+                    f->theirs[0] ? "; it sent " : "", f->theirs);
+    if (code >= BR_ERR_X509_OK && code < V13_ERR_DOWNGRADE) {
         tls_explain_certificate(e, code, NULL, 0);
         return;
     }
-    err_set(e, ERR_TLS, "protocol error (code %d)", code);
-}
-
-void tls_explain_client(struct err *e, int code)
-{
-    int alert = code - (code >= BR_ERR_SEND_FATAL_ALERT ? BR_ERR_SEND_FATAL_ALERT : BR_ERR_RECV_FATAL_ALERT);
-    if (code >= BR_ERR_SEND_FATAL_ALERT)
-        err_set(e, ERR_TLS, "client broke the protocol: alert %d %s was sent to it", alert, alert_name(alert));
-    else if (code >= BR_ERR_RECV_FATAL_ALERT)
-        err_set(e, ERR_TLS, "client ended the TLS session: alert %d %s", alert, alert_name(alert));
-    else if (code == V13_ERR_OLD)
-        err_set(e, ERR_TLS, "client does not speak TLS 1.3, which --tls-min-version asks for");
-    else
-        err_set(e, ERR_TLS, "the TLS session with the client failed (code %d)", code);
+    err_set(e, ERR_TLS, "%s broke the protocol (code %d)", peer, code);
 }

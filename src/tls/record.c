@@ -3,6 +3,8 @@
  * Order on the wire: the sealed record in out_room, then the queue. Plaintext in out_room is sealed only when neither is waiting. */
 #include "v13.h"
 
+#include <stdio.h>
+
 /* ---- encoding and decoding: integers, vectors, extensions ---- */
 
 size_t v13_begin(struct buf *b, unsigned width)
@@ -66,6 +68,8 @@ bool v13_get_extensions(struct v13 *v, struct slice in, struct v13_extension *kn
             return v13_fail(v, ALERT_EXTENSION, BR_ERR_EXTRA_EXTENSION);
         if ((i < count && known[i].there) || (type < 64 && seen >> type & 1))
             return v13_fail(v, ALERT_ILLEGAL, V13_ERR_MALFORMED);
+        if (seen >> EXT_PSK & 1) /* it must be the last */
+            return v13_fail(v, ALERT_ILLEGAL, V13_ERR_MALFORMED);
         seen |= type < 64 ? UINT64_C(1) << type : 0;
         if (i < count)
             known[i] = (struct v13_extension){(uint16_t)type, true, body};
@@ -86,7 +90,6 @@ void v13_start(struct v13 *v, bool server, unsigned char *records)
     buf_init(&v->shake->hello, LIMIT_TLS_HELLO);
     buf_init(&v->shake->raw, LIMIT_TLS_HELLO);
     buf_init(&v->shake->cookie, LIMIT_TLS_HELLO);
-    buf_init(&v->shake->context, 255);
     buf_init(&v->message, LIMIT_TLS_MESSAGE + 4 + V13_PLAIN);
     buf_init(&v->queue, LIMIT_TLS_QUEUE);
 }
@@ -99,7 +102,6 @@ static void shake_free(struct v13 *v)
     buf_free(&s->hello);
     buf_free(&s->raw);
     buf_free(&s->cookie);
-    buf_free(&s->context);
     mem_wipe(s, sizeof *s);
     mem_free(s);
     v->shake = NULL;
@@ -167,6 +169,16 @@ void v13_say_change(struct v13 *v)
     v13_send(v, RECORD_CCS, SLICE("\1"));
 }
 
+bool v13_fail_for(struct v13 *v, int alert, int code, struct slice numbers)
+{
+    size_t at = 0, room = sizeof v->theirs - sizeof " ...";
+    for (uint32_t id = 0; !v->code && at + sizeof " 0x1234" <= room && v13_get(&numbers, 2, &id);)
+        at += (size_t)snprintf(v->theirs + at, room - at, "%s0x%04x", at ? " " : "", id);
+    if (!v->code && numbers.len)
+        memcpy(v->theirs + at, " ...", sizeof " ...");
+    return v13_fail(v, alert, code);
+}
+
 bool v13_fail(struct v13 *v, int alert, int code)
 {
     if (v->code)
@@ -177,11 +189,11 @@ bool v13_fail(struct v13 *v, int alert, int code)
     return false;
 }
 
-static void put_update(struct v13 *v, bool ask)
+static void put_update(struct v13 *v)
 {
-    const char message[5] = {MESSAGE_KEY_UPDATE, 0, 0, 1, (char)ask};
-    v13_send(v, RECORD_HANDSHAKE, (struct slice){message, sizeof message});
+    v13_send(v, RECORD_HANDSHAKE, SLICE("\x18\0\0\1\0")); /* KeyUpdate that asks for none in return */
     v13_keys_update(&v->out);
+    v->update_owed = false;
 }
 
 static bool is_busy(const struct v13 *v)
@@ -193,8 +205,8 @@ void v13_flush(struct v13 *v)
 {
     if (v->written == 0)
         return;
-    if (!is_busy(v) && v->out.sequence >= LIMIT_TLS_RECORDS)
-        put_update(v, false);
+    if (!is_busy(v) && (v->update_owed || v->out.sequence >= LIMIT_TLS_RECORDS))
+        put_update(v);
     v->flush = is_busy(v);
     if (v->flush)
         return;
@@ -247,6 +259,8 @@ void v13_close(struct v13 *v)
         return;
     v->closed_out = true;
     if (v->written) {
+        if (v->update_owed)
+            put_update(v);
         char *to = buf_room(&v->queue, V13_HEAD + v->written + 1 + V13_TAG);
         if (to) {
             memcpy(to + V13_HEAD, v->out_room + V13_HEAD, v->written);
@@ -273,8 +287,7 @@ static bool take_update(struct v13 *v, struct slice body)
     if ((unsigned char)body.ptr[0] > 1)
         return v13_fail(v, ALERT_ILLEGAL, BR_ERR_BAD_PARAM);
     v13_keys_update(&v->in);
-    if (body.ptr[0] == 1 && v->queue.len == 0) /* one answer to all requests that arrive until it is sent */
-        put_update(v, false);
+    v->update_owed |= body.ptr[0] == 1; /* one answer, before our next data, to all requests until then (RFC 8446 §4.6.3) */
     return true;
 }
 
@@ -367,12 +380,28 @@ static bool take_content(struct v13 *v, unsigned type, struct slice body)
     return take_messages(v);
 }
 
+/* 0-RTT data, which a server that does not accept it skips (RFC 8446 §4.2.10): after a HelloRetryRequest up to the second ClientHello, else
+ * records that cannot be decrypted, up to the first that can. */
+static bool skip_early(struct v13 *v, size_t n)
+{
+    bool may = v->shake && n <= v->shake->early;
+    if (may)
+        v->shake->early -= n;
+    return may;
+}
+
 /* Decrypts the record in place. Its last byte that is not zero is the type of the content; zeros behind that are padding. */
 static bool take_sealed(struct v13 *v, size_t n)
 {
     unsigned char *text = v->in_room + V13_HEAD;
-    if (n < V13_TAG + 1 || !v13_open(&v->in, v->in_room, text, n - V13_TAG))
-        return v13_fail(v, ALERT_BAD_MAC, BR_ERR_BAD_MAC);
+    if (n < V13_TAG + 1 || !v13_open(&v->in, v->in_room, text, n - V13_TAG)) {
+        if (!skip_early(v, n))
+            return v13_fail(v, ALERT_BAD_MAC, BR_ERR_BAD_MAC);
+        v->in.sequence = 0;
+        return true;
+    }
+    if (v->shake)
+        v->shake->early = 0;
     n -= V13_TAG;
     if (n > V13_PLAIN + 1)
         return v13_fail(v, ALERT_OVERFLOW, BR_ERR_TOO_LARGE);
@@ -400,6 +429,8 @@ static bool take_record(struct v13 *v)
         return v13_fail(v, ALERT_ILLEGAL, BR_ERR_TOO_LARGE);
     if (type == RECORD_CCS)
         return take_change(v, body);
+    if (type == RECORD_DATA && v->step == V13_RETRIED && skip_early(v, body.len))
+        return true;
     /* A client that rejects our ServerHello has no keys: it sends its alert in the clear. */
     bool clear = type == RECORD_ALERT && v->server && v->step == V13_FINISHED && v->in.sequence == 0;
     if (!v->in.suite || clear)
@@ -420,7 +451,7 @@ static size_t record_len(struct v13 *v)
         v13_fail(v, ALERT_UNEXPECTED, BR_ERR_UNEXPECTED);
         return 0;
     }
-    if (n > (v->in.suite && head[0] == RECORD_DATA ? V13_PLAIN + V13_OVERHEAD : V13_PLAIN)) {
+    if (n > ((v->in.suite || v->step == V13_RETRIED) && head[0] == RECORD_DATA ? V13_PLAIN + V13_OVERHEAD : V13_PLAIN)) {
         v13_fail(v, ALERT_OVERFLOW, BR_ERR_BAD_LENGTH);
         return 0;
     }

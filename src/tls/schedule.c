@@ -20,6 +20,11 @@ bool v13_fast_aes(void)
     return br_aes_x86ni_ctr_get_vtable() && br_ghash_pclmul_get();
 }
 
+const struct v13_suite *v13_suite_nth(size_t i)
+{
+    return &v13_suites[v13_fast_aes() ? i : (i + 2) % COUNT_OF(v13_suites)];
+}
+
 /* ---- the transcript ---- */
 
 void v13_transcript_init(struct v13_transcript *t)
@@ -61,6 +66,7 @@ void v13_extract(const struct v13_suite *s, const unsigned char *salt, struct sl
     br_hmac_update(&mac, secret.ptr, secret.len);
     br_hmac_out(&mac, out);
     mem_wipe(&key, sizeof key);
+    mem_wipe(&mac, sizeof mac);
 }
 
 /* HKDF-Expand-Label. len is at most the length of the hash, so one block is enough. */
@@ -83,6 +89,7 @@ void v13_expand(const struct v13_suite *s, const unsigned char *secret, const ch
     br_hmac_out(&mac, block);
     memcpy(out, block, len);
     mem_wipe(&key, sizeof key);
+    mem_wipe(&mac, sizeof mac);
     mem_wipe(block, sizeof block);
 }
 

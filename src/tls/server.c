@@ -2,7 +2,7 @@
  * have to share the key of the tickets, and a stolen ticket key would weaken the forward secrecy of past sessions. */
 #include "v13.h"
 
-enum { CH_VERSIONS, CH_GROUPS, CH_SIGNATURES, CH_SHARE, CH_ALPN, CH_COUNT };
+enum { CH_VERSIONS, CH_GROUPS, CH_SIGNATURES, CH_SHARE, CH_ALPN, CH_EARLY, CH_PSK, CH_MODES, CH_COUNT };
 
 struct client_hello {
     uint32_t version;
@@ -32,7 +32,8 @@ static bool read_list(struct slice *body, unsigned width)
 
 static bool read_hello(struct v13 *v, struct slice in, struct client_hello *h)
 {
-    static const uint16_t types[CH_COUNT] = {EXT_VERSIONS, EXT_GROUPS, EXT_SIGNATURES, EXT_KEY_SHARE, EXT_ALPN};
+    static const uint16_t types[CH_COUNT] = {EXT_VERSIONS, EXT_GROUPS,     EXT_SIGNATURES, EXT_KEY_SHARE,
+                                             EXT_ALPN,     EXT_EARLY_DATA, EXT_PSK,        EXT_PSK_MODES};
     for (size_t i = 0; i < CH_COUNT; i++)
         h->ext[i].type = types[i];
     if (!v13_get(&in, 2, &h->version) || !v13_get_bytes(&in, V13_RANDOM, &h->random) || !v13_get_vector(&in, 1, &h->session) ||
@@ -57,6 +58,8 @@ static bool check_hello(struct v13 *v, const struct client_hello *h)
     for (size_t i = CH_GROUPS; i <= CH_SHARE; i++)
         if (!h->ext[i].there)
             return v13_fail(v, ALERT_NO_EXTENSION, V13_ERR_MALFORMED);
+    if (h->ext[CH_PSK].there && !h->ext[CH_MODES].there)
+        return v13_fail(v, ALERT_NO_EXTENSION, V13_ERR_MALFORMED);
     return true;
 }
 
@@ -64,11 +67,9 @@ static bool check_hello(struct v13 *v, const struct client_hello *h)
 
 static const struct v13_suite *choose_suite(struct slice offered)
 {
-    for (size_t i = 0; i < COUNT_OF(v13_suites); i++) {
-        const struct v13_suite *s = &v13_suites[v13_fast_aes() ? i : (i + 2) % COUNT_OF(v13_suites)];
-        if (has16(offered, s->id))
-            return s;
-    }
+    for (size_t i = 0; i < COUNT_OF(v13_suites); i++)
+        if (has16(offered, v13_suite_nth(i)->id))
+            return v13_suite_nth(i);
     return NULL;
 }
 
@@ -103,7 +104,7 @@ static const struct v13_group *choose_group(struct v13 *v, const struct client_h
         }
         bool offered = has16(h->ext[CH_GROUPS].body, g->id);
         if (share->ptr && !offered) {
-            v13_fail(v, ALERT_ILLEGAL, V13_ERR_GROUP);
+            v13_fail(v, ALERT_ILLEGAL, V13_ERR_SHARE);
             return NULL;
         }
         if (offered && (share->ptr || g->hybrid))
@@ -111,19 +112,23 @@ static const struct v13_group *choose_group(struct v13 *v, const struct client_h
         known = known ? known : offered ? g : NULL;
     }
     if (!known)
-        v13_fail(v, ALERT_NO_HANDSHAKE, V13_ERR_GROUP);
+        v13_fail_for(v, ALERT_NO_HANDSHAKE, V13_ERR_GROUP, h->ext[CH_GROUPS].body);
     return known;
 }
 
-static bool knows_http(struct slice body)
+/* Whether the client offers http/1.1, or no ALPN at all. False: the session has failed. */
+static bool check_protocol(struct v13 *v, const struct v13_extension *alpn)
 {
-    struct slice list, one;
-    if (!v13_get_vector(&body, 2, &list))
-        return false;
-    while (v13_get_vector(&list, 1, &one))
-        if (slice_is(one, "http/1.1"))
-            return true;
-    return false;
+    struct slice body = alpn->body, list, one = SLICE_NONE;
+    bool http = !alpn->there;
+    if (alpn->there && (!v13_get_vector(&body, 2, &list) || !list.len || body.len))
+        return v13_fail(v, ALERT_DECODE, V13_ERR_MALFORMED);
+    while (alpn->there && list.len) {
+        if (!v13_get_vector(&list, 1, &one) || !one.len)
+            return v13_fail(v, ALERT_DECODE, V13_ERR_MALFORMED);
+        http |= slice_is(one, "http/1.1");
+    }
+    return http || v13_fail(v, ALERT_NO_PROTOCOL, V13_ERR_PROTOCOL);
 }
 
 /* ---- sending HelloRetryRequest, or ServerHello to Finished ---- */
@@ -174,7 +179,8 @@ static bool say_hello(struct v13 *v, const struct client_hello *h, struct slice 
     size_t ours = v13_begin(&b, 2), n = v13_answer(v->group, share, &b, secret);
     if (n == 0) {
         buf_free(&b);
-        return v13_fail(v, ALERT_ILLEGAL, V13_ERR_GROUP);
+        mem_wipe(secret, sizeof secret);
+        return v13_fail(v, ALERT_ILLEGAL, V13_ERR_SHARE);
     }
     v13_end(&b, ours, 2);
     v13_end(&b, body, 2);
@@ -195,11 +201,11 @@ static bool say_rest(struct v13 *v, const struct client_hello *h)
 {
     struct buf b;
     unsigned char transcript[V13_HASH_MAX];
-    bool alpn = h->ext[CH_ALPN].there && knows_http(h->ext[CH_ALPN].body);
+    bool alpn = h->ext[CH_ALPN].there;
     buf_init(&b, KIB);
     buf_put(&b, alpn ? SLICE("\x08\0\0\x11\0\x0f\0\x10\0\x0b\0\x09\x08http/1.1") : SLICE("\x08\0\0\2\0\0"));
     v13_say(v, &b);
-    v13_say_certificate(v, SLICE_NONE);
+    v13_say_certificate(v);
     if (!v13_say_verify(v))
         return false;
     v13_say_finished(v, v->out.secret);
@@ -212,6 +218,14 @@ static bool say_rest(struct v13 *v, const struct client_hello *h)
 
 /* ---- receiving ClientHello and Finished ---- */
 
+static bool take_old(struct v13 *v, const struct client_hello *h)
+{
+    const char version[2] = {(char)(h->version >> 8), (char)h->version};
+    struct slice versions = h->ext[CH_VERSIONS].there ? h->ext[CH_VERSIONS].body : (struct slice){version, 2};
+    v->old = v13_least == VERSION_12 && !v->shake->retried;
+    return v->old || v13_fail_for(v, ALERT_VERSION, v->shake->retried ? V13_ERR_RETRY : V13_ERR_OLD, versions);
+}
+
 static bool take_hello(struct v13 *v, struct slice message)
 {
     struct client_hello h = {0};
@@ -219,24 +233,23 @@ static bool take_hello(struct v13 *v, struct slice message)
     const struct v13_group *asked = v->shake->retried;
     if (!read_hello(v, slice_skip(message, 4), &h))
         return false;
-    if (!has16(h.ext[CH_VERSIONS].body, VERSION_13)) {
-        v->old = v13_least == VERSION_12 && !asked;
-        return v->old || v13_fail(v, ALERT_VERSION, V13_ERR_OLD);
-    }
-    if (!check_hello(v, &h))
+    if (!has16(h.ext[CH_VERSIONS].body, VERSION_13))
+        return take_old(v, &h);
+    if (!check_hello(v, &h) || !check_protocol(v, &h.ext[CH_ALPN]))
         return false;
     const struct v13_suite *suite = choose_suite(h.suites);
     if (!suite)
-        return v13_fail(v, ALERT_NO_HANDSHAKE, BR_ERR_BAD_CIPHER_SUITE);
+        return v13_fail_for(v, ALERT_NO_HANDSHAKE, BR_ERR_BAD_CIPHER_SUITE, h.suites);
     v->group = choose_group(v, &h, &share);
     if (!v->group)
         return false;
     if (asked && (v->group != asked || !share.ptr || suite != v->suite))
-        return v13_fail(v, ALERT_ILLEGAL, V13_ERR_GROUP);
+        return v13_fail(v, ALERT_ILLEGAL, V13_ERR_RETRY);
     v->suite = suite;
     v->shake->scheme = v13_scheme_for(v->identity, h.ext[CH_SIGNATURES].body);
     if (!v->shake->scheme)
-        return v13_fail(v, ALERT_NO_HANDSHAKE, V13_ERR_SCHEME);
+        return v13_fail_for(v, ALERT_NO_HANDSHAKE, V13_ERR_SCHEME, h.ext[CH_SIGNATURES].body);
+    v->shake->early = h.ext[CH_EARLY].there && !asked ? LIMIT_TLS_EARLY : 0;
     v13_transcript_add(&v->shake->transcript, message);
     if (!share.ptr) {
         say_retry(v, &h);

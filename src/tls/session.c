@@ -76,13 +76,12 @@ static void fail(struct tls *t, enum err_code code, const char *text)
 
 static void fail_code(struct tls *t, int code, bool suite_agreed)
 {
+    struct tls_failure f = {t->accepted, t->identity != NULL, suite_agreed, t->old ? "" : t->side.modern.theirs};
     t->state = TLS_FAILED;
-    if (t->accepted)
-        tls_explain_client(&t->error, code);
-    else if (t->check && t->check->error.code != ERR_NONE)
+    if (t->check && t->check->error.code != ERR_NONE)
         t->error = t->check->error;
     else
-        tls_explain(&t->error, code, t->identity != NULL, suite_agreed);
+        tls_explain(&t->error, code, &f);
 }
 
 static void settle_closed(struct tls *t, int code, bool suite_agreed)

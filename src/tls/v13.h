@@ -19,12 +19,12 @@
 enum {
     V13_HASH_MAX = 48,
     V13_TAG = 16,
-    V13_HEAD = 5,              /* header of a record */
-    V13_PLAIN = 16 * KIB,      /* most plaintext of one record */
-    V13_OVERHEAD = 256,        /* most bytes by which encryption may lengthen it, §5.2 */
-    V13_RANDOM = 32,           /* random of a hello; our legacy_session_id is as long */
-    V13_SECRET_MAX = 66,       /* longest shared secret: P-521 */
-    V13_SHARE_MAX = 1184 + 32, /* longest key share: a client's of X25519MLKEM768 */
+    V13_HEAD = 5,         /* header of a record */
+    V13_PLAIN = 16 * KIB, /* most plaintext of one record */
+    V13_OVERHEAD = 256,   /* most bytes by which encryption may lengthen it, §5.2 */
+    V13_RANDOM = 32,      /* random of a hello; our legacy_session_id is as long */
+    V13_SECRET_MAX = 66,  /* longest shared secret: P-521 */
+    V13_THEIRS = 96,      /* text of what the peer offered or chose */
 };
 
 /* Record types, RFC 8446 §5.1. */
@@ -48,13 +48,14 @@ enum {
 enum {
     EXT_SERVER_NAME = 0,
     EXT_GROUPS = 10,
-    EXT_POINT_FORMATS = 11,
     EXT_SIGNATURES = 13,
     EXT_ALPN = 16,
+    EXT_PSK = 41,
+    EXT_EARLY_DATA = 42,
     EXT_VERSIONS = 43,
     EXT_COOKIE = 44,
+    EXT_PSK_MODES = 45,
     EXT_KEY_SHARE = 51,
-    EXT_RENEGOTIATION = 0xff01,
 };
 
 /* Alerts, §6. */
@@ -120,7 +121,8 @@ struct v13_suite {
 };
 extern const struct v13_suite v13_suites[3];
 const struct v13_suite *v13_suite_of(unsigned id);
-bool v13_fast_aes(void); /* whether the CPU has instructions for AES-GCM: it is preferred then */
+bool v13_fast_aes(void);                         /* whether the CPU has instructions for AES-GCM: it is preferred then */
+const struct v13_suite *v13_suite_nth(size_t i); /* in order of preference on this CPU */
 
 static inline const br_hash_class *v13_hash(const struct v13_suite *s)
 {
@@ -190,6 +192,9 @@ extern const struct v13_group v13_groups[];
 extern const size_t v13_group_count;
 const struct v13_group *v13_group_of(unsigned id);
 
+/* Whether a big-endian number is a private key of a NIST curve: from 1 to its order less 1. Clears the bits above the order's first. */
+bool v13_is_scalar(int curve, unsigned char *key);
+
 struct v13_exchange {
     unsigned char x25519[32]; /* private key of X25519, in the hybrid too */
     unsigned char curve[66];  /* private key of the NIST curve that a HelloRetryRequest selected */
@@ -242,7 +247,7 @@ struct v13_shake {
     const struct v13_group *retried;
     bool requested;  /* the server has asked for a client certificate */
     unsigned scheme; /* of our CertificateVerify; 0: we send no certificate */
-    struct buf context;
+    size_t early;    /* the client sent early_data, which is not accepted: bytes of its 0-RTT records that may still be skipped */
 };
 
 struct v13 {
@@ -264,14 +269,18 @@ struct v13 {
     size_t in_len, plain_at, plain_end;    /* in_room: bytes received; where the caller's plaintext is */
     size_t written, sealed_at, sealed_end; /* out_room: bytes of plaintext behind the header; where the sealed record is */
     bool flush, closed_in, closed_out;
-    unsigned idle; /* records in a row without application data: at most LIMIT_TLS_IDLE */
-    int code;      /* of the failure: BR_ERR_* or V13_ERR_*; 0: not failed */
+    bool update_owed;        /* the peer asked for our KeyUpdate: it is sent before our next application data */
+    unsigned idle;           /* records in a row without application data: at most LIMIT_TLS_IDLE */
+    int code;                /* of the failure: BR_ERR_* or V13_ERR_*; 0: not failed */
+    char theirs[V13_THEIRS]; /* for the error text: what the peer offered or chose, where that is the reason; else "" */
 };
 
 void v13_start(struct v13 *v, bool server, unsigned char *records);
 void v13_free(struct v13 *v);
 /* Fails the session: queues the alert for the peer, and keeps the code for tls_explain. Returns false. */
 bool v13_fail(struct v13 *v, int alert, int code);
+/* v13_fail for two-byte numbers of the peer's (versions, suites, groups, schemes) that are the reason: they are kept in v->theirs. */
+bool v13_fail_for(struct v13 *v, int alert, int code, struct slice numbers);
 /* Appends records with this content to the queue, encrypted with the current keys, if any. */
 void v13_send(struct v13 *v, unsigned type, struct slice content);
 /* Appends a handshake message of ours to the transcript and the queue, and frees it. */
@@ -296,7 +305,7 @@ void v13_client_hello(struct v13 *v);
 bool v13_client_take(struct v13 *v, unsigned type, struct slice message);
 bool v13_server_take(struct v13 *v, unsigned type, struct slice message);
 /* common.c: Certificate, CertificateVerify and Finished */
-void v13_say_certificate(struct v13 *v, struct slice context);
+void v13_say_certificate(struct v13 *v);
 bool v13_say_verify(struct v13 *v);
 void v13_say_finished(struct v13 *v, const unsigned char *secret);
 bool v13_check_finished(struct v13 *v, const unsigned char *secret, struct slice body);
@@ -305,9 +314,12 @@ extern unsigned v13_least; /* lowest version offered and accepted: VERSION_12 (d
 /* Our own error codes for tls_explain, in a range that BearSSL does not use. */
 enum {
     V13_ERR_DOWNGRADE = 200, /* ServerHello of TLS 1.2 whose random says that the server speaks TLS 1.3, §4.1.3 */
-    V13_ERR_GROUP,           /* no group in common, one that was not offered, or an invalid share */
-    V13_ERR_OLD,             /* the peer does not speak TLS 1.3, or not any more after a HelloRetryRequest */
+    V13_ERR_GROUP,           /* no group in common, or one that was not offered */
+    V13_ERR_SHARE,           /* the peer's key share is invalid */
+    V13_ERR_OLD,             /* the peer does not speak TLS 1.3, and tls_insist_on_13 is on */
+    V13_ERR_RETRY,           /* version, suite or group after a HelloRetryRequest are others than in it */
     V13_ERR_SCHEME,          /* no signature scheme in common, or one that does not fit the key */
+    V13_ERR_PROTOCOL,        /* no application protocol in common */
     V13_ERR_MALFORMED,
 };
 

@@ -93,7 +93,7 @@ static void check_url(struct checker *c, const struct place *at, struct slice ur
     else if (!slice_starts(plain, SLICE("file:")) && (!slice_has(plain, "://") || !host_of(plain, &host)))
         refuse(c, at, url, "names no host");
     else if (!slice_starts(plain, SLICE("file:")) && is_near(host))
-        refuse(c, at, url, "leads to the pod itself, its node, or the credentials of a cloud");
+        refuse(c, at, url, "is an address of the pod itself, of its node, or of a cloud's metadata service");
 }
 
 static bool is_scheme(char c)

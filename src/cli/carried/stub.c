@@ -138,7 +138,7 @@ static long unpack(long fd)
         return at;
     struct buf out = {.ptr = (char *)at, .cap = size, .max = size};
     if (!inflate(packed, &out, NULL) || out.len != size) {
-        say("mobula: this file is not whole: what is packed in it cannot be unpacked\n");
+        say("mobula: the file is damaged: the program in it cannot be unpacked; copy it again and compare its checksum\n");
         leave();
     }
     return call(SYS_munmap, at, size, 0, 0, 0);
@@ -211,14 +211,13 @@ _Noreturn void begin(long *stack)
     char **argv = (char **)(stack + 1), **env = argv + stack[0] + 1;
     const char *folder = folder_of(env);
     long memory = run_in_memory(argv, env), file = folder ? run_in_folder(folder, argv, env) : 0;
-    say("mobula: this program unpacks itself into a file in memory (memfd_create) and runs it, which this node refuses");
+    say("mobula: cannot run the program from memory (memfd_create and execveat)");
     say_error(memory);
     if (folder) {
-        say(", and in the folder that " FOLDER " names, ");
+        say(", nor from the folder of " FOLDER ", ");
         say(folder);
-        say(", it cannot run either");
         say_error(file);
-        say(": programs must be writable and runnable there, so not mounted noexec\n");
+        say(": that folder must be writable and not mounted noexec\n");
     } else {
         say(": set " FOLDER " to a folder in which programs can be written and run, such as an emptyDir\n");
     }

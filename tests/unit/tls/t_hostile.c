@@ -148,6 +148,7 @@ static const struct {
     {"request: no signatures", false, V13_REQUEST, HS, SLICE("\x0d\0\0\3\0\0\0"), 109},
     {"request: a context", false, V13_REQUEST, HS, SLICE("\x0d\0\0\4\1x\0\0"), 47},
     {"request: odd signatures", false, V13_REQUEST, HS, SLICE("\x0d\0\0\x0c\0\0\x09\0\x0d\0\5\0\3\4\3\4"), 50},
+    {"request: an empty list", false, V13_REQUEST, HS, SLICE("\x0d\0\0\x09\0\0\6\0\x0d\0\2\0\0"), 50},
     {"request: unknown extension", false, V13_REQUEST, HS, SLICE("\x0d\0\0\x0f\0\0\x0c\x12\x34\0\0\0\x0d\0\4\0\2\4\3"), NONE},
     {"request: again", false, V13_CERTIFICATE, HS, SLICE("\x0d\0\0\x0b\0\0\x08\0\x0d\0\4\0\2\4\3"), 10},
     {"certificate: an empty list", false, V13_REQUEST, HS, SLICE("\x0b\0\0\4\0\0\0\0"), 50},
@@ -312,6 +313,9 @@ static void retries(void)
         {"nothing to change", SLICE("\0\6\0\x2b\0\2\3\4"), 47, 0},
         {"an unknown extension", SLICE("\0\x0a\0\x2b\0\2\3\4\x12\x34\0\0"), 110, 0},
         {"a whole share", SLICE("\0\x0d\0\x2b\0\2\3\4\0\x33\0\3\0\x17\0"), 50, 0},
+        {"a cookie of no bytes", SLICE("\0\x0c\0\x2b\0\2\3\4\0\x2c\0\2\0\0"), 50, 0},
+        {"a cookie without a length", SLICE("\0\x0a\0\x2b\0\2\3\4\0\x2c\0\0"), 50, 0},
+        {"a cookie with bytes behind", SLICE("\0\x0e\0\x2b\0\2\3\4\0\x2c\0\4\0\1xx"), 50, 0},
     };
     struct buf b, m;
     buf_init(&b, KIB);
@@ -334,6 +338,189 @@ static void retries(void)
     }
     buf_free(&b);
     buf_free(&m);
+}
+
+/* What must not follow a HelloRetryRequest for P-256: TLS 1.2, another suite, another group. */
+static void changed_after_retry(void)
+{
+    static const struct {
+        const char *name;
+        size_t at, len;
+        unsigned char value;
+        int alert;
+    } rows[] = {{"TLS 1.2", 0, 70, 3, 70}, {"another suite", 68, SIZE_MAX, 2, 47}, {"another group", 83, SIZE_MAX, 0x1d, 47}};
+    struct buf b, m;
+    buf_init(&b, KIB);
+    buf_init(&m, KIB);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        test_case("after a HelloRetryRequest: %s", rows[i].name);
+        struct subject *s = subject_new(false, V13_HELLO);
+        server_hello(s, &b);
+        memcpy(b.ptr + 2, V13_RETRY.ptr, V13_RANDOM);
+        b.len = 70;
+        buf_put(&b, SLICE("\0\x0c\0\x2b\0\2\3\4\0\x33\0\2\0\x17"));
+        message_of(&m, MESSAGE_SERVER_HELLO, buf_slice(&b));
+        record(s, HS, buf_slice(&m), 0);
+        CHECK_INT(s->v.code, 0);
+        server_hello(s, &b);
+        b.ptr[rows[i].at] = (char)rows[i].value;
+        message_of(&m, MESSAGE_SERVER_HELLO, slice_head(buf_slice(&b), rows[i].len));
+        record(s, HS, buf_slice(&m), 0);
+        CHECK_INT(s->v.code, V13_ERR_RETRY);
+        check_alert(s, rows[i].alert);
+    }
+    buf_free(&b);
+    buf_free(&m);
+}
+
+/* A HelloRetryRequest with a cookie alone: the second ClientHello is the first with the cookie in it (RFC 8446 §4.1.2). */
+static void cookies(size_t len)
+{
+    struct buf b, m, first;
+    buf_init(&b, LIMIT_TLS_HELLO);
+    buf_init(&m, LIMIT_TLS_HELLO);
+    buf_init(&first, LIMIT_TLS_HELLO);
+    test_case("a cookie of %zu bytes", len);
+    struct subject *s = subject_new(false, V13_HELLO);
+    buf_put(&first, buf_slice(&s->v.shake->hello));
+    server_hello(s, &b);
+    memcpy(b.ptr + 2, V13_RETRY.ptr, V13_RANDOM);
+    b.len = 70;
+    put16(&b, (unsigned)len + 12);
+    buf_put(&b, SLICE("\0\x2b\0\2\3\4\0\x2c"));
+    put16(&b, (unsigned)len + 2);
+    put16(&b, (unsigned)len);
+    memset(buf_room(&b, len), 'c', len);
+    b.len += len;
+    message_of(&m, MESSAGE_SERVER_HELLO, buf_slice(&b));
+    struct slice rest = buf_slice(&m);
+    record(s, HS, slice_head(rest, V13_PLAIN), 0);
+    if (rest.len > V13_PLAIN)
+        record(s, HS, slice_skip(rest, V13_PLAIN), 0);
+    struct slice second = buf_slice(&s->v.shake->hello);
+    if (s->v.code) {
+        CHECK_INT(s->v.code, BR_ERR_TOO_LARGE);
+    } else {
+        size_t shares = 1216 + 32 + 8; /* at the end; in front of the extensions are 93 bytes with a length at 1 to 3 */
+        CHECK_INT(second.len, first.len + len + 6);
+        CHECK(slice_eq(slice_skip(second, second.len - shares), slice_skip(buf_slice(&first), first.len - shares)));
+        CHECK(slice_eq(slice_head(slice_skip(second, 4), 89), slice_head(slice_skip(buf_slice(&first), 4), 89)));
+    }
+    check_alert(s, len > 17000 ? 47 : NONE);
+    buf_free(&b);
+    buf_free(&m);
+    buf_free(&first);
+}
+
+/* A ClientHello with one more extension at its end, or with its ALPN list changed. */
+static void extensions(void)
+{
+    static const struct {
+        const char *name;
+        struct slice add;
+        int alert, code;
+    } rows[] = {
+        {"a key to resume", SLICE("\0\x2d\0\2\1\1\0\x29\0\1x"), NONE, 0},
+        {"a key to resume, not the last", SLICE("\0\x29\0\1x\0\x2d\0\2\1\1"), 47, V13_ERR_MALFORMED},
+        {"a key to resume without modes", SLICE("\0\x29\0\1x"), 109, V13_ERR_MALFORMED},
+        {"a known one again", SLICE("\0\x0a\0\4\0\2\0\x1d"), 47, V13_ERR_MALFORMED},
+        {"an unknown one again", SLICE("\0\x31\0\0\0\x31\0\0"), 47, V13_ERR_MALFORMED},
+        {"an unknown one", SLICE("\x12\x34\0\1x"), NONE, 0},
+    };
+    static const struct {
+        const char *name;
+        struct slice alpn;
+        int alert, code;
+    } protocols[] = {{"two, one of them known", SLICE("\2h2\5http/"), 120, V13_ERR_PROTOCOL},
+                     {"of 8 bytes", SLICE("\x08http/1.0"), 120, V13_ERR_PROTOCOL},
+                     {"an empty name", SLICE("\0\x07http/1."), 50, V13_ERR_MALFORMED},
+                     {"a cut name", SLICE("\x09http/1.1"), 50, V13_ERR_MALFORMED},
+                     {"the known one", SLICE("\x08http/1.1"), NONE, 0}};
+    struct subject *c = subject_new(false, V13_HELLO);
+    struct slice body = slice_skip(buf_slice(&c->v.shake->hello), 4);
+    struct buf b, m;
+    buf_init(&b, 8 * KIB);
+    buf_init(&m, 8 * KIB);
+    for (size_t i = 0; i < COUNT_OF(rows) + COUNT_OF(protocols); i++) {
+        const bool added = i < COUNT_OF(rows);
+        size_t j = added ? i : i - COUNT_OF(rows);
+        test_case("ClientHello with %s", added ? rows[j].name : protocols[j].name);
+        struct subject *s = subject_new(true, V13_START);
+        buf_clear(&b);
+        buf_put(&b, body);
+        if (added) {
+            buf_put(&b, rows[j].add);
+            size_t len = b.len - 91;
+            b.ptr[89] = (char)(len >> 8), b.ptr[90] = (char)len;
+        } else {
+            char *at = memmem(b.ptr, b.len, "\x08http/1.1", 9);
+            memcpy(at, protocols[j].alpn.ptr, 9);
+        }
+        message_of(&m, MESSAGE_CLIENT_HELLO, buf_slice(&b));
+        record(s, HS, buf_slice(&m), 0);
+        CHECK_INT(s->v.code, added ? rows[j].code : protocols[j].code);
+        CHECK(s->v.code || s->v.step == V13_FINISHED);
+        s->v.out = (struct v13_keys){0}; /* the queue is sealed with keys that the test does not have, behind the ServerHello */
+        if (s->v.code)
+            CHECK_INT(alert_of(s), added ? rows[j].alert : protocols[j].alert);
+        subject_free(s);
+    }
+    buf_free(&b);
+    buf_free(&m);
+    subject_free(c);
+}
+
+/* Delivers a record of 0-RTT data: nothing that the server has keys for. */
+static void early_record(struct subject *s, size_t len)
+{
+    static unsigned char bytes[V13_HEAD + V13_PLAIN] = {RECORD_DATA, 3, 3};
+    bytes[3] = (unsigned char)(len >> 8);
+    bytes[4] = (unsigned char)len;
+    deliver(s, bytes, V13_HEAD + len);
+}
+
+/* early_data, which a server that gives out no tickets does not accept: its records are skipped, up to LIMIT_TLS_EARLY bytes. */
+static void early_data(void)
+{
+    struct subject *c = subject_new(false, V13_HELLO);
+    struct slice body = slice_skip(buf_slice(&c->v.shake->hello), 4);
+    struct buf b, m;
+    buf_init(&b, 8 * KIB);
+    buf_init(&m, 8 * KIB);
+    for (int row = 0; row < 5; row++) {
+        static const char *const names[] = {"of the limit", "past the limit", "that was not announced", "after a valid record",
+                                            "after a retry"};
+        test_case("early data %s", names[row]);
+        struct subject *s = subject_new(true, V13_START);
+        buf_clear(&b);
+        buf_put(&b, body);
+        if (row != 2)
+            buf_put(&b, SLICE("\0\x2a\0\0"));
+        size_t len = b.len - 91;
+        b.ptr[89] = (char)(len >> 8), b.ptr[90] = (char)len;
+        char *hybrid = row == 4 ? memmem(b.ptr + 91, len, "\x11\xec\x04\xc0", 4) : NULL;
+        if (hybrid) /* its share becomes that of an unknown group */
+            hybrid[0] = 0x12;
+        message_of(&m, MESSAGE_CLIENT_HELLO, buf_slice(&b));
+        record(s, HS, buf_slice(&m), 0);
+        CHECK_INT(s->v.step, hybrid ? V13_RETRIED : V13_FINISHED);
+        if (row == 3) {
+            v13_keys_set(&s->keys, s->v.suite, s->v.in.secret);
+            record(s, HS, SLICE("\x14"), 0);
+        }
+        for (int i = 0; i < LIMIT_TLS_EARLY / (8 * KIB) + (row == 1); i++)
+            early_record(s, 8 * KIB);
+        CHECK_INT(s->v.code, row >= 1 && row <= 3 ? BR_ERR_BAD_MAC : 0);
+        if (row == 0) { /* the client's first record is the first of its keys */
+            v13_keys_set(&s->keys, s->v.suite, s->v.in.secret);
+            record(s, HS, SLICE("\x14"), 0);
+            CHECK_INT(s->v.code, 0);
+        }
+        subject_free(s);
+    }
+    buf_free(&b);
+    buf_free(&m);
+    subject_free(c);
 }
 
 static void client_hellos(void)
@@ -383,17 +570,73 @@ static void floods(void)
         record(s, rows[i].type, rows[i].content, 0);
         check_alert(s, 10);
     }
-    test_case("a flood of new keys: one answer waits at most");
+    test_case("a flood of new keys: no answer before there is data");
     struct subject *s = subject_new(true, V13_OPEN);
     for (int n = 0; n < LIMIT_TLS_IDLE; n++) {
         record(s, HS, SLICE("\x18\0\0\1\1"), 0);
         v13_keys_update(&s->keys);
     }
     CHECK_INT(s->v.code, 0);
-    CHECK(s->v.queue.len < 64);
+    CHECK_INT(s->v.queue.len, 0);
     record(s, HS, SLICE("\x18\0\0\1\1"), 0);
     CHECK(s->v.code != 0);
     subject_free(s);
+}
+
+static void say(struct subject *s, const char *text)
+{
+    size_t n = 0;
+    char *to = v13_write_room(&s->v, &n);
+    memcpy(to, text, strlen(text));
+    v13_write_wrote(&s->v, strlen(text));
+}
+
+/* Takes one record off the wire, and decrypts it with the peer's keys. Returns its type and first byte; 0: there is none. */
+static unsigned sent(struct subject *s, struct v13_keys *k)
+{
+    struct slice out = v13_send_peek(&s->v);
+    if (!out.len)
+        return 0;
+    unsigned char *p = (unsigned char *)(uintptr_t)out.ptr;
+    size_t n = ((size_t)p[3] << 8 | p[4]) - V13_TAG;
+    CHECK(v13_open(k, p, p + V13_HEAD, n));
+    unsigned got = p[V13_HEAD + n - 1] * 256u + p[V13_HEAD];
+    v13_send_used(&s->v, V13_HEAD + n + V13_TAG);
+    return got;
+}
+
+/* RFC 8446 §4.6.3: who is asked for a KeyUpdate sends it before its next application data, whatever waits in the queue meanwhile. */
+static void updates(void)
+{
+    for (int close = 0; close < 2; close++) {
+        test_case("an update that was asked for comes before data, closed at once: %d", close);
+        struct subject *s = subject_new(false, V13_OPEN);
+        struct v13_keys k = {0};
+        v13_keys_set(&k, s->v.suite, secret);
+        s->v.out.sequence = k.sequence = LIMIT_TLS_RECORDS;
+        say(s, "1");
+        v13_flush(&s->v); /* queues a KeyUpdate of our own */
+        CHECK(s->v.queue.len > 0);
+        record(s, HS, SLICE("\x18\0\0\1\1"), 0); /* asked for while the queue holds something */
+        CHECK_INT(sent(s, &k), RECORD_HANDSHAKE * 256 + MESSAGE_KEY_UPDATE);
+        v13_keys_update(&k);
+        CHECK_INT(sent(s, &k), RECORD_HANDSHAKE * 256 + MESSAGE_KEY_UPDATE);
+        v13_keys_update(&k);
+        CHECK_INT(sent(s, &k), RECORD_DATA * 256 + '1');
+        CHECK_INT(sent(s, &k), 0);
+        v13_keys_update(&s->keys);
+        record(s, HS, SLICE("\x18\0\0\1\1"), 0);
+        say(s, "2");
+        if (close)
+            v13_close(&s->v);
+        else
+            v13_flush(&s->v);
+        CHECK_INT(sent(s, &k), RECORD_HANDSHAKE * 256 + MESSAGE_KEY_UPDATE);
+        v13_keys_update(&k);
+        CHECK_INT(sent(s, &k), RECORD_DATA * 256 + '2');
+        CHECK_INT(sent(s, &k), close ? RECORD_ALERT * 256 + 1 : 0);
+        subject_free(s);
+    }
 }
 
 static void limits(void)
@@ -461,8 +704,15 @@ int main(void)
     single();
     server_hellos();
     retries();
+    changed_after_retry();
+    cookies(1);
+    cookies(17000);
+    cookies(19200);
     client_hellos();
+    extensions();
+    early_data();
     floods();
+    updates();
     limits();
     return test_done();
 }

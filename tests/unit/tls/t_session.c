@@ -315,8 +315,8 @@ static const struct {
     {"plain http", SLICE("HTTP/1.1 400 Bad Request\r\n\r\n"), false, "server speaks neither TLS 1.3 nor 1.2 (or no TLS at all)"},
     {"ssh", SLICE("SSH-2.0-OpenSSH_9.2\r\n"), false, "server speaks neither TLS 1.3 nor 1.2 (or no TLS at all)"},
     {"zeros", SLICE("\0\0\0\0\0\0\0\0"), false, "server speaks neither TLS 1.3 nor 1.2 (or no TLS at all)"},
-    {"record too long", SLICE("\x16\x03\x03\xff\xff"), false, "record with a wrong length"},
-    {"unknown record", SLICE("\x19\x03\x03\x00\x01\x00"), false, "unexpected message"},
+    {"record too long", SLICE("\x16\x03\x03\xff\xff"), false, "server sent a record with a wrong length"},
+    {"unknown record", SLICE("\x19\x03\x03\x00\x01\x00"), false, "server sent an unexpected message"},
 };
 
 /* Puts bytes on the wire to the session, as far as it takes them. */

@@ -121,6 +121,32 @@ static void signature(const struct v13_suite *s, const unsigned char *transcript
     CHECK(!v13_verify(key, 0x0804, true, s, changed, message));
 }
 
+/* Private keys of NIST curves are from 1 to the order less 1; P-521 has 521 bits in 66 bytes. */
+static void scalars(void)
+{
+    static const int curves[] = {BR_EC_secp256r1, BR_EC_secp384r1, BR_EC_secp521r1};
+    for (size_t i = 0; i < COUNT_OF(curves); i++) {
+        size_t len = 0;
+        const unsigned char *order = br_ec_get_default()->order(curves[i], &len);
+        unsigned char key[66] = {0};
+        test_case("private keys of curve %d", curves[i]);
+        CHECK(!v13_is_scalar(curves[i], key));
+        key[len - 1] = 1;
+        CHECK(v13_is_scalar(curves[i], key));
+        memcpy(key, order, len);
+        CHECK(!v13_is_scalar(curves[i], key));
+        key[len - 1]--; /* orders are odd */
+        CHECK(v13_is_scalar(curves[i], key));
+        key[len - 1] += 2;
+        CHECK(!v13_is_scalar(curves[i], key));
+        memset(key, 0xff, len);
+        CHECK(!v13_is_scalar(curves[i], key));
+        CHECK_INT(key[0], curves[i] == BR_EC_secp521r1 ? 1 : 0xff);
+        memset(key + 1, 0x7f, len - 1);
+        CHECK(v13_is_scalar(curves[i], key));
+    }
+}
+
 int main(void)
 {
     const struct v13_suite *s = v13_suite_of(0x1301);
@@ -163,5 +189,6 @@ int main(void)
     test_case("records");
     record(hs_client, "14000020a8ec436d677634ae525ac1fcebe11a039ec17694fac6e98527b642f2edd5ce6116",
            "170303003575ec4dc238cce60b298044a71e219c56cc77b0517fe9b93c7a4bfc44d87f38f80338ac98fc46deb384bd1caeacab6867d726c40546");
+    scalars();
     return test_done();
 }
