@@ -302,7 +302,8 @@ static void insist(int listener, unsigned short port)
         tls_identity_drop(id);
         move(t, fd, true);
         CHECK_INT(tls_state(t), modern ? TLS_OPEN : TLS_FAILED);
-        CHECK_STR(slice_of(tls_error(t)->text), modern ? "" : "client does not speak TLS 1.3, which --tls-min-version asks for; it sent 0x0303");
+        CHECK_STR(slice_of(tls_error(t)->text),
+                  modern ? "" : "client does not speak TLS 1.3, which --tls-min-version asks for; it sent 0x0303");
         tls_free(t);
         close(fd);
         finish(&c);
