@@ -46,6 +46,8 @@ ptrdiff_t slice_find_text_last(struct slice s, const char *words);
 bool slice_has(struct slice s, const char *words);
 /* Cuts s at the first sep: returns what stands before it and leaves what stands behind it in *s (SLICE_NONE when there was no sep). */
 struct slice slice_cut(struct slice *s, char sep);
+/* Whether entry is one of "a, b, c". */
+bool slice_listed(struct slice list, struct slice entry);
 /* A decimal integer and nothing else: an optional minus, digits, no leading zeros, no overflow. */
 bool slice_int(struct slice s, int64_t *out);
 /* Into a field of so many bytes, with NULs up to its end; false, and nothing is written, when there is no room for one. */

@@ -150,6 +150,9 @@ bool ray_package_check(struct slice uri, bool module, struct err *e);
 
 /* KubeRay's finalizer for emptying a cluster's Redis before the cluster is deleted, and the seconds after which it gives up. */
 #define RAY_REDIS_FINALIZER "ray.io/gcs-ft-redis-cleanup-finalizer"
+#define RAY_SERVICE_FINALIZER "ray.io/rayservice-finalizer" /* KubeRay's: removed, as owner references delete the children */
+/* Whether the operator removes the finalizer from a resource of any of its kinds. */
+bool ray_removes_finalizer(struct slice name);
 #define RAY_ANNOTATION_REDIS_WAIT "ray.io/gcs-ft-deletion-timeout"
 enum { RAY_REDIS_WAIT_S = 300 };
 

@@ -70,6 +70,14 @@ struct slice slice_cut(struct slice *s, char sep)
     return at < 0 ? whole : slice_head(whole, (size_t)at);
 }
 
+bool slice_listed(struct slice list, struct slice entry)
+{
+    while (list.ptr)
+        if (slice_eq(slice_trim(slice_cut(&list, ',')), entry))
+            return true;
+    return false;
+}
+
 bool slice_int(struct slice s, int64_t *out)
 {
     bool negative = s.len && s.ptr[0] == '-';

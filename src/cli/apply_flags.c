@@ -1,11 +1,7 @@
 /* Compares the flags of the existing Deployment with those of the Deployment that replaces it. */
 #include "apply.h"
 #include "cli.h"
-
-static struct jval arguments(struct jval deployment)
-{
-    return json_get(json_at(json_get(deployment, "spec.template.spec.containers"), 0), "args");
-}
+#include "inventory.h"
 
 static struct slice flag_of(struct jval argument, struct arena *a)
 {
@@ -31,19 +27,19 @@ struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *
     struct buf out;
     struct jval key, old, new;
     buf_init(&out, LIMIT_JSON_ITEM);
-    for (struct jiter it = json_iter(arguments(there)); json_next(&it, &key, &old);) {
+    for (struct jiter it = json_iter(inventory_arguments(there)); json_next(&it, &key, &old);) {
         struct slice flag = flag_of(old, a);
         bool found = !slice_starts(flag, SLICE("--")) || is_off(old, a); /* what was off may be on */
-        for (struct jiter in = json_iter(arguments(wanted)); !found && json_next(&in, &key, &new);)
+        for (struct jiter in = json_iter(inventory_arguments(wanted)); !found && json_next(&in, &key, &new);)
             found = slice_eq(flag, flag_of(new, a)) && !is_off(new, a) && !is_narrower(old, new, a);
         if (!found)
             buf_printf(&out, "%s%.*s", out.len ? ", " : "", SLICE_ARG(json_str(old, a)));
     }
-    for (struct jiter in = json_iter(arguments(wanted)); json_next(&in, &key, &new);) {
+    for (struct jiter in = json_iter(inventory_arguments(wanted)); json_next(&in, &key, &new);) {
         bool told = !is_off(new, a);
-        for (struct jiter it = json_iter(arguments(there)); !told && json_next(&it, &key, &old);)
+        for (struct jiter it = json_iter(inventory_arguments(there)); !told && json_next(&it, &key, &old);)
             told = slice_eq(flag_of(old, a), flag_of(new, a));
-        if (!told && json_there(arguments(there)))
+        if (!told && json_there(inventory_arguments(there)))
             buf_printf(&out, "%s%.*s", out.len ? ", " : "", SLICE_ARG(flag_of(new, a)));
     }
     struct slice text = arena_dup(a, buf_slice(&out));

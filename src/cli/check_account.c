@@ -84,13 +84,8 @@ static void review_all(struct asking *k, struct jval rules)
 
 static bool watches(const struct check *c)
 {
-    struct slice list = check_argument(c, "--namespace");
-    if (check_argument(c, "--all-namespaces").ptr || !list.ptr)
-        return true;
-    while (!slice_empty(list))
-        if (slice_eq(slice_trim(slice_cut(&list, ',')), c->ns))
-            return true;
-    return false;
+    struct slice list = inventory_argument(c->args, "--namespace", true, c->a);
+    return check_argument(c, "--all-namespaces").ptr || !list.ptr || slice_listed(list, c->ns);
 }
 
 void check_account(struct check *c)

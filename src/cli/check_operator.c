@@ -1,20 +1,14 @@
 /* Checks of the operator: its Deployment and KubeRay's, what its arguments let it contact, its control plane, its sandbox. */
 #include "check.h"
 #include "cli.h"
+#include "inventory.h"
 #include "sandbox.h"
 
 /* ---- its arguments ---- */
 
 struct slice check_argument(const struct check *c, const char *flag)
 {
-    struct jval key, arg;
-    struct slice found = SLICE_NONE;
-    for (struct jiter it = json_iter(c->args); json_next(&it, &key, &arg);) {
-        struct slice text = json_str(arg, c->a), value = text;
-        if (slice_eq(slice_cut(&value, '='), slice_of(flag)))
-            found = value.ptr ? value : SLICE("");
-    }
-    return found;
+    return inventory_argument(c->args, flag, false, c->a);
 }
 
 /* A variable of its environment, as the Deployment gives it. */
@@ -101,7 +95,7 @@ void check_operators(struct check *c)
     if (found) {
         c->operator_ns = ns;
         c->deployment = deployment;
-        c->args = json_get(json_at(json_get(deployment, "spec.template.spec.containers"), 0), "args");
+        c->args = inventory_arguments(deployment);
         check_allowlist(c);
     } else if (absent && !hub)
         check_say(c, CHECK_SKIP, "mobula install --print --create-namespace | kubectl apply --server-side -f -",

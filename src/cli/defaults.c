@@ -8,15 +8,6 @@
 
 static const char *const all_parts[] = {"market", "zone", "accelerator", "identity", NULL};
 
-/* "a,b" */
-static bool lists(struct slice list, struct slice word)
-{
-    while (!slice_empty(list))
-        if (slice_eq(slice_trim(slice_cut(&list, ',')), word))
-            return true;
-    return false;
-}
-
 static bool is_part(struct slice word)
 {
     size_t i = 0;
@@ -37,7 +28,7 @@ static bool is_plain(struct slice text)
 bool defaults_check(const struct default_patches *o, struct err *e)
 {
     struct slice parts = o->parts, secrets = o->pull_secrets, name;
-    if (!slice_empty(o->provider) && !lists(SLICE("aws,gcp,azure,generic"), o->provider))
+    if (!slice_empty(o->provider) && !slice_listed(SLICE("aws,gcp,azure,generic"), o->provider))
         return err_set(e, ERR_CONFIG, "--cloud-provider is \"%.*s\": want aws, gcp, azure or generic", SLICE_ARG(o->provider));
     while (!slice_empty(parts))
         if (!is_part(name = slice_trim(slice_cut(&parts, ','))))
@@ -68,7 +59,7 @@ static struct slice with_parts(struct slice file, struct slice parts, bool marke
         struct slice line = slice_cut(&rest, '\n'), more = slice_skip(line, slice_starts(line, SLICE("# ")) ? 2 : line.len);
         struct slice word = slice_cut(&more, ':');
         if (is_part(word))
-            wanted = (slice_empty(parts) || lists(parts, word)) && (market || !slice_eq(word, SLICE("market")));
+            wanted = (slice_empty(parts) || slice_listed(parts, word)) && (market || !slice_eq(word, SLICE("market")));
         if (!wanted)
             memset(copy + (line.ptr - copy), ' ', line.len);
     }

@@ -66,21 +66,13 @@ static bool add_text(struct flag_texts *texts, struct slice value, struct err *e
     return true;
 }
 
-static bool list_has(struct slice list, struct slice entry)
-{
-    while (list.ptr)
-        if (slice_eq(slice_trim(slice_cut(&list, ',')), entry))
-            return true;
-    return false;
-}
-
 /* The result lives until the program ends: options point to it. */
 static struct slice join_lists(struct slice list, struct slice more)
 {
     static struct arena a;
     while (more.ptr) {
         struct slice entry = slice_trim(slice_cut(&more, ','));
-        if (!list_has(list, entry))
+        if (!slice_listed(list, entry))
             list = slice_empty(list) ? arena_dup(&a, entry) : arena_printf(&a, "%.*s,%.*s", SLICE_ARG(list), SLICE_ARG(entry));
     }
     return list;

@@ -9,21 +9,23 @@ enum { PATH_BYTES = KIB };
 
 /* ---- the Deployment ---- */
 
-static struct jval first_container(struct jval deployment)
+struct jval inventory_arguments(struct jval deployment)
 {
-    return json_at(json_get(deployment, "spec.template.spec.containers"), 0);
+    return json_key(json_at(json_get(deployment, "spec.template.spec.containers"), 0), SLICE("args"));
 }
 
-/* The value of an argument of the Deployment; SLICE_NONE: it does not have that argument. */
-static struct slice argument(struct jval deployment, struct slice flag, struct arena *a)
+struct slice inventory_argument(struct jval arguments, const char *flag, bool list, struct arena *a)
 {
     struct jval key, one;
-    for (struct jiter it = json_iter(json_key(first_container(deployment), SLICE("args"))); json_next(&it, &key, &one);) {
+    struct slice found = SLICE_NONE;
+    for (struct jiter it = json_iter(arguments); json_next(&it, &key, &one);) {
         struct slice value = json_str(one, a);
-        if (slice_eq(slice_cut(&value, '='), flag))
-            return value.ptr ? value : SLICE("");
+        if (!slice_is(slice_cut(&value, '='), flag))
+            continue;
+        value = value.ptr ? value : SLICE("");
+        found = list && found.ptr ? arena_printf(a, "%.*s,%.*s", SLICE_ARG(found), SLICE_ARG(value)) : value;
     }
-    return SLICE_NONE;
+    return found;
 }
 
 static struct slice deployment_path(struct slice ns, bool plane, struct arena *a)
@@ -35,31 +37,59 @@ static struct slice deployment_path(struct slice ns, bool plane, struct arena *a
 bool inventory_read(struct apply *p, bool plane, struct inventory *out, struct err *e)
 {
     struct ask_answer answer = {0};
-    *out = (struct inventory){.deployment = NO_VALUE};
-    if (!ask_get(p->ask, deployment_path(p->installation, plane, p->a), NULL, p->a, &answer, e))
+    struct slice path = deployment_path(p->installation, plane, p->a);
+    char words[ASK_WORDS];
+    *out = (struct inventory){.deployment = NO_VALUE, .arguments = NO_VALUE};
+    if (!ask_get(p->ask, path, NULL, p->a, &answer, e))
         return false;
-    if (answer.code >= 300 || !json_read(&out->deployment, answer.body, p->a, NULL))
+    if (answer.code == 404)
         return true;
-    out->watch = argument(out->deployment, SLICE("--namespace"), p->a);
-    out->all = argument(out->deployment, SLICE("--all-namespaces"), p->a).ptr != NULL;
+    if (answer.code >= 300)
+        return err_set(e, ERR_STATUS, "%.*s: %s", SLICE_ARG(path), ask_words(&answer, words));
+    if (!json_read(&out->deployment, answer.body, p->a, e))
+        return false;
+    out->arguments = inventory_arguments(out->deployment);
+    out->watch = inventory_argument(out->arguments, "--namespace", true, p->a);
+    out->all = inventory_argument(out->arguments, "--all-namespaces", false, p->a).ptr != NULL;
     return true;
 }
 
 /* ---- counts ---- */
 
-static bool count(struct apply *p, struct slice api_version, struct slice kind, struct slice ns, int64_t *n, struct err *e)
+/* needed: whether the installation works with the kind; the right to list another one may be missing. */
+static bool count(struct apply *p, struct slice api_version, struct slice kind, bool needed, struct slice ns, int64_t *n, struct err *e)
 {
     struct apply_object o = {.api_version = api_version, .kind = kind, .ns = ns};
     struct slice path = apply_path(&o, p->a);
     struct ask_answer answer = {0};
     struct jval list;
+    char words[ASK_WORDS];
     path = arena_printf(p->a, "%.*s?limit=1", (int)path.len - 1, path.ptr);
     *n = 0;
     if (!ask_get(p->ask, path, NULL, p->a, &answer, e))
         return false;
-    if (answer.code < 300 && json_read(&list, answer.body, p->a, NULL))
-        *n = (int64_t)json_len(json_key(list, SLICE("items"))) + json_get_int(list, "metadata.remainingItemCount", 0);
+    if (answer.code == 404 || (answer.code == 403 && !needed)) /* 404: the API server does not know the kind */
+        return true;
+    if (answer.code >= 300)
+        return err_set(e, ERR_STATUS, "%.*ss of %.*s in %s%.*s cannot be counted%s: %s", SLICE_ARG(kind), SLICE_ARG(api_version),
+                       slice_empty(ns) ? "all namespaces" : "namespace ", SLICE_ARG(ns),
+                       answer.code == 403 ? ": the right to list them is missing" : "", ask_words(&answer, words));
+    if (!json_read(&list, answer.body, p->a, e))
+        return false;
+    *n = (int64_t)json_len(json_key(list, SLICE("items"))) + json_get_int(list, "metadata.remainingItemCount", 0);
     return true;
+}
+
+/* Whether the operator reconciles the kind. */
+static bool reconciles(const struct inventory *now, const struct kind *k, struct arena *a)
+{
+    struct slice group = inventory_argument(now->arguments, "--kinds", false, a);
+    enum operator_kinds family = OPERATOR_ALL_KINDS;
+    struct slice on =
+        k->optional.flag ? inventory_argument(now->arguments, arena_printf(a, "--%s", k->optional.flag).ptr, false, a) : SLICE("");
+    if (!slice_empty(group) && !cli_kinds(group, &family, NULL))
+        family = OPERATOR_ALL_KINDS;
+    return wanted_kind(k, family) && !slice_is(on, "false");
 }
 
 static void put_count(struct buf *out, int64_t n, struct slice kind)
@@ -68,21 +98,21 @@ static void put_count(struct buf *out, int64_t n, struct slice kind)
         buf_printf(out, "%s%lld %.*s%s", out->len ? ", " : "", (long long)n, SLICE_ARG(kind), n == 1 ? "" : "s");
 }
 
-bool inventory_count(struct apply *p, bool plane, struct slice ns, struct slice *words, struct err *e)
+bool inventory_count(struct apply *p, const struct inventory *now, bool plane, struct slice ns, struct slice *words, struct err *e)
 {
     static const struct slice of_plane[] = {SLICE("Workload"), SLICE("Cloud"), SLICE("ComputeConfig")};
     __attribute__((cleanup(buf_free))) struct buf out;
     int64_t n;
     buf_init(&out, KIB);
     for (size_t i = 0; plane && i < COUNT_OF(of_plane); i++) {
-        if (!count(p, SLICE("mobula.dev/v1"), of_plane[i], ns, &n, e))
+        if (!count(p, SLICE("mobula.dev/v1"), of_plane[i], true, ns, &n, e))
             return false;
         put_count(&out, n, of_plane[i]);
     }
     for (size_t i = 0; !plane && kinds[i]; i++) {
         if (!kinds[i]->check)
             continue;
-        if (!count(p, kinds[i]->api_version, slice_of(kinds[i]->name), ns, &n, e))
+        if (!count(p, kinds[i]->api_version, slice_of(kinds[i]->name), reconciles(now, kinds[i], p->a), ns, &n, e))
             return false;
         put_count(&out, n, slice_of(kinds[i]->name));
     }
@@ -92,19 +122,11 @@ bool inventory_count(struct apply *p, bool plane, struct slice ns, struct slice 
 
 /* ---- namespaces that would no longer be watched ---- */
 
-static bool names(struct slice list, struct slice entry)
-{
-    while (!slice_empty(list))
-        if (slice_eq(slice_trim(slice_cut(&list, ',')), entry))
-            return true;
-    return false;
-}
-
-static bool give_up(struct apply *p, bool plane, struct slice ns, struct err *e)
+static bool give_up(struct apply *p, const struct inventory *now, bool plane, struct slice ns, struct err *e)
 {
     struct slice words, where = slice_empty(ns) ? SLICE("--all-namespaces") : arena_printf(p->a, "namespace %.*s", SLICE_ARG(ns));
-    if (!inventory_count(p, plane, ns, &words, e))
-        return false;
+    if (!inventory_count(p, now, plane, ns, &words, e))
+        return err_wrap(e, "%.*s would be given up (--drop-flags goes on without counting)", SLICE_ARG(where));
     apply_fail(p, arena_printf(p->a,
                                "%.*s would be given up, with %.*s in %s: nothing would look after what is there. Name it in %s, or give "
                                "it up with --drop-flags",
@@ -119,10 +141,10 @@ bool inventory_given_up(struct apply *p, const struct inventory *now, const stru
     if (!json_there(now->deployment) || o->all_namespaces)
         return true;
     if (now->all)
-        return give_up(p, o->plane, SLICE(""), e);
+        return give_up(p, now, o->plane, SLICE(""), e);
     for (struct slice rest = now->watch; !slice_empty(rest);) {
         struct slice ns = slice_trim(slice_cut(&rest, ','));
-        if (!names(keeps, ns) && !give_up(p, o->plane, ns, e))
+        if (!slice_listed(keeps, ns) && !give_up(p, now, o->plane, ns, e))
             return false;
     }
     return true;
@@ -140,7 +162,7 @@ static bool is_active(struct ask *k, struct slice ns, bool plane, struct slice k
     *active = answer.code != 404;
     if (answer.code >= 300 || slice_empty(kinds_of) || plane || !json_read(&deployment, answer.body, a, NULL))
         return true;
-    struct slice theirs = argument(deployment, SLICE("--kinds"), a);
+    struct slice theirs = inventory_argument(inventory_arguments(deployment), "--kinds", false, a);
     *active = slice_empty(theirs) || slice_is(theirs, "all") || slice_is(kinds_of, "all") || slice_eq(theirs, kinds_of);
     return true;
 }

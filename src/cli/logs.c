@@ -211,7 +211,7 @@ static bool find_submitter(struct logs *l, struct slice *path)
     buf_init(&b, LIMIT_HTTP_URL);
     kube_path(&b, &kube_pods, s->ns, SLICE_NONE, SLICE_NONE);
     kube_query(&b, "labelSelector",
-               arena_printf(s->a, RAY_LABEL_CLUSTER "=%.*s,ray.io/originated-from-crd=RayJob", SLICE_ARG(l->job.cluster)));
+               arena_printf(s->a, RAY_LABEL_CLUSTER "=%.*s," RAY_LABEL_MAKER_KIND "=RayJob", SLICE_ARG(l->job.cluster)));
     if (!ask_get(&s->ask, buf_slice(&b), NULL, s->a, &answer, &none) || answer.code != 200 || !json_parse(&doc, answer.body, s->a, &none))
         return false;
     struct slice pod = logs_submitter(json_root(&doc), l->job.uid, &container, s->a);

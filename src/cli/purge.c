@@ -7,13 +7,9 @@
 
 #include <stdio.h>
 
-static bool is_ours(struct slice finalizer)
+bool purge_strips(struct slice finalizer)
 {
-    static const struct slice ours[] = {SLICE(HUB_FINALIZER), SLICE(RAY_REDIS_FINALIZER), SLICE(RAY_JOB_FINALIZER)};
-    for (size_t i = 0; i < COUNT_OF(ours); i++)
-        if (slice_eq(finalizer, ours[i]))
-            return true;
-    return false;
+    return slice_is(finalizer, HUB_FINALIZER) || ray_removes_finalizer(finalizer);
 }
 
 /* Writes a patch that removes our finalizers and keeps the others. *gone: one of ours; empty: the object has none of them. */
@@ -26,7 +22,7 @@ static void put_others(struct jval there, struct arena *a, struct buf *out, stru
     buf_printf(out, "{\"metadata\":{\"resourceVersion\":\"%.*s\",\"finalizers\":[", SLICE_ARG(version));
     for (struct jiter it = json_iter(json_get(there, "metadata.finalizers")); json_next(&it, &key, &one);) {
         struct slice name = json_str(one, a);
-        if (is_ours(name)) {
+        if (purge_strips(name)) {
             *gone = name;
             continue;
         }

@@ -11,4 +11,7 @@ enum { PURGE_FINALIZERS_MS = 30 * 1000 }; /* how long the operator has to remove
  * here. */
 bool purge_namespace(struct apply *p, bool plane, bool runs, struct slice ns, int64_t until_ms, struct err *e);
 
+/* Whether a finalizer is one of those that the operator or the control plane removes. */
+bool purge_strips(struct slice finalizer);
+
 #endif

@@ -156,12 +156,13 @@ static const struct slice *watched_list(const struct uninstall_options *o, struc
 }
 
 /* Fails if work is left that no operator would reconcile any more. */
-static bool look_first(const struct uninstall_options *o, struct apply *p, const struct slice *watched, uint32_t count, struct err *e)
+static bool look_first(const struct uninstall_options *o, struct apply *p, const struct inventory *now, const struct slice *watched,
+                       uint32_t count, struct err *e)
 {
     for (uint32_t i = 0; i < (o->crds ? 1 : count); i++) {
         struct slice ns = o->crds ? SLICE("") : watched[i], words;
-        if (!inventory_count(p, o->plane, ns, &words, e))
-            return false;
+        if (!inventory_count(p, now, o->plane, ns, &words, e))
+            return err_wrap(e, "it stays installed (--leave-work goes on without counting)");
         if (!slice_empty(words))
             apply_fail(p, arena_printf(p->a, "%s%.*s: %.*s left", slice_empty(ns) ? "all namespaces" : "namespace ", SLICE_ARG(ns),
                                        SLICE_ARG(words)));
@@ -183,7 +184,7 @@ static bool begin(const struct uninstall_options *o, struct apply *p, const stru
     for (uint32_t i = 0; o->purge && i < count; i++)
         if (!purge_namespace(p, o->plane, runs, watched[i], until_ms, e))
             return false;
-    return o->leave_work || (!there && !o->crds) || look_first(o, p, watched, count, e);
+    return o->leave_work || (!there && !o->crds) || look_first(o, p, now, watched, count, e);
 }
 
 /* Takes ConfigMaps mobula-tools off the list in namespaces that another operator watches: all operators of a namespace share it. */

@@ -207,7 +207,7 @@ static void write_pod_metadata(struct jout *w, const struct submitter_build *b)
     pairs_set_all(&annotations, json_get(given, "annotations"));
     pairs_set(&labels, SLICE(RAY_LABEL_CLUSTER), b->s->cluster);
     pairs_set(&labels, SLICE(RAY_LABEL_MAKER_NAME), b->job->name);
-    pairs_set(&labels, SLICE("ray.io/originated-from-crd"), SLICE("RayJob"));
+    pairs_set(&labels, SLICE(RAY_LABEL_MAKER_KIND), SLICE("RayJob"));
     write_metadata(w, &owner, b->s->name, given, &labels, &annotations, b->arena);
 }
 

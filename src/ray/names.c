@@ -12,6 +12,15 @@ struct slice ray_api_version(enum ray_kind kind)
     return kind == RAY_V1 ? SLICE("ray.io/v1") : SLICE("cluster.ray.io/v1");
 }
 
+bool ray_removes_finalizer(struct slice name)
+{
+    static const char *const all[] = {RAY_REDIS_FINALIZER, RAY_JOB_FINALIZER, RAY_SERVICE_FINALIZER};
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (slice_is(name, all[i]))
+            return true;
+    return false;
+}
+
 struct owner owner_cluster(const struct ray_cluster *c)
 {
     return (struct owner){

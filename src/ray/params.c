@@ -251,14 +251,16 @@ static void check_worker_ports(struct ports *p)
     if (place_given(list)) {
         if (!value_of(list, p->r->arena, &text))
             return;
+        uint8_t *seen = arena_alloc(p->r->arena, (PORT_MOST + 8) / 8);
         while (text.ptr) {
-            int64_t other;
-            if (!python_int(slice_cut(&text, ','), p->r->arena, &n))
+            if (!python_int(slice_cut(&text, ','), p->r->arena, &n) || n < 0 || n > PORT_MOST)
                 continue;
-            clash(p, list, "worker-port-list", n, n);
-            for (struct slice rest = text; rest.ptr;)
-                if (python_int(slice_cut(&rest, ','), p->r->arena, &other) && other == n)
-                    place_bad(p->r, list, "has %lld twice", (long long)n);
+            uint8_t bit = (uint8_t)(1 << n % 8), *at = &seen[n / 8];
+            if (*at & bit)
+                place_bad(p->r, list, "has %lld twice", (long long)n);
+            else
+                clash(p, list, "worker-port-list", n, n);
+            *at |= bit;
         }
         return;
     }

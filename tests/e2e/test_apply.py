@@ -192,7 +192,12 @@ def test_uninstall_without_a_right_to_secrets(made, tmp_path):
               "leases.coordination.k8s.io,networkpolicies.networking.k8s.io,poddisruptionbudgets.policy")
     kubectl("-n", made, "create", "role", "weak", "--verb=get,list,delete", f"--resource={rights}")
     kubectl("-n", made, "create", "rolebinding", "weak", "--role=weak", f"--serviceaccount={made}:default")
-    done, _ = run("uninstall", "--apply", "--namespace", made, kubeconfig=weak)
+    done, said = run("uninstall", "--apply", "--namespace", made, kubeconfig=weak, status=1)
+    assert done == "" and "it stays installed (--leave-work goes on without counting)" in said and "of ray.io/v1 in namespace" in said
+    assert "the right to list them is missing: 403 Forbidden" in said and "deployment.apps/mobula" in left_in(made)
+    _, said = run("install", "--apply", "--no-crds", "--namespace", made, "--watch-namespace=default", kubeconfig=weak, status=1)
+    assert f"namespace {made} would be given up (--drop-flags goes on without counting)" in said and "403 Forbidden" in said
+    done, _ = run("uninstall", "--apply", "--namespace", made, "--leave-work", kubeconfig=weak)
     assert f"Secret/mobula-revisions in {made} is left, if it is there: who may read Secrets may delete it" in done
     assert left_in(made) == {f"{kind}.rbac.authorization.k8s.io/weak" for kind in ("role", "rolebinding")}
 

@@ -137,7 +137,7 @@ def test_purge_without_an_operator(api, spaces):
     kubectl("-n", a, "scale", "deployment", "mobula", "--replicas=0")
     eventually(lambda: not api.get(f"/apis/apps/v1/namespaces/{a}/deployments/mobula")["status"].get("readyReplicas"))
     held = raycluster("held")
-    held["metadata"]["finalizers"] = ["ray.io/gcs-ft-redis-cleanup-finalizer"]
+    held["metadata"]["finalizers"] = ["ray.io/gcs-ft-redis-cleanup-finalizer", "ray.io/rayservice-finalizer"]
     api.call("POST", CLUSTERS.format(a), held)
     _, said = run("uninstall", "--apply", "--namespace", a, status=1)
     assert f"namespace {a}: 1 RayCluster left" in said and "--purge deletes that first" in said

@@ -277,7 +277,7 @@ void rayservice_decide(const struct service_view *in, struct arena *a, struct pl
     struct service_decision d = {.in = in, .s = in->service, .a = a, .p = out, .prior = in->status};
     *out = (struct plan){.arena = a, .next_ms = TIME_NEVER};
     if (d.s->finalizer && d.s->deleting)
-        plan_add(out, &rayservice_remove_finalizer)->text = SLICE(RAYSERVICE_FINALIZER);
+        plan_add(out, &rayservice_remove_finalizer)->text = SLICE(RAY_SERVICE_FINALIZER);
     if (d.s->managed_elsewhere || d.s->deleting)
         return;
     if (in->errors->count == 0)

@@ -16,10 +16,9 @@
 #include <mobula/spec.h>
 
 extern const struct kube_resource rayservice_resource;
-#define RAYSERVICE_FINALIZER "ray.io/rayservice-finalizer" /* KubeRay's: removed, as owner references delete the children */
-#define RAYSERVICE_TIMEOUT "ray.io/initializing-timeout"   /* annotation: a duration, or seconds */
-#define RAYSERVICE_HASH "mobula.dev/cluster-spec-hash"     /* annotation of its clusters: rayservice_hash of their spec */
-#define RAYSERVICE_SCALE "mobula.dev/scale-hash"           /* … and rayservice_scale_hash of it */
+#define RAYSERVICE_TIMEOUT "ray.io/initializing-timeout" /* annotation: a duration, or seconds */
+#define RAYSERVICE_HASH "mobula.dev/cluster-spec-hash"   /* annotation of its clusters: rayservice_hash of their spec */
+#define RAYSERVICE_SCALE "mobula.dev/scale-hash"         /* … and rayservice_scale_hash of it */
 enum {
     RAYSERVICE_NAME_MAX = 47,   /* bytes: "<name>-<5>" is a RayCluster's name */
     RAYSERVICE_DELETION_S = 60, /* default of rayClusterDeletionDelaySeconds */

@@ -36,7 +36,7 @@ static void read_service_metadata(struct reader *r, const struct spec_object *fr
     s->deleting = m.deleting;
     s->labels = m.labels;
     s->annotations = m.annotations;
-    s->finalizer = has_finalizer(from->metadata->value, RAYSERVICE_FINALIZER);
+    s->finalizer = has_finalizer(from->metadata->value, RAY_SERVICE_FINALIZER);
     time_parse(json_get_str(from->metadata->value, "creationTimestamp", r->arena), &s->created_us, NULL);
     read_timeout(r, place_member(from->metadata, SLICE("annotations"), m.annotations), s);
 }

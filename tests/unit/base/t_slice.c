@@ -41,6 +41,9 @@ static void test_cut(void)
     CHECK_INT(slice_find(SLICE_NONE, 'd'), -1);
     CHECK_STR(slice_trim(guarded(SLICE(" \t\r\n a b \n"))), "a b");
     CHECK_STR(slice_trim(guarded(SLICE("   "))), "");
+    CHECK(slice_listed(guarded(SLICE("a, bc,d")), SLICE("bc")) && slice_listed(SLICE("a,d"), SLICE("d")) &&
+          slice_listed(SLICE("a"), SLICE("a")));
+    CHECK(!slice_listed(SLICE("abc,d"), SLICE("bc")) && !slice_listed(SLICE_NONE, SLICE("")) && !slice_listed(SLICE("a"), SLICE("")));
 }
 
 static void test_int(void)

@@ -2,6 +2,8 @@
 #include "install.h"
 
 #include "../../../src/cli/apply.h"
+#include "../../../src/cli/inventory.h"
+#include "../../../src/cli/purge.h"
 
 static void uninstalled(struct arena *a)
 {
@@ -24,6 +26,53 @@ static void uninstalled(struct arena *a)
     o.ns = SLICE("Ray");
     CHECK(!uninstall_write(&o, &out, &e) && strstr(e.text, "--namespace"));
     buf_free(&out);
+}
+
+static void finalizers(struct arena *a)
+{
+    static const char *const headers[] = {"include/mobula/ray.h", "include/mobula/hub.h"};
+    uint32_t count = 0;
+    test_case("--purge removes each finalizer that a header names, and no other");
+    for (size_t i = 0; i < COUNT_OF(headers); i++)
+        for (struct slice text = read_file(headers[i], a); text.ptr;) {
+            struct slice line = slice_cut(&text, '\n');
+            ptrdiff_t at = slice_find_text(line, "_FINALIZER");
+            if (!slice_starts(line, SLICE("#define ")) || at < 0)
+                continue;
+            ptrdiff_t quote = slice_find(line, '"');
+            struct slice name = quote < 0 ? slice_trim(slice_cut(&text, '\n')) : slice_skip(line, (size_t)quote);
+            name = slice_skip(name, 1);
+            CHECK(purge_strips(slice_cut(&name, '"')));
+            count++;
+        }
+    CHECK_INT(count, 4);
+    CHECK(!purge_strips(SLICE("foregroundDeletion")) && !purge_strips(SLICE("")));
+}
+
+static void arguments(struct arena *a)
+{
+    struct json doc;
+    struct err e = {0};
+    static const struct {
+        const char *flag;
+        bool list;
+        const char *value;
+    } cases[] = {{"--namespace", true, "a,b,c"},
+                 {"--namespace", false, "c"},
+                 {"--kinds", false, "legacy"},
+                 {"--shapes", false, ""},
+                 {"--kind", false, NULL}};
+    CHECK(json_parse(&doc,
+                     SLICE("{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"args\":[\"operator\",\"--namespace=a,b\","
+                           "\"--kinds=all\",\"--namespace=c\",\"--kinds=legacy\",\"--shapes\"]}]}}}}"),
+                     a, &e));
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("an argument of a Deployment, %zu", i);
+        struct slice value = inventory_argument(inventory_arguments(json_root(&doc)), cases[i].flag, cases[i].list, a);
+        CHECK_STR(value, cases[i].value);
+        CHECK((value.ptr == NULL) == (cases[i].value == NULL));
+    }
+    CHECK(!inventory_argument(inventory_arguments(NO_VALUE), "--kinds", false, a).ptr);
 }
 
 /* Every flag that brings something. */
@@ -196,6 +245,8 @@ int main(void)
 {
     struct arena a = {0};
     uninstalled(&a);
+    finalizers(&a);
+    arguments(&a);
     same_definitions(&a);
     all_is_uninstalled(&a);
     of_operators(&a);

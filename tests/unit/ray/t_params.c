@@ -30,6 +30,32 @@ static void check(struct slice line)
     arena_free(&a);
 }
 
+/* All ports of Ray's range, and the last of them once more. */
+static void long_list(void)
+{
+    enum { FROM = 1024, TO = 65535, LENGTHS_MOST = 4 };
+    struct arena a = {0};
+    struct buf b;
+    struct json doc;
+    struct ray_cluster c;
+    struct spec_errors errors = {0};
+    struct err e = {0};
+    test_case("a list of all worker ports, one of them twice: one pass over it");
+    buf_init(&b, MIB);
+    buf_put(&b, SLICE("{\"metadata\":{\"name\":\"demo\"},\"spec\":{\"headGroupSpec\":{\"rayStartParams\":{\"worker-port-list\":\""));
+    for (int port = FROM; port <= TO; port++)
+        if (port != 6379 && port != 8265 && port != 8080 && port != 10001 && port != 52365)
+            buf_printf(&b, "%d,", port);
+    buf_printf(&b, "%d\"},\"template\":{\"spec\":{\"containers\":[{\"name\":\"r\",\"image\":\"r\"}]}}}}}", TO);
+    CHECK(json_parse(&doc, buf_slice(&b), &a, &e));
+    CHECK(!ray_read(json_root(&doc), &a, &c, &errors));
+    CHECK_INT(spec_errors_count(&errors), 1);
+    CHECK(strstr(errors.list[0].text, "has 65535 twice"));
+    CHECK(a.used < (size_t)(TO - FROM) * 16 * LENGTHS_MOST + 2 * MIB);
+    buf_free(&b);
+    arena_free(&a);
+}
+
 int main(void)
 {
     struct arena file = {0};
@@ -43,6 +69,7 @@ int main(void)
         lines++;
     }
     CHECK(lines > 60);
+    long_list();
     arena_free(&file);
     return test_done();
 }
