@@ -151,6 +151,8 @@ const struct scale_news *scaling_apply(const struct record *c, struct ray_group 
 /* raycluster/heads.c: the one place that knows how heads are reached */
 /* Address of the head; empty: none yet. Valid until a record changes. */
 struct slice head_address(struct op *op, struct record *c);
+/* Name of the Secret with the token that the running head (else the next one) asks for; empty: none. May load the cluster's model. */
+struct slice head_secret(struct op *op, struct record *c, struct arena *a);
 /* Sends a request to the dashboard of the cluster's head. False with *e: it cannot be sent now, `done` is not called. */
 bool head_ask(struct op *op, struct record *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
               struct err *e);

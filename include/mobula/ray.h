@@ -360,6 +360,7 @@ struct ray_submitter {
     struct slice name, id;
     struct slice cluster;   /* the RayCluster's name */
     struct slice dashboard; /* HOST:PORT */
+    struct slice secret;    /* with the token that this dashboard asks for; empty: none */
     struct jval spec;       /* the RayCluster's: the default image is the head's, which the cluster's nodes can pull */
 };
 /* Whether the job fits into the command of a submitter pod. False with *e: it never will (LIMIT_RAY_ARGUMENT). */

@@ -219,8 +219,7 @@ bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitt
     b.spec = json_get(b.template, "spec");
     b.container = json_at(json_get(b.spec, "containers"), 0);
     b.submission = ray_job_submission(job, s->id);
-    bool ours;
-    b.secret = ray_auth_secret(s->spec, s->cluster, &ours, a);
+    b.secret = s->secret;
     if (!job->own_submitter && o->tools == RAY_TOOLS_NONE)
         return err_set(e, ERR_CONFIG,
                        "a submitter pod runs this binary, and --tools=none says that it is not to be had: run the operator with "

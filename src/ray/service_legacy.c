@@ -5,10 +5,10 @@
 
 struct service_ports legacy_ports(const struct ray_cluster *c, struct arena *a)
 {
-    static const struct {
+    const struct {
         const char *name;
         int32_t port;
-    } usual[] = {{"client", RAY_CLIENT_PORT}, {"dashboard", RAY_DASHBOARD_PORT}, {"ray-serve", RAY_SERVE_PORT}};
+    } usual[] = {{"client", RAY_CLIENT_PORT}, {"dashboard", c->dashboard_port}, {"ray-serve", RAY_SERVE_PORT}};
     struct jval given = json_get(c->spec, "headServicePorts"), k, v;
     struct service_ports ports = ports_new(a, json_len(given) + COUNT_OF(usual) + 1);
     for (struct jiter it = json_iter(given); json_next(&it, &k, &v);)

@@ -32,10 +32,12 @@ static void build_submitter(const struct ray_job *job, struct arena *a)
     struct json doc;
     struct err e = {0};
     struct buf b;
+    bool ours;
     const struct ray_submitter s = {.name = ray_job_submitter_name(job, 1, 7, a),
                                     .id = ray_job_submission_id(job, 1, a),
                                     .cluster = ray_job_cluster_name(job, 1, a),
                                     .dashboard = SLICE("head.n.svc.cluster.local:8265"),
+                                    .secret = ray_auth_secret(job->cluster_spec, SLICE("c"), &ours, a),
                                     .spec = job->cluster_spec};
     buf_init(&b, LIMIT_JSON_ITEM * 2);
     for (size_t i = 0; i < COUNT_OF(options); i++) {

@@ -1,5 +1,5 @@
 /* A spec edited while a head runs: service and workers keep leading to the running head, and follow the next head when it is made. */
-#include "scene.h"
+#include "submitters.h"
 
 static void begin(struct world *w, const char *more)
 {
@@ -104,8 +104,51 @@ static void test_service_name(void)
     world_free(&w);
 }
 
+static void begin_cluster_for_jobs(struct world *w, const char *more)
+{
+    make_pod_world(w);
+    CHECK_INT(world_call(w, "POST", v1, "application/json", cluster_body(w, "c", 1, more)), 201);
+    world_run(w, 5000);
+    CHECK(is_ready(w, "c"));
+}
+
+static void test_submitter_token(void)
+{
+    static const char secret[] = "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"one\",\"namespace\":\"n\"},"
+                                 "\"data\":{\"auth_token\":\"YWJjZA==\"}}";
+    struct world w;
+    test_case("a submitter pod has the token of the head that runs");
+    begin_cluster_for_jobs(&w, "\"rayVersion\":\"2.60.0\",\"authOptions\":{\"mode\":\"token\",\"secretName\":\"one\"},");
+    CHECK_INT(world_call(&w, "POST", "/api/v1/namespaces/n/secrets", "application/json", slice_of(secret)), 201);
+    edit(&w, "[{\"op\":\"add\",\"path\":\"/spec/authOptions/secretName\",\"value\":\"two\"}]");
+    apply_job(&w, "j", "\"clusterSelector\":{\"ray.io/cluster\":\"c\"},");
+    CHECK(run_until(&w, "j", "Running", 30 * 1000));
+    world_run(&w, 5000);
+    struct submitters pods = submitters_of(&w, "j");
+    CHECK_INT(pods.count, 1);
+    CHECK(says(&w, "pods", pods.names[0].ptr, "\"name\":\"one\""));
+    CHECK(!says(&w, "pods", pods.names[0].ptr, "\"name\":\"two\""));
+    end_job_world(&w);
+}
+
+static void test_dashboard_url(void)
+{
+    struct world w;
+    test_case("the dashboard of a job has the service's port, not its node port");
+    begin_cluster_for_jobs(&w, "");
+    edit(&w, "[{\"op\":\"add\",\"path\":\"/spec/headGroupSpec/serviceType\",\"value\":\"NodePort\"}]");
+    world_run(&w, 5000);
+    CHECK(says(&w, "services", "c-head-svc", "nodePort"));
+    apply_job(&w, "j", "\"clusterSelector\":{\"ray.io/cluster\":\"c\"},");
+    CHECK(run_until(&w, "j", "Running", 30 * 1000));
+    CHECK_SLICE(job_says(&w, "j", "dashboardURL"), SLICE("c-head-svc.n.svc.cluster.local:8265"));
+    end_job_world(&w);
+}
+
 int main(void)
 {
+    test_submitter_token();
+    test_dashboard_url();
     test_running_head();
     test_recreate();
     test_service_name();

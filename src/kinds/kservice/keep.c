@@ -49,6 +49,7 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
     slice_copy(json_get_str(object, "spec.clusterIP", a), r->service.ip, sizeof r->service.ip);
     r->service.hash = ray_service_hash(object);
     keep_endpoints(op, r, object);
+    r->service.dashboard = (uint16_t)json_get_int(list_find(json_get(object, "spec.ports"), "name", SLICE("dashboard")), "port", 0);
     r->service.ours = json_there(json_child(json_get(object, "metadata.annotations"), RAY_ANNOTATION_HASH));
     bool deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     if (deleting)

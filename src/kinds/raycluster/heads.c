@@ -28,15 +28,20 @@ static const struct pod *find_head(const struct record *c)
     return NULL;
 }
 
-/* Of the loaded model. */
-static struct head_way *make_way(const struct op *op)
+/* Of the loaded model. The service that the spec names may not exist: the spec was edited a moment ago, or is invalid. */
+static struct head_way *make_way(const struct op *op, const struct record *c)
 {
     const struct ray_cluster *model = cluster_model(op);
     struct arena scratch = {0};
-    struct slice service = ray_head_service_name(model, &scratch), secret = model->auth_secret;
+    struct slice service = ray_head_service_name(model, &scratch), headless = ray_headless_service_name(model, &scratch),
+                 secret = model->auth_secret;
+    const struct service_record *there = service_of(c, service) ? NULL : c->services;
+    while (there && (!there->service.ours || there->service.deleting || slice_eq(slice_of(there->service.name), headless)))
+        there = there->next;
+    if (there)
+        service = slice_of(there->service.name);
     struct head_way *way = mem_alloc(sizeof *way + service.len + secret.len);
     char *at = way->texts;
-    way->wrong = op->loaded->errors.count > 0;
     way->dashboard_port = (uint16_t)model->dashboard_port;
     way->service = slice_behind(&at, service);
     way->secret = slice_behind(&at, secret);
@@ -47,20 +52,42 @@ static struct head_way *make_way(const struct op *op)
 const struct head_way *head_way(struct op *op, struct record *c)
 {
     struct raycluster *own = raycluster_of(c);
+    if (own->way && c->services && !service_of(c, own->way->service)) { /* that service was deleted since */
+        mem_free(own->way);
+        own->way = NULL;
+    }
     if (!own->way) {
         model_load(op, c);
-        own->way = make_way(op);
+        own->way = make_way(op, c);
     }
     return own->way;
+}
+
+struct slice head_secret(struct op *op, struct record *c, struct arena *a)
+{
+    return arena_dup(a, head_way(op, c)->secret);
+}
+
+/* The head service, if questions go through it: by the API server, or to an address of its own. NULL: they go to the pod. */
+static const struct service *asked_service(struct op *op, struct record *c)
+{
+    const struct service_record *s = op->o.access == OPERATOR_DIRECT ? NULL : service_of(c, head_way(op, c)->service);
+    bool own = s && s->service.ip[0] && strcmp(s->service.ip, "None") != 0;
+    return s && (own || op->o.access == OPERATOR_PROXY) ? &s->service : NULL;
 }
 
 struct slice head_address(struct op *op, struct record *c)
 {
     const struct pod *head = find_head(c);
-    const struct service_record *s = head && op->o.access == OPERATOR_SERVICE ? service_of(c, head_way(op, c)->service) : NULL;
-    if (s && s->service.ip[0] && strcmp(s->service.ip, "None") != 0)
-        return slice_of(s->service.ip); /* a service without an address of its own leads to the pod's */
-    return head ? slice_of(head->ip) : SLICE_NONE;
+    const struct service *s = head && op->o.access == OPERATOR_SERVICE ? asked_service(op, c) : NULL;
+    return s ? slice_of(s->ip) : head ? slice_of(head->ip) : SLICE_NONE;
+}
+
+/* The user's own head service may have the dashboard at another number than the head. */
+static uint16_t asked_port(struct op *op, struct record *c)
+{
+    const struct service *s = asked_service(op, c);
+    return s && s->dashboard ? s->dashboard : head_way(op, c)->dashboard_port;
 }
 
 static struct head_call *call_new(struct op *op, ray_dash_done *done, void *owner, uint64_t tag)
@@ -180,11 +207,10 @@ static void form(struct head_call *h, struct slice path, struct http_header head
                                        .owner = h};
 }
 
-static bool ask_proxy(struct head_call *h, const struct head_way *way, const struct ray_dash_request *r, struct err *e)
+static bool ask_proxy(struct head_call *h, const struct head_way *way, uint16_t port, const struct ray_dash_request *r, struct err *e)
 {
     struct op *op = h->op;
     struct arena scratch = {0};
-    uint16_t port = way->dashboard_port;
     struct slice path = ray_dash_path(r, istr_slice(h->ns), way->service, port, &scratch);
     struct http_header header = {SLICE_NONE, SLICE_NONE};
     h->call = r->call;
@@ -204,8 +230,6 @@ bool head_ask(struct op *op, struct record *c, const struct ray_dash_request *r,
               struct err *e)
 {
     const struct head_way *way = head_way(op, c);
-    if (way->wrong)
-        return err_set(e, ERR_CONFIG, "the spec of cluster %s has errors: its head is not asked", c->name);
     struct slice ip = head_address(op, c);
     if (slice_empty(ip))
         return err_set(e, ERR_CLOSED, "cluster %s has no head that runs", c->name);
@@ -215,7 +239,8 @@ bool head_ask(struct op *op, struct record *c, const struct ray_dash_request *r,
     struct head_call *h = call_new(op, done, owner, tag);
     slice_copy(slice_of(c->uid), h->uid, sizeof h->uid);
     h->ns = intern_keep(c->ns);
-    if (op->o.access == OPERATOR_PROXY ? ask_proxy(h, way, &asked, e) : ask_direct(h, ip, way->dashboard_port, &asked, e))
+    uint16_t port = asked_port(op, c);
+    if (op->o.access == OPERATOR_PROXY ? ask_proxy(h, way, port, &asked, e) : ask_direct(h, ip, port, &asked, e))
         return true;
     call_free(h);
     return false;

@@ -25,7 +25,6 @@ struct service_pace {
 
 /* What a question to the head goes by beside its pod and service: of each job's many, and of models only a few are kept. */
 struct head_way {
-    bool wrong; /* the spec has errors: nothing is asked */
     uint16_t dashboard_port;
     struct slice service, secret; /* names of its head service, and of the Secret with its token; empty: it needs none */
     char texts[];

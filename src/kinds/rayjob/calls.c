@@ -72,9 +72,9 @@ bool job_make_finalizers(struct op *op, struct record *c, const struct action *a
 }
 
 /* The cluster that the job runs on, its own or another's. */
-static const struct record *cluster_of(struct op *op, const struct record *c, struct slice name)
+static struct record *cluster_of(struct op *op, const struct record *c, struct slice name)
 {
-    for (const struct record *own = c->owned; own; own = own->next_owned)
+    for (struct record *own = c->owned; own; own = own->next_owned)
         if (own->present && slice_eq(slice_of(own->name), name))
             return own;
     return cluster_named(op, c, name);
@@ -94,10 +94,12 @@ bool job_make_submitter(struct op *op, struct record *c, const struct action *ac
                               .id = json_get_str(status, "jobId", a),
                               .cluster = json_get_str(status, "rayClusterName", a),
                               .dashboard = json_get_str(status, "dashboardURL", a)};
-    const struct record *on = cluster_of(op, c, s.cluster);
+    struct record *on = cluster_of(op, c, s.cluster);
     if (!on || !json_read(&spec, istr_slice(on->spec), a, e))
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(s.cluster));
     s.spec = spec;
+    s.secret = head_secret(op, on, a);
+    model_load(op, c);
     struct ray_job job = *job_model(op);
     if (!types_pod(op, SLICE("submitter"), &job.submitter_template, a, e))
         return false;

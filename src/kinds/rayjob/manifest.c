@@ -21,6 +21,7 @@ static bool put_submitter(const struct ray_job *job, const struct ray_cluster *o
                                     .id = ray_job_submission_id(job, 1, p->arena),
                                     .cluster = on->name,
                                     .dashboard = dashboard(on, p),
+                                    .secret = on->auth_secret,
                                     .spec = job->cluster_spec};
     __attribute__((cleanup(buf_free))) struct buf pod;
     struct ray_job typed = *job;

@@ -86,11 +86,15 @@ static struct slice why_not_ready(struct jval status, struct arena *a)
     return slice_empty(head) ? json_get_str(status, "reason", a) : head;
 }
 
+/* For programs inside the cluster: the service's own port, not the node port that status.endpoints has of it. */
 static struct slice dashboard_address(const struct op *op, const struct record *c, struct jval status, struct arena *a)
 {
     struct slice service = json_get_str(status, "head.serviceName", a), port = json_get_str(status, "endpoints.dashboard", a);
+    const struct service_record *s = service_of(c, service);
     if (slice_empty(service))
         return SLICE_NONE;
+    if (s && s->service.dashboard)
+        port = arena_printf(a, "%u", s->service.dashboard);
     return arena_printf(a, "%.*s.%.*s.svc.%.*s:%.*s", SLICE_ARG(service), SLICE_ARG(istr_slice(c->ns)), SLICE_ARG(op->o.ray.cluster_domain),
                         SLICE_ARG(slice_empty(port) ? SLICE("8265") : port));
 }

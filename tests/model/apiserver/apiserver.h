@@ -181,6 +181,7 @@ void apiserver_observe(struct apiserver *s, struct apiserver_observer *o);
 struct apiserver_passed {
     struct slice ns, service, method, target, body; /* target: PATH and its query */
     struct slice token;                             /* X-Ray-Authorization; SLICE_NONE: there was none */
+    int64_t port;                                   /* of the pods: the targetPort of the service's port in the path */
 };
 /* Instead of a status: no answer ever comes; nobody is behind the service; the connection to who is fails, *e says how. */
 enum { APISERVER_SILENT = 0, APISERVER_NOBODY = -1, APISERVER_BROKEN = -2 };

@@ -11,18 +11,38 @@ bool passed_is(const struct request *q)
     return q->api->of->rules == &rules_service && (slice_eq(q->sub, SLICE("proxy")) || slice_starts(q->sub, SLICE("proxy/")));
 }
 
+/* The number behind the port of the service that the path names by its number or name. 0: the service has none such. */
+static int64_t port_behind(const struct request *q, const struct object *service, struct slice port)
+{
+    const struct node *ports = dom_get(version_tree(service->now, q->a), "spec.ports");
+    for (size_t i = 0; i < dom_len(ports); i++) {
+        const struct node *p = dom_at(ports, i);
+        if (!slice_eq(dom_str(p, "name"), port) && !slice_eq(dom_str(p, "port"), port))
+            continue;
+        return dom_int(p, "targetPort", dom_int(p, "port", 0));
+    }
+    return 0;
+}
+
 void passed_serve(struct request *q)
 {
     struct slice port = q->name, name = slice_cut(&port, ':');
     struct slice target = slice_skip(q->target, (size_t)(q->sub.ptr - q->target.ptr) + SLICE("proxy").len);
-    const struct apiserver_passed p = {.ns = q->ns,
-                                       .service = name,
-                                       .method = q->method,
-                                       .target = slice_empty(target) ? SLICE("/") : target,
-                                       .token = http_header_get(&q->conn->reader, SLICE("X-Ray-Authorization")),
-                                       .body = q->body};
-    if (!store_find(q->api->of, q->ns, name)) {
+    struct apiserver_passed p = {.ns = q->ns,
+                                 .service = name,
+                                 .method = q->method,
+                                 .target = slice_empty(target) ? SLICE("/") : target,
+                                 .token = http_header_get(&q->conn->reader, SLICE("X-Ray-Authorization")),
+                                 .body = q->body};
+    const struct object *service = store_find(q->api->of, q->ns, name);
+    if (!service) {
         status_not_found(&q->st, q->api->group, q->api->of->plural, name);
+        return;
+    }
+    p.port = port_behind(q, service, port);
+    if (!p.port) {
+        status_set(&q->st, 503, "ServiceUnavailable", "no service port \"%.*s\" found for service \"%.*s\"", SLICE_ARG(port),
+                   SLICE_ARG(name));
         return;
     }
     struct err e = {0};

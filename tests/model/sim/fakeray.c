@@ -3,6 +3,8 @@
 
 #include <mobula/grpc.h>
 
+#include <stdlib.h>
+
 enum { STATE_MAX = 64 * MIB };
 
 /* ---- nodes ---- */
@@ -398,6 +400,16 @@ static struct fakeray *parent_of(struct fakerays *h, struct jval pod, struct sli
     return NULL;
 }
 
+/* The number of the last ` --flag=` in the pod's text, as Ray reads it; without one the usual port. */
+static uint16_t port_of(struct slice pod, const char *flag, uint16_t usual)
+{
+    for (ptrdiff_t at = slice_find_text(pod, flag); at >= 0; at = slice_find_text(pod, flag)) {
+        pod = slice_skip(pod, (size_t)at + strlen(flag));
+        usual = (uint16_t)atoi(pod.ptr + (pod.ptr[0] == '\''));
+    }
+    return usual;
+}
+
 /* Its head is the pod that came last: the one before it may still be going. */
 static void follow_head(struct fakeray *h)
 {
@@ -412,6 +424,8 @@ static void follow_head(struct fakeray *h)
     }
     if (head) { /* its address is another when the store has gone back to before it had one */
         copy(h->ip, sizeof h->ip, slice_of(head->ip));
+        h->gcs = head->gcs;
+        h->dash = head->dash;
     } else if (h->pod[0]) {
         h->pod[0] = h->ip[0] = '\0';
         fakerays_cut(h->world, h, 256);
@@ -435,6 +449,8 @@ static void read_pod(struct fakerays *h, struct fakeray_pod *p, const struct api
     p->replica = (int32_t)replica;
     p->of = parent_of(h, pod, c->ns);
     p->head = json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("head"));
+    p->gcs = port_of(c->json, " --port=", 6379);
+    p->dash = port_of(c->json, " --dashboard-port=", 8265);
     bool ran = p->runs;
     p->runs = c->what != APISERVER_DELETED && json_str_eq(json_get(pod, "status.phase"), SLICE("Running"));
     p->since_ms = ran ? p->since_ms : h->world->now.mono_ms;

@@ -22,9 +22,10 @@ struct fakeray_pod {
     char uid[40], name[FAKERAY_NAME], group[FAKERAY_NAME], ip[48];
     int32_t replica; /* of a group whose replicas have several hosts */
     bool head, runs;
-    bool ended;       /* its raylet has: it was drained or killed */
-    int64_t since_ms; /* when it came to run */
-    uint32_t lives;   /* of its container, but for the first */
+    uint16_t gcs, dash; /* of a head: where its `ray start` listens */
+    bool ended;         /* its raylet has: it was drained or killed */
+    int64_t since_ms;   /* when it came to run */
+    uint32_t lives;     /* of its container, but for the first */
 };
 
 /* A raylet. Dead ones stay listed. */
@@ -53,6 +54,8 @@ struct fakeray {
     char kind[32], ns[FAKERAY_NAME], cluster[FAKERAY_NAME]; /* kind: "ray.io" */
     char pod[40];                                           /* uid of its head pod; empty: none runs */
     char ip[48];
+    const char *service; /* another head service that leads to it; NULL: none */
+    uint16_t gcs, dash;  /* what listens there; nothing else does */
     uint32_t sessions;
     /* what there is to do, by hand */
     struct fakeray_work works[FAKERAY_WORKS], asked_for; /* asked_for: request_resources() */

@@ -100,11 +100,12 @@ static bool opens(const struct fakeray_link *h)
 
 static void open_now(struct fakeray_link *h)
 {
-    if (h->head->refused || h->head->down) {
+    bool gcs = h->port == h->head->gcs;
+    if (h->head->refused || h->head->down || (!gcs && h->port != h->head->dash)) {
         wire_tell(&h->link, LINK_FAILED, ERR_CONNECT, "connect: refused");
         return;
     }
-    h->conn = fakehead_connect(&h->head->fake, h->port);
+    h->conn = fakehead_connect(&h->head->fake, gcs ? 6379 : 8265);
     h->link.state = LINK_OPEN;
     net_wake(&h->link);
 }
@@ -183,7 +184,8 @@ static struct fakeray *head_behind(const struct fakerays *all, const struct apis
     char name[FAKERAY_NAME + 16];
     for (struct fakeray *h = all->first; h; h = h->next) {
         snprintf(name, sizeof name, strcmp(h->kind, "ray.io") == 0 ? "%s-head-svc" : "%s-ray-head", h->cluster);
-        if (slice_eq(p->service, slice_of(name)) && slice_eq(p->ns, slice_of(h->ns)) && h->pod[0] && !h->down)
+        bool own = slice_eq(p->service, slice_of(name)) || (h->service && slice_is(p->service, h->service));
+        if (own && slice_eq(p->ns, slice_of(h->ns)) && h->pod[0] && !h->down)
             return h;
     }
     return NULL;
@@ -218,8 +220,8 @@ int fakerays_serve(void *owner, const struct apiserver_passed *p, struct buf *ou
         return APISERVER_NOBODY;
     if (h->unreachable || h->pace_ms)
         return APISERVER_SILENT;
-    if (h->refused) {
-        err_set(e, ERR_CONNECT, "dial tcp %s:8265: connect: connection refused", h->ip);
+    if (h->refused || p->port != h->dash) {
+        err_set(e, ERR_CONNECT, "dial tcp %s:%lld: connect: connection refused", h->ip, (long long)p->port);
         return APISERVER_BROKEN;
     }
     all->from = NULL; /* whether they may was seen when they sent it */

@@ -15,11 +15,14 @@ static void build(struct made *m, struct jval job_object, struct jval spec, stru
     const struct ray_options o = golden_options(options, &m->arena);
     if (!CHECK(ray_read_job(job_object, &m->arena, &job, &errors)))
         printf("  %.*s\n", SLICE_ARG(spec_errors_text(&errors, 4096, &m->arena)));
+    bool ours;
+    struct jval on = json_there(spec) ? spec : job.cluster_spec;
     const struct ray_submitter s = {.name = SLICE("demo-s"),
                                     .id = SLICE("demo-id"),
                                     .cluster = SLICE("demo-c"),
                                     .dashboard = SLICE("demo-c-head-svc.n.svc.cluster.local:8265"),
-                                    .spec = json_there(spec) ? spec : job.cluster_spec};
+                                    .secret = ray_auth_secret(on, SLICE("demo-c"), &ours, &m->arena),
+                                    .spec = on};
     buf_init(&m->pod, LIMIT_JSON_ITEM);
     m->ok = ray_build_submitter_pod(&job, &s, &o, &m->arena, &m->pod, &m->e);
 }
