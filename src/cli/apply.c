@@ -2,12 +2,13 @@
 #include "apply.h"
 #include "cli.h"
 #include "owner.h"
+#include "surplus.h"
 
 #include <mobula/yaml.h>
 
 #include <stdio.h>
 
-enum { POLL_MS = 250, PATH_MAX_BYTES = 2 * KIB, WORDS_MAX = 400 };
+enum { POLL_MS = 250, PATH_MAX_BYTES = 2 * KIB, WORDS_MAX = 400, TAKEOVER_TRIES = 8 };
 
 static void show(const struct apply_object *o, const char *what)
 {
@@ -97,6 +98,11 @@ bool apply_send(struct apply *p, const struct apply_object *o, struct ask_answer
     return send(p, o, false, answer, e);
 }
 
+bool apply_dry(struct apply *p, const struct apply_object *o, struct ask_answer *answer, struct err *e)
+{
+    return send(p, o, true, answer, e);
+}
+
 int apply_failed(const struct apply *p, const struct err *e)
 {
     for (uint32_t i = 0; i < p->failed && i < APPLY_FAILURES_MAX; i++) {
@@ -173,6 +179,8 @@ static bool look(struct apply *p, struct apply_object *o, bool *well, struct err
     *well = apply_judge(o, there, p->replaces, p->a, &why) && keeps_flags(p, o, there, &why);
     if (!*well)
         apply_fail(p, arena_dup(p->a, slice_of(why.text)));
+    else if (o->force)
+        o->takeover = surplus_takeover(there, p->a);
     return true;
 }
 
@@ -292,6 +300,24 @@ static bool wait_established(struct apply *p, const struct apply_object *o, int6
     }
 }
 
+/* Takes over what kubectl has applied. Against a controller that writes the object at the same time it is tried again. */
+static bool take_over(struct apply *p, struct apply_object *o, struct ask_answer *answer, struct err *e)
+{
+    for (int tries = 0; !slice_empty(o->takeover); tries++) {
+        struct jval there;
+        bool absent;
+        if (!ask_merge(p->ask, o->path, o->takeover, p->a, answer, e))
+            return false;
+        if (answer->code != 409 || tries == TAKEOVER_TRIES)
+            return true;
+        *answer = (struct ask_answer){0};
+        if (!apply_live(p, o, &there, &absent, e))
+            return false;
+        o->takeover = surplus_takeover(there, p->a);
+    }
+    return true;
+}
+
 static bool apply_one(struct apply *p, struct apply_object *o, int64_t until_ms, struct err *e)
 {
     struct ask_answer answer = {0};
@@ -300,7 +326,7 @@ static bool apply_one(struct apply *p, struct apply_object *o, int64_t until_ms,
         show(o, "passed over: this API server does not know the kind (Kubernetes 1.30 does)");
     if (is_kept(o) || o->unknown)
         return true;
-    bool ready = !stops_rolling(o) || stop_rolling(p, o, &answer, e);
+    bool ready = take_over(p, o, &answer, e) && (answer.code >= 300 || !stops_rolling(o) || stop_rolling(p, o, &answer, e));
     if (!ready || (answer.code < 300 && !send(p, o, false, &answer, e)))
         return err_wrap(e, "%.*s %.*s", SLICE_ARG(o->kind), SLICE_ARG(o->name));
     if (answer.code >= 300)

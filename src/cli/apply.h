@@ -13,6 +13,7 @@ struct apply_object {
     struct slice json, api_version, kind, name, ns; /* ns: empty for objects of the whole cluster */
     struct slice path;                              /* of the object at the API server */
     struct slice version;                           /* resourceVersion before we came; empty: it did not exist, or may not be read */
+    struct slice takeover;                          /* patch that makes fields ours that kubectl has applied (surplus.h); empty: none */
     bool force;                                     /* it is ours: fields that others have set on it are taken over */
     bool rolls;                                     /* a Deployment that is there and rolls: see apply.c */
     bool unknown;                                   /* the API server is too old for this kind, and it can be done without */
@@ -50,6 +51,12 @@ bool apply_all(struct apply *p, int64_t until_ms, struct err *e);
 bool apply_wait(struct apply *p, int64_t until_ms, struct err *e);
 /* Applies one object without a line about it. */
 bool apply_send(struct apply *p, const struct apply_object *o, struct ask_answer *answer, struct err *e);
+/* The same as a dry run. */
+bool apply_dry(struct apply *p, const struct apply_object *o, struct ask_answer *answer, struct err *e);
+/* An object's text without what the API server, its controllers and kubectl write beside it. */
+struct slice apply_plain(struct slice json, struct arena *a);
+/* Prints what apply_all would change, and what of `gone` would be deleted, as diffs. *count: objects that would change. */
+bool apply_diff(struct apply *p, const struct apply *gone, uint32_t *count, struct err *e);
 /* Reads the object; NO_VALUE when it is absent. False with *e: no answer, or a refusal. */
 bool apply_live(struct apply *p, const struct apply_object *o, struct jval *out, bool *absent, struct err *e);
 /* Keeps a line for apply_failed. */

@@ -82,23 +82,62 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* One hunk, from the first line that differs to the last: an operation changes one place, or a few that are alike. */
-static void put_hunk(const struct lines *before, const struct lines *after, struct buf *out)
+/* What stands between two places that are alike: lines [from, to) of both texts. */
+struct change {
+    size_t from[2], to[2];
+};
+
+static bool alike(const struct lines *before, const struct lines *after, size_t i, size_t j)
 {
-    size_t head = 0, tail = 0, shorter = least(before->count, after->count);
-    while (head < shorter && slice_eq(before->list[head], after->list[head]))
-        head++;
-    while (tail < shorter - head && slice_eq(before->list[before->count - 1 - tail], after->list[after->count - 1 - tail]))
-        tail++;
-    size_t from = head - least(head, CONTEXT), more = least(tail, CONTEXT);
-    size_t old_end = before->count - tail, new_end = after->count - tail;
-    if (head == old_end && head == new_end)
-        return;
-    buf_printf(out, "@@ -%zu,%zu +%zu,%zu @@\n", from + 1, old_end + more - from, from + 1, new_end + more - from);
-    put_lines(before, from, head, ' ', out);
-    put_lines(before, head, old_end, '-', out);
-    put_lines(after, head, new_end, '+', out);
-    put_lines(before, old_end, old_end + more, ' ', out);
+    return i < before->count && j < after->count && slice_eq(before->list[i], after->list[j]);
+}
+
+/* The next change from c->to on: it ends where two lines in a row are alike again, or where both texts end. */
+static bool next_change(const struct lines *before, const struct lines *after, struct change *c)
+{
+    size_t i = c->to[0], j = c->to[1];
+    while (alike(before, after, i, j))
+        i++, j++;
+    c->from[0] = i;
+    c->from[1] = j;
+    size_t most = before->count - i + after->count - j;
+    for (size_t n = 1; n < most; n++)
+        for (size_t x = n > after->count - j ? n - (after->count - j) : 0; x <= least(n, before->count - i); x++) {
+            size_t at = i + x, in = j + n - x;
+            bool last = at + 1 == before->count && in + 1 == after->count;
+            if (alike(before, after, at, in) && (last || alike(before, after, at + 1, in + 1))) {
+                c->to[0] = at;
+                c->to[1] = in;
+                return true;
+            }
+        }
+    c->to[0] = before->count;
+    c->to[1] = after->count;
+    return most > 0;
+}
+
+/* Changes that are near each other are one hunk. */
+static void put_hunks(const struct lines *before, const struct lines *after, struct arena *a, struct buf *out)
+{
+    struct change *list = arena_array(a, before->count + after->count + 1, sizeof *list), next = {.to = {0, 0}};
+    size_t count = 0, end;
+    while (next_change(before, after, &next))
+        list[count++] = next;
+    for (size_t i = 0; i < count; i = end) {
+        for (end = i + 1; end < count && list[end].from[0] - list[end - 1].to[0] <= 2 * CONTEXT;)
+            end++;
+        size_t lead = least(list[i].from[0], CONTEXT), tail = least(before->count - list[end - 1].to[0], CONTEXT);
+        size_t from = list[i].from[0] - lead, new_from = list[i].from[1] - lead;
+        buf_printf(out, "@@ -%zu,%zu +%zu,%zu @@\n", from + 1, list[end - 1].to[0] + tail - from, new_from + 1,
+                   list[end - 1].to[1] + tail - new_from);
+        for (size_t n = i; n < end; n++) {
+            put_lines(before, from, list[n].from[0], ' ', out);
+            put_lines(before, list[n].from[0], list[n].to[0], '-', out);
+            put_lines(after, list[n].from[1], list[n].to[1], '+', out);
+            from = list[n].to[0];
+        }
+        put_lines(before, from, from + tail, ' ', out);
+    }
 }
 
 bool explain_diff(struct slice before, struct slice after, struct slice title_before, struct slice title_after, struct buf *out,
@@ -112,7 +151,7 @@ bool explain_diff(struct slice before, struct slice after, struct slice title_be
         return false;
     struct lines old = split(buf_slice(&one), &a), new = split(buf_slice(&two), &a);
     buf_printf(out, "--- %.*s\n+++ %.*s\n", SLICE_ARG(title_before), SLICE_ARG(title_after));
-    put_hunk(&old, &new, out);
+    put_hunks(&old, &new, &a, out);
     return true;
 }
 

@@ -349,8 +349,8 @@ static void fill_pod(struct variables *v, const struct install_options *o, const
     set(v, "VERSION", SLICE(MOBULA_VERSION));
     set(v, "IMAGE", want->image);
     set(v, "REPLICAS", arena_printf(a, "%d", (int)want->replicas));
-    /* Without an election there must never be two operators at a time. */
-    set(v, "STRATEGY", want->elect || o->plane ? SLICE("RollingUpdate") : SLICE("Recreate"));
+    /* The same type for any number of replicas: kubectl apply cannot change it. An old operator goes before a new one comes. */
+    set(v, "SURGE", o->plane ? SLICE("maxSurge: 1, maxUnavailable: 0") : SLICE("maxSurge: 0, maxUnavailable: 1"));
     set(v, "PULL_SECRETS", pull_secrets(o, a));
     set(v, "USER", o->openshift ? SLICE_NONE : SLICE("        runAsUser: 65532\n        runAsGroup: 65532\n"));
     set(v, "ENV", proxy_environment(o, a));
@@ -468,7 +468,7 @@ bool install_write_all(const struct install_options *o, struct buf *out, struct 
         set(&v, "BYTES", SLICE_NONE);
         for (const struct install_file *f = install_files; f->name; f++)
             if (f->of & (o->plane ? OF_PLANE : OF_OPERATOR) && (f->how == INSTALL_EACH || !cluster) &&
-                (f->when != IF_PROGRAM || install_has(f->when, o, &want)))
+                !(o->no_crds && f->how == INSTALL_ADMIN) && (f->when != IF_PROGRAM || install_has(f->when, o, &want)))
                 put_file(files, f, &as, &want, &v, &mem, out);
     }
     return !out->full || err_set(e, ERR_LIMIT, "more than %d bytes of manifests (INSTALL_TEXT_MAX)", (int)INSTALL_TEXT_MAX);

@@ -34,7 +34,7 @@ struct install_options {
     int64_t replicas, timeout_ms; /* replicas 0: 1, of a control plane 2 */
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */
     bool print, apply, leader_elect, create_namespace, crds_only, no_crds, agent, agent_direct, ray_auth, report_nodes, egress_strict,
-        shapes, all_namespaces, openshift, no_network_policy, no_admission_policy, registryless, drop_flags;
+        shapes, all_namespaces, openshift, no_network_policy, no_admission_policy, registryless, drop_flags, dry_run;
     bool optional[LIMIT_KINDS]; /* by place in kinds[]: optional kinds that are wanted although --kinds does not bring every kind */
     bool no_definitions;        /* no flag: of what needs a cluster's admin only the definitions are left out */
     struct slice program_file;  /* of registryless; empty: this program */
@@ -45,7 +45,8 @@ extern const char *const install_plane_kinds[]; /* the definitions of a control 
 
 /* Checks the options and appends the manifests as YAML documents. The same options give the same bytes. */
 bool install_write(const struct install_options *o, struct buf *out, struct err *e);
-/* All that an installation with whatever other flags may consist of, definitions left out: for its names. */
+/* All that an installation with whatever other flags may consist of, definitions left out: for its names. With no_crds also without the
+ * objects that need a cluster's admin. */
 bool install_write_all(const struct install_options *o, struct buf *out, struct err *e);
 /* The options of the installation that an operator with these flags has, as far as its rights follow from them; namespaces are the
  * caller's. value: what a flag was given; of a switch also empty for "true"; SLICE_NONE: nothing. */

@@ -6,6 +6,7 @@
 #include "owner.h"
 #include "program.h"
 #include "revision.h"
+#include "surplus.h"
 
 #include <mobula/kinds.h>
 
@@ -15,6 +16,8 @@ static const struct flag list[] = {
 #define AT(field) offsetof(struct install_options, field)
     {"print", FLAG_SWITCH, AT(print), NULL, "print the manifests, and change nothing"},
     {"apply", FLAG_SWITCH, AT(apply), NULL, "apply them, and wait until the operator is available"},
+    {"dry-run", FLAG_SWITCH, AT(dry_run), NULL,
+     "of --apply and upgrade: print what would change in the cluster as diffs, and change nothing; exit status 3 when something would"},
     {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of --apply (2m)"},
     TLS_FLAG,
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
@@ -156,10 +159,10 @@ static bool take_program(struct install_options *o, struct arena *a, struct err 
 }
 
 /* A user without the right to Secrets installs all the same. */
-static void record(struct apply *p, struct revision *r)
+static void record(struct apply *p, struct revision *r, const struct inventory *now, const struct apply *gone)
 {
     struct err e = {0};
-    if (revision_read(p, r, &e)) {
+    if (revision_read(p, r, &e) && (r->current.ptr || !json_there(now->deployment) || revision_live(p, r, gone, &e))) {
         revision_next(r, revision_text(r, p));
         if (revision_write(p, r, &e))
             return;
@@ -236,22 +239,44 @@ static bool migrate(struct apply *p, const struct install_options *o, int64_t un
     return apply_read(&gone, SLICE_NONE, e) && owner_find_former(&gone, p, install_name(o->plane), e) && apply_delete(&gone, until_ms, e);
 }
 
+/* Lists what the installation has and does not want any more, whatever has applied it. */
+static bool find_surplus(struct apply *p, const struct install_options *o, const struct inventory *now, struct apply *gone, struct err *e)
+{
+    *gone = (struct apply){.ask = p->ask, .a = p->a, .spares = true, .installation = o->ns};
+    return apply_read(gone, SLICE_NONE, e) && (o->crds_only || surplus_find(gone, p, o, now, e));
+}
+
+enum { STATUS_DIFFERS = 3 };
+
+static int show_diff(struct apply *p, const struct apply *gone, struct err *e)
+{
+    uint32_t count = 0;
+    if (!apply_diff(p, gone, &count, e))
+        return apply_failed(p, e);
+    fprintf(stderr, "mobula: %u objects would change\n", (unsigned)count);
+    return count ? STATUS_DIFFERS : STATUS_OK;
+}
+
 static int apply(struct apply *p, const struct install_options *o, struct slice text)
 {
     struct inventory now = {.deployment = NO_VALUE};
+    struct apply gone;
     struct err e = {0};
     struct revision r = {.ns = o->ns, .name = install_name(o->plane)};
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
     p->installation = o->ns;
-    bool well = apply_read(p, text, &e) && look_around(p, o, &now, &e) && apply_try(p, &e);
+    bool well = apply_read(p, text, &e) && look_around(p, o, &now, &e) && apply_try(p, &e) && find_surplus(p, o, &now, &gone, &e);
+    if (well && o->dry_run)
+        return show_diff(p, &gone, &e);
     /* Recorded before anything is changed, so that a change that stops half way can be rolled back. */
     bool fresh = brings_namespace(p, o->ns);
     if (well && !o->crds_only && !fresh)
-        record(p, &r);
+        record(p, &r, &now, &gone);
     well = well && apply_all(p, until_ms, &e);
     if (well && !o->crds_only && fresh)
-        record(p, &r);
-    well = well && apply_wait(p, until_ms, &e) && migrate(p, o, until_ms, &e) && (o->crds_only || revision_prune(p, &r, until_ms, &e));
+        record(p, &r, &now, &gone);
+    well = well && apply_wait(p, until_ms, &e) && migrate(p, o, until_ms, &e) && (o->crds_only || revision_prune(p, &r, until_ms, &e)) &&
+           apply_delete(&gone, until_ms, &e);
     if (well) {
         if (o->plane && slice_empty(o->tls_secret) && !o->crds_only)
             printf("the control plane's CA, for operators and for mobula login --ca-file:\n"
@@ -292,7 +317,7 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
     int status;
     if (!flags_parse(flags, argc, argv, &o, &status))
         return status;
-    o.apply |= upgrade && !o.print;
+    o.apply |= (upgrade || o.dry_run) && !o.print;
     if (o.print == o.apply)
         return flags_wrong(flags, "want --print, which changes nothing, or --apply");
     __attribute__((cleanup(arena_free))) struct arena a = {0};

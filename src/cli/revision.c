@@ -131,6 +131,30 @@ struct slice revision_text(const struct revision *r, const struct apply *p)
     return arena_dup(p->a, buf_slice(&text));
 }
 
+static bool put_live(struct apply *p, const struct revision *r, const struct apply *of, struct buf *text, struct err *e)
+{
+    for (uint32_t i = 0; i < of->count; i++) {
+        struct apply_object o = of->list[i];
+        struct ask_answer answer = {0};
+        if (!ask_get(p->ask, o.path, NULL, p->a, &answer, e))
+            return false;
+        o.json = apply_plain(answer.body, p->a);
+        if (answer.code < 300 && revision_allows(r, &o, p->a))
+            buf_printf(text, "---\n%.*s\n", SLICE_ARG(o.json));
+    }
+    return true;
+}
+
+bool revision_live(struct apply *p, struct revision *r, const struct apply *gone, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf text;
+    buf_init(&text, REVISION_MAX);
+    if (!put_live(p, r, p, &text, e) || !put_live(p, r, gone, &text, e))
+        return false;
+    r->current = text.full ? SLICE_NONE : arena_dup(p->a, buf_slice(&text));
+    return true;
+}
+
 void revision_next(struct revision *r, struct slice next)
 {
     if (slice_eq(r->current, next))

@@ -1,7 +1,7 @@
 /* What `mobula install --apply` reads out of manifests and answers. tests/e2e/test_apply.py has the requests. */
 #include "../test.h"
 
-#include "../../../src/cli/apply.h"
+#include "../../../src/cli/surplus.h"
 
 static struct jval parse(const char *text, struct arena *a)
 {
@@ -189,6 +189,33 @@ static void drops_elsewhere(struct arena *a)
               "");
 }
 
+#define LABELLED "\"f:metadata\":{\"f:labels\":{\"f:app.kubernetes.io/name\":{}}}"
+#define ENTRY(manager, operation, fields)                                                                                                  \
+    "{\"manager\":\"" manager "\",\"operation\":\"" operation "\",\"apiVersion\":\"v1\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{" fields \
+    "}}"
+#define MANAGED(entries) "{\"metadata\":{\"resourceVersion\":\"7\",\"managedFields\":[" entries "]}}"
+
+static void takes_over(struct arena *a)
+{
+    static const struct {
+        const char *there, *patch; /* NULL: nothing is taken over */
+    } cases[] = {
+        {MANAGED(ENTRY("kubectl", "Apply", LABELLED ",\"f:a\":{}")), MANAGED(ENTRY("mobula", "Apply", LABELLED ",\"f:a\":{}"))},
+        {MANAGED(ENTRY("kubectl-client-side-apply", "Update", LABELLED)), MANAGED(ENTRY("mobula", "Apply", LABELLED))},
+        {MANAGED(ENTRY("mobula", "Apply", "\"f:a\":{}") "," ENTRY("k", "Update", "") "," ENTRY("kubectl", "Apply", LABELLED)),
+         MANAGED(ENTRY("k", "Update", "") "," ENTRY("mobula", "Apply", "\"f:a\":{}," LABELLED))},
+        {MANAGED(ENTRY("mobula", "Apply", LABELLED)), NULL},
+        {MANAGED(ENTRY("kubectl", "Apply", "\"f:spec\":{}")), NULL}, /* a few fields, over our manifest */
+        {MANAGED(ENTRY("kubectl-edit", "Update", LABELLED)), NULL},
+        {MANAGED(ENTRY("argocd-controller", "Apply", LABELLED)), NULL},
+        {"{}", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("fields that kubectl has applied, %zu", i);
+        CHECK_STR(surplus_takeover(parse(cases[i].there, a), a), cases[i].patch ? cases[i].patch : "");
+    }
+}
+
 static void waits(struct arena *a)
 {
     static const struct {
@@ -274,6 +301,7 @@ int main(void)
     spares(&a);
     drops(&a);
     drops_elsewhere(&a);
+    takes_over(&a);
     waits(&a);
     remedies();
     arena_free(&a);

@@ -134,7 +134,7 @@ static void type_steps(struct arena *a)
     buf_free(&notes);
 }
 
-/* From the first line that differs to the last, with three around them. */
+/* A hunk for each place that differs, with three lines around it; places that are near each other are in one. */
 static void diffs(void)
 {
     static const struct {
@@ -147,6 +147,9 @@ static void diffs(void)
         {"{\"a\":1,\"b\":1}", "{\"a\":1,\"b\":1,\"c\":1}", "--- A\n+++ B\n@@ -1,2 +1,3 @@\n a: 1\n b: 1\n+c: 1\n"},
         {"[1,1]", "[1,1,1]", "--- A\n+++ B\n@@ -1,2 +1,3 @@\n - 1\n - 1\n+- 1\n"},
         {"[1,2,1]", "[1,1]", "--- A\n+++ B\n@@ -1,3 +1,2 @@\n - 1\n-- 2\n - 1\n"},
+        {"[0,1,2,3,4,5,6,7,8,9]", "[1,2,3,4,5,6,7,8,8,9]",
+         "--- A\n+++ B\n@@ -1,4 +1,3 @@\n-- 0\n - 1\n - 2\n - 3\n@@ -7,4 +6,5 @@\n - 6\n - 7\n - 8\n+- 8\n - 9\n"},
+        {"[0,1,2,3,4,5]", "[9,1,2,3,4,8]", "--- A\n+++ B\n@@ -1,6 +1,6 @@\n-- 0\n+- 9\n - 1\n - 2\n - 3\n - 4\n-- 5\n+- 8\n"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct buf out;

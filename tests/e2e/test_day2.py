@@ -1,0 +1,58 @@
+"""What comes after an installation: upgrades of what kubectl has applied, what is not wanted any more, differences."""
+
+import pytest
+
+from cluster import kubectl, manifests
+from test_apply import left_in, made, place, run  # noqa: F401 the fixtures
+
+FLAGS = ("--no-crds", "--no-admission-policy")
+EXTRA = ("--pull-secret=oldreg", "--proxy=http://proxy.example:3128", "--replicas=2")
+LEADER = {"role.rbac.authorization.k8s.io/mobula-leader", "rolebinding.rbac.authorization.k8s.io/mobula-leader",
+          "poddisruptionbudget.policy/mobula"}
+
+
+def deployment(api, name):
+    return api.get(f"/apis/apps/v1/namespaces/{name}/deployments/mobula")
+
+
+@pytest.mark.parametrize("side", [(), ("--server-side",)])
+def test_an_upgrade_of_what_kubectl_has_applied(api, made, side):  # noqa: F811
+    """Nothing of it stays that the upgrade drops, and a rollback brings it back."""
+    kubectl("apply", *side, "-f", "-", stdin=manifests(*FLAGS, "--namespace", made, "--image=a.example/mobula:0.1.0", *EXTRA))
+    new = (*FLAGS, "--namespace", made, "--image=b.example/mobula:0.1.0")
+    _, said = run("upgrade", *new, status=1)
+    assert "--pull-secret=oldreg, --proxy, --replicas=2. Give again" in said, said
+    shown, said = run("upgrade", *new, "--drop-flags", "--dry-run", status=3)
+    assert f"--- PodDisruptionBudget mobula in {made}\n+++ deleted\n" in shown and "\n+        image: b.example/mobula:0.1.0\n" in shown
+    assert LEADER <= left_in(made) and "last-applied" not in shown and "8 objects would change" in said, (shown, said)
+    run("upgrade", *new, "--drop-flags")
+    pod = deployment(api, made)["spec"]["template"]["spec"]
+    assert "imagePullSecrets" not in pod and "env" not in pod["containers"][0] and not LEADER & left_in(made)
+    assert "last-applied" not in kubectl("-n", made, "get", "deployment", "mobula", "-o", "yaml").stdout
+    assert run("upgrade", *new, "--dry-run") == ("", "mobula: 0 objects would change\n")
+    run("rollback", "--namespace", made, "--more-rights")
+    pod = deployment(api, made)["spec"]["template"]["spec"]
+    assert pod["imagePullSecrets"] == [{"name": "oldreg"}] and pod["containers"][0]["env"][0]["name"] == "HTTPS_PROXY"
+    assert LEADER <= left_in(made) and deployment(api, made)["spec"]["replicas"] == 2
+
+
+@pytest.mark.parametrize("side", [(), ("--server-side",)])
+def test_fewer_replicas_by_kubectl(made, side):  # noqa: F811
+    """kubectl apply takes both ways; what it leaves behind is named, and goes with the next upgrade."""
+    for replicas in ("2", "1", "2", "1"):
+        kubectl("apply", *side, "-f", "-", stdin=manifests(*FLAGS, "--namespace", made, f"--replicas={replicas}"))
+        kubectl("-n", made, "rollout", "status", "deployment/mobula", "--timeout=120s")
+    shown, _ = run("upgrade", *FLAGS, "--namespace", made, "--dry-run", status=3)
+    assert f"--- Role mobula-leader in {made}\n+++ deleted\n" in shown
+    run("upgrade", *FLAGS, "--namespace", made)
+    assert not LEADER & left_in(made)
+
+
+def test_what_somebody_else_has_set_stays(api, made):  # noqa: F811
+    run("install", "--apply", *FLAGS, "--namespace", made)
+    path = f"/apis/apps/v1/namespaces/{made}/deployments/mobula"
+    api.patch(path, {"spec": {"template": {"spec": {"tolerations": [{"operator": "Exists"}]}}}})
+    kubectl("-n", made, "create", "role", "mobula-leader", "--verb=get", "--resource=pods")  # somebody else's, under a name of ours
+    run("upgrade", *FLAGS, "--namespace", made, "--resources=cpu=300m,memory=80Mi")
+    assert deployment(api, made)["spec"]["template"]["spec"]["tolerations"] == [{"operator": "Exists"}]
+    assert "role.rbac.authorization.k8s.io/mobula-leader" in left_in(made)
