@@ -510,6 +510,14 @@ const struct verb_handler *verb_handler(const struct op *op, const struct verb *
 bool verb_secret(const struct op *op, const struct verb *v, int32_t index);
 const char *verb_refusal(const struct verb *v, int32_t group);
 
+/* flight.c: objects that have a record of their own and are created and deleted for another one, such as a RayCluster for a RayJob */
+/* Keeps the object in the answer to a write, so that the next decision knows it before its watch event comes. */
+void object_answered(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what);
+void object_deleting(struct op *op, struct record *c); /* our DELETE succeeded: it is not sent again while the object still exists */
+/* A write for the record was refused: counts the failure, backs off, and reports it as the verb's event. */
+void object_refused(struct op *op, struct record *c, const struct verb *what, const char *text);
+verb_failed object_failed; /* object_refused of a call that could not be built */
+
 /* status.c: every kind that is decided has these */
 verb_make make_status;
 verb_answer answer_status;

@@ -84,13 +84,6 @@ void say_work(struct op *op, struct record *c, const char *reason); /* log line 
 void say_legacy(struct op *op, struct record *c, const char *level, struct slice text);
 void say_legacy_status(struct op *op, struct record *c);
 
-/* rayjob/calls.c: objects that are decided on themselves, made and deleted for another. What the server has made of one is known before the
- * next decision. */
-void object_answered(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what);
-void object_deleting(struct op *op, struct record *c); /* its end is the watch's to tell; until then nobody asks for it again */
-/* It cannot be made: counted, and told under this reason of an event. */
-void object_refused(struct op *op, struct record *c, const struct verb *what, const char *text);
-
 /* NAME/manifest.c: kind.check and kind.preview */
 void raycluster_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);
 void rayjob_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);
@@ -249,7 +242,7 @@ void pod_outlived(struct op *op, const struct flight *f, const struct kube_answe
 void pods_refused(struct op *op, struct flight *f, const struct kube_status *s);
 void children_respecified(struct op *op, struct record *c);        /* kind.respecified */
 bool pod_seen_anew(const struct op *op, const struct action *act); /* verb.outdated */
-verb_failed group_failed_by, job_failed_by;
+verb_failed group_failed_by;
 
 /* raycluster/create.c, pod/delete.c, raycluster/services.c */
 verb_make make_pod, make_delete, make_service;

@@ -1,4 +1,5 @@
 /* The status of a RayCluster or RayJob as the status of its workload. */
+#include <mobula/ray.h>
 #include <mobula/spec.h>
 #include <mobula/work.h>
 
@@ -68,23 +69,11 @@ static void cluster_url(const struct work_object *object, struct arena *a, struc
         arena_printf(a, "http://%.*s.%.*s.svc:%.*s", SLICE_ARG(service), SLICE_ARG(object->ns), SLICE_ARG(port.ptr ? port : SLICE("8265")));
 }
 
-/* The first condition that says why it is not as it should be. */
 static void cluster_why(struct jval status, struct arena *a, struct work_status *s)
 {
-    static const struct {
-        const char *type, *word;
-    } reasons[] = {{"Valid", "False"},
-                   {"InstanceTypesReady", "False"},
-                   {"ReplicaFailure", "True"},
-                   {"HeadPodReady", "False"},
-                   {"RayClusterProvisioned", "False"}};
-    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
-        struct jval c = status_condition(status, slice_of(reasons[i].type));
-        if (!json_is(json_get(c, "status"), reasons[i].word))
-            continue;
+    struct jval c = ray_cluster_unready(status);
+    if (json_there(c))
         say(s, json_get_str(c, "reason", a), json_get_str(c, "message", a));
-        return;
-    }
 }
 
 static void cluster_state(const struct work_object *object, struct arena *a, struct work_status *s)

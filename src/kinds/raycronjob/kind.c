@@ -123,11 +123,6 @@ static bool make_job_delete(struct op *op, struct record *c, const struct action
     return kube_delete_options(&op->body, act->uid, 0, SLICE("Foreground")); /* the RayJob exists until its pods are gone */
 }
 
-static void failed(struct op *op, struct record *c, const struct action *act, const char *text)
-{
-    object_refused(op, c, act->verb, text);
-}
-
 static void done(struct op *op, const struct flight *f, const struct kube_answer *a)
 {
     struct record *c = f->c;
@@ -219,8 +214,8 @@ static bool preview(struct jval object, struct preview *p)
 }
 
 static const struct verb_handler handlers[] = {
-    {.verb = &raycronjob_create_job, .make = make_job, .answer = answer_job, .failed = failed},
-    {.verb = &raycronjob_delete_job, .make = make_job_delete, .answer = answer_job, .failed = failed},
+    {.verb = &raycronjob_create_job, .make = make_job, .answer = answer_job, .failed = object_failed},
+    {.verb = &raycronjob_delete_job, .make = make_job_delete, .answer = answer_job, .failed = object_failed},
     {.verb = NULL},
 };
 static const struct kind *const owns[] = {&kind_rayjob, NULL};

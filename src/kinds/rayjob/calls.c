@@ -111,28 +111,6 @@ bool job_make_submitter(struct op *op, struct record *c, const struct action *ac
 
 /* ---- answers ---- */
 
-void object_refused(struct op *op, struct record *c, const struct verb *what, const char *text)
-{
-    struct group_failures *f = failures_of(op, c, SLICE_NONE, true, true);
-    char what_failed[100];
-    snprintf(what_failed, sizeof what_failed, "a write for a %s failed: backing off", c->kind->name);
-    work_drop(c);
-    record_touch(op, c);
-    if (!failure_count(op, c, f, slice_of(text)))
-        return;
-    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(op, what))))
-        log_warn(what_failed, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("action", what->name),
-                 LF_CSTR("reason", text), LF_INT("failures", f->count), LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
-    char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
-    snprintf(note, sizeof note, "%s: %s", what->name, text);
-    say_event(op, c, true, verb_refusal(what, 0), slice_of(note));
-}
-
-void job_failed_by(struct op *op, struct record *c, const struct action *act, const char *text)
-{
-    object_refused(op, c, act->verb, text);
-}
-
 /* did: "created" */
 static void say(struct op *op, const struct flight *f, const char *reason, const char *log, const char *did)
 {
@@ -141,21 +119,6 @@ static void say(struct op *op, const struct flight *f, const char *reason, const
     snprintf(note, sizeof note, "%s RayCluster %s%s%s", did, f->name, f->why[0] ? ": " : "", f->why);
     log_info(log, LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("cluster", f->name), LF_CSTR("what", note));
     say_event(op, c, false, reason, slice_of(note));
-}
-
-void object_answered(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what)
-{
-    struct source *from = source_of(f->c->space, what);
-    uint64_t version = 0;
-    struct jval object = answer_object(op, a, &version);
-    if (!json_there(object))
-        return; /* the watch will tell */
-    const struct record *made = record_get(op, json_get_str(object, "metadata.uid", &op->event_arena), istr_slice(f->c->ns));
-    bool known = made && made->present; /* of one that has gone the record may stay a while */
-    if (known || !from->synced || version > kube_watch_version(from->watch))
-        extract_record(op, from, object, version, 0);
-    else
-        source_missed(from);
 }
 
 static void submitter_created(struct op *op, const struct flight *f, const struct kube_answer *a)
@@ -171,15 +134,6 @@ static void submitter_created(struct op *op, const struct flight *f, const struc
     log_info("submitter pod created", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("pod", f->name));
     snprintf(note, sizeof note, "pod %s", f->name);
     say_event(op, c, false, "CreatedRayJobSubmitter", slice_of(note));
-}
-
-void object_deleting(struct op *op, struct record *c)
-{
-    if (!c || !c->present)
-        return;
-    c->deleting = c->by_us = true;
-    record_reread(op, c);
-    record_touch(op, c);
 }
 
 static void done(struct op *op, struct flight *f, const struct kube_answer *a)

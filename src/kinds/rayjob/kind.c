@@ -20,13 +20,13 @@ static void done_job(struct op *op, struct record *c)
 }
 
 static const struct verb_handler handlers[] = {
-    {.verb = &rayjob_create_cluster, .make = job_make_cluster, .answer = job_answer, .failed = job_failed_by},
-    {.verb = &rayjob_delete_cluster, .make = job_make_delete, .answer = job_answer, .failed = job_failed_by},
-    {.verb = &rayjob_suspend_workers, .make = job_make_suspend, .answer = job_answer, .failed = job_failed_by},
-    {.verb = &rayjob_create_submitter, .make = job_make_submitter, .answer = job_answer, .failed = job_failed_by},
-    {.verb = &rayjob_add_finalizer, .make = job_make_finalizers, .answer = job_answer, .failed = job_failed_by},
-    {.verb = &rayjob_remove_finalizer, .make = job_make_finalizers, .answer = job_answer, .failed = job_failed_by},
-    {.verb = &rayjob_delete, .make = job_make_delete, .answer = job_answer, .failed = job_failed_by},
+    {.verb = &rayjob_create_cluster, .make = job_make_cluster, .answer = job_answer, .failed = object_failed},
+    {.verb = &rayjob_delete_cluster, .make = job_make_delete, .answer = job_answer, .failed = object_failed},
+    {.verb = &rayjob_suspend_workers, .make = job_make_suspend, .answer = job_answer, .failed = object_failed},
+    {.verb = &rayjob_create_submitter, .make = job_make_submitter, .answer = job_answer, .failed = object_failed},
+    {.verb = &rayjob_add_finalizer, .make = job_make_finalizers, .answer = job_answer, .failed = object_failed},
+    {.verb = &rayjob_remove_finalizer, .make = job_make_finalizers, .answer = job_answer, .failed = object_failed},
+    {.verb = &rayjob_delete, .make = job_make_delete, .answer = job_answer, .failed = object_failed},
     {.verb = &rayjob_look, .carry_out = job_ask},
     {.verb = &rayjob_submit, .carry_out = job_ask},
     {.verb = &rayjob_stop, .carry_out = job_ask},

@@ -92,11 +92,6 @@ bool rayservice_make_label(struct op *op, struct record *c, const struct action 
 
 /* ---- answers ---- */
 
-void rayservice_failed_by(struct op *op, struct record *c, const struct action *act, const char *text)
-{
-    object_refused(op, c, act->verb, text);
-}
-
 static void say(struct op *op, const struct flight *f, const char *reason, const char *log, const char *did)
 {
     struct record *c = f->c;

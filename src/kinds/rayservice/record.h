@@ -44,6 +44,5 @@ verb_do rayservice_ask_head;
 verb_make rayservice_make_cluster, rayservice_make_update, rayservice_make_delete, rayservice_make_service, rayservice_make_label;
 verb_answer rayservice_answer_cluster, rayservice_answer_service, rayservice_answer_label;
 bool rayservice_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
-verb_failed rayservice_failed_by;
 
 #endif

@@ -42,19 +42,8 @@ static void view_pods_of(const struct record *c, bool exclude_head, struct servi
 
 static struct slice why_not_ready(struct jval status, struct arena *a)
 {
-    static const struct {
-        const char *type, *word;
-    } reasons[] = {{"Valid", "False"},
-                   {"InstanceTypesReady", "False"},
-                   {"ReplicaFailure", "True"},
-                   {"HeadPodReady", "False"},
-                   {"RayClusterProvisioned", "False"}};
-    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
-        struct slice text = json_get_str(status_condition(status, slice_of(reasons[i].type)), "message", a);
-        if (condition_is(status, reasons[i].type, reasons[i].word) && !slice_empty(text))
-            return text;
-    }
-    return json_get_str(status, "reason", a);
+    struct slice text = json_get_str(ray_cluster_unready(status), "message", a);
+    return slice_empty(text) ? json_get_str(status, "reason", a) : text;
 }
 
 /* ray_service_hash of a service that leads to the cluster `to`, with the patches in force; 0: it cannot be built. */

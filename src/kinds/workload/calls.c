@@ -43,11 +43,6 @@ static bool make_delete_of(struct op *op, struct record *c, const struct action 
     return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
 }
 
-static void failed(struct op *op, struct record *c, const struct action *act, const char *text)
-{
-    object_refused(op, c, act->verb, text);
-}
-
 /* ---- answers ---- */
 
 static void audit(struct op *op, const struct flight *f, const struct kind *kind)
@@ -112,7 +107,7 @@ static bool answer(struct op *op, struct flight *f, const struct kube_answer *a)
 }
 
 const struct verb_handler workload_handlers[] = {
-    {.verb = &workload_apply, .make = make_apply, .answer = answer, .failed = failed},
-    {.verb = &workload_delete, .make = make_delete_of, .answer = answer, .failed = failed},
+    {.verb = &workload_apply, .make = make_apply, .answer = answer, .failed = object_failed},
+    {.verb = &workload_delete, .make = make_delete_of, .answer = answer, .failed = object_failed},
     {.verb = NULL},
 };

@@ -20,17 +20,6 @@ static struct tls *server(const char *name)
     return t;
 }
 
-static void say(struct tls *t, const char *text)
-{
-    size_t room = 0;
-    char *to = tls_write_room(t, &room);
-    if (!CHECK(to && room >= strlen(text)))
-        return;
-    memcpy(to, text, strlen(text));
-    tls_write_wrote(t, strlen(text));
-    tls_flush(t);
-}
-
 static void hears(struct tls *t, const char *text)
 {
     struct slice got = tls_read_peek(t);

@@ -1,5 +1,6 @@
 /* Sessions with OpenSSL's programs at the other end: every version, group, suite, kind of certificate and of client certificate. */
 #include "pki.h"
+#include "wire.h"
 
 #include "src/tls/v13.h"
 
@@ -66,17 +67,6 @@ static void move(struct tls *t, int fd, bool open)
         }
         tls_recv_wrote(t, (size_t)n);
     }
-}
-
-static void say(struct tls *t, const char *text)
-{
-    size_t room = 0;
-    char *to = tls_write_room(t, &room);
-    if (!CHECK(to && room >= strlen(text)))
-        return;
-    memcpy(to, text, strlen(text));
-    tls_write_wrote(t, strlen(text));
-    tls_flush(t);
 }
 
 static void check_info(struct tls *t, const char *want)
