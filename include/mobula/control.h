@@ -67,7 +67,7 @@ struct record {
     bool deleting, dirty, queued, in_ring;
     bool status_ours; /* `status` is the result of our last successful status write, not of somebody else's */
     const struct kind *kind;
-    void *own;                           /* what this kind keeps of it; see kind.own_size. NULL: nothing */
+    void *own;                           /* what this kind keeps of it; see controller.own_size. NULL: nothing */
     const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and "finalizers" if the kind uses them */
     const struct istr *warned;           /* warnings of the API server about this generation, a line each; NULL: none */
     char *name;
@@ -142,6 +142,7 @@ struct setting_kind {
     bool (*on_text)(struct op *op, struct slice text, struct err *e);
     void (*on_trouble)(struct op *op); /* nothing is known yet, because setting.why: whoever waits for it may tell so */
     void (*free)(struct op *op);       /* at the end of the process */
+    void (*on_other)(struct op *op);   /* another setting was taken, on which what this one decides may depend; NULL: it does not */
     bool first;                        /* nothing is written before its text is known, or cannot be read */
     void (*on_frozen)(struct op *op);  /* setting.frozen has changed; NULL: this setting cannot be frozen */
 };
@@ -253,6 +254,43 @@ struct kind_option {
     const char *install; /* … and of an installation's, which is off, unless --kinds=all brings every kind */
 };
 
+/* The controller of a kind: what is decided on its objects, and what follows from events. Lists are ended by NULL. */
+struct controller {
+    const struct kind *const *owns;  /* kinds whose objects belong to one of this kind that is their controlling owner */
+    const struct kind *const *needs; /* kinds whose lists must be complete before this one is decided */
+    const struct kind *const
+        *must; /* of these, kinds that must exist: if the server does not know one (it may just be starting), decisions wait */
+    int64_t (*decide)(struct op *op, struct record *c, struct plan *p); /* fills the plan; returns when to decide again at the latest */
+    void (*read)(struct op *op, struct record *c, const struct spec_object *from); /* into op->loaded: model and errors */
+    /* The record was brought up to date. round: as of kind.keep; status: the status has changed. May be NULL. */
+    void (*kept)(struct op *op, struct record *c, struct jval object, uint32_t round, bool status);
+    /* Something happened to a pod that it owns; the resource itself may be gone, and `own` with it. May be NULL. */
+    void (*told)(struct op *op, struct record *c, struct pod_record *pod, enum child_news what);
+    void (*service_gone)(struct op *op, struct record *c, const struct service_record *s); /* a service that it owns; may be NULL */
+    /* The owner of an object that has no controlling owner of ours: a record of this kind, found by its labels; NULL: it is none of this
+     * kind's. May be NULL. */
+    struct record *(*claim)(struct op *op, const struct record *c, struct jval object);
+    size_t own_size; /* of record.own: zeroed when the resource is first seen, freed after `forget`. 0: the kind hangs it there itself,
+                        and frees it in `forget` */
+    /* The resource is gone: frees what the kind's own state points at. At the end of the process it is called for every record: without
+     * `own` for one whose resource has not been seen. */
+    void (*forget)(struct op *op, struct record *c);
+    void (*reread)(struct record *c); /* spec or meta changed: drops what was derived from them. May be NULL */
+    /* This process became the leader (state is read from status) or no longer is (state that only a leader has is dropped). */
+    void (*lead)(struct op *op, struct record *c, bool leads);
+    void (*done)(struct op *op, struct record *c); /* a plan was carried out: logs it and writes events */
+    void (*respecified)(struct op *op,
+                        struct record *c); /* the generation changed: doubts about children get their first, short wait again */
+    bool (*unsettled)(struct op *op, struct record *c); /* true: a list of its children was requested, and the decision waits for it */
+    int64_t (*recall)(struct op *op, struct record *c); /* ends doubts that a list disproved; returns when the next one is due */
+    bool runs_ray;                                      /* Ray runs in its pods: metrics count them */
+    bool mounts_tools;                                  /* its pods mount ConfigMap mobula-tools */
+    bool has_agent;                                     /* heads of the clusters that it owns, over however many steps, run mobula-agent */
+    bool by_wall_clock;                                 /* its deadlines are wall clock times: decided again when the clock is set */
+    bool goes_by_status; /* its state machine is in status: after a status write with unknown outcome the object is read first */
+};
+
+/* A kind of object that is watched. */
 struct kind {
     const char *name; /* "RayCluster" */
     const char *word; /* "cluster": the key of its name in log lines */
@@ -272,45 +310,21 @@ struct kind {
     void (*listed)(struct op *op, struct source *from); /* after sweep; may be NULL */
     void (*free)(struct op *op);                        /* at the end of the process; NULL: its records are those that control frees */
 
-    /* The rest only of kinds that are decided; else NULL. Lists are ended by NULL. */
-    const struct kind *const *owns;  /* kinds whose objects belong to one of this kind that is their controlling owner */
-    const struct kind *const *needs; /* kinds whose lists must be complete before this one is decided */
-    const struct kind *const
-        *must; /* of these, kinds that must exist: if the server does not know one (it may just be starting), decisions wait */
-    int64_t (*decide)(struct op *op, struct record *c, struct plan *p); /* fills the plan; returns when to decide again at the latest */
-    void (*read)(struct op *op, struct record *c, const struct spec_object *from); /* into op->loaded: model and errors */
-    /* The record was brought up to date. changed: spec, metadata or deletion; status: the status. May be NULL. */
-    void (*kept)(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status);
-    /* Something happened to a pod that it owns; the resource itself may be gone, and `own` with it. May be NULL. */
-    void (*told)(struct op *op, struct record *c, struct pod_record *pod, enum child_news what);
-    size_t own_size; /* of record.own: zeroed when the resource is first seen, freed after `forget`. 0: the kind hangs it there itself,
-                        and frees it in `forget` */
-    /* The resource is gone: frees what the kind's own state points at. At the end of the process it is called for every record: without
-     * `own` for one whose resource has not been seen. */
-    void (*forget)(struct op *op, struct record *c);
-    void (*reread)(struct record *c); /* spec or meta changed: drops what was derived from them. May be NULL */
-    /* This process became the leader (state is read from status) or no longer is (state that only a leader has is dropped). */
-    void (*lead)(struct op *op, struct record *c, bool leads);
-    void (*done)(struct op *op, struct record *c); /* a plan was carried out: logs it and writes events */
-    void (*respecified)(struct op *op,
-                        struct record *c); /* the generation changed: doubts about children get their first, short wait again */
-    bool (*unsettled)(struct op *op, struct record *c); /* true: a list of its children was requested, and the decision waits for it */
-    int64_t (*recall)(struct op *op, struct record *c); /* ends doubts that a list disproved; returns when the next one is due */
+    const struct controller *controller; /* NULL: nothing is decided on its objects */
+    const char *gone;                    /* log message for a DELETED event: "cluster deleted"; of kinds with a controller */
+    bool owned;                          /* its objects may belong to another one, which is touched when they change */
+    bool creation;                       /* creationTimestamp is part of what is decided on */
+    bool finalizers;                     /* metadata.finalizers is kept and decided on */
+
     /* For the command line; both NULL: nobody writes a manifest of it. A kind with `check` is a custom resource of ours, whose definition
      * is airgap/crds/PLURAL.yaml. */
     /* Every error of an object, and notes about what is accepted and has no effect. */
     void (*check)(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);
     /* Hands out what would be made of the object in an empty namespace. False: p->errors or p->err says why not. NULL: it is not shown. */
     bool (*preview)(struct jval object, struct preview *p);
-
     struct kind_option optional;
-    const char *gone;    /* log message for a DELETED event: "cluster deleted" */
-    bool creation;       /* creationTimestamp is part of what is decided on */
-    bool runs_ray;       /* Ray runs in its pods: metrics count them */
-    bool finalizers;     /* metadata.finalizers is kept and decided on */
-    bool by_wall_clock;  /* its deadlines are wall clock times: decided again when the clock is set */
-    bool goes_by_status; /* its state machine is in status: after a status write with unknown outcome the object is read first */
 };
+
 uint32_t kind_count(const struct op *op);
 void **kind_own(const struct op *op, const struct kind *k); /* the kind's place in op->own */
 /* Whether --kinds has this kind. One that it excludes counts as absent, and nothing waits for it. */
@@ -445,6 +459,8 @@ void log_trouble(struct op *op, struct record *c, const struct flight *f, const 
 void record_wait(struct op *op, struct record *c, const struct flight *f, const char *text);
 /* Trouble that a retry does not overcome, a 403 for example: an event tells the user, too. */
 void record_refused(struct op *op, struct record *c, const struct flight *f, const char *text);
+/* A refused call that is no failure of the object's spec, as a DELETE: backs off the whole record. */
+void call_refused(struct op *op, struct flight *f, const struct kube_status *s);
 const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS]); /* text of a failure: "503 ServiceUnavailable: …" */
 int answer_failed(const struct kube_answer *a);          /* HTTP status of a refusal, err_code of a lost answer; 0: success */
 bool answer_troubled(const struct kube_answer *a);       /* a 5xx or 408: the write may have happened nevertheless */
@@ -510,13 +526,23 @@ const struct verb_handler *verb_handler(const struct op *op, const struct verb *
 bool verb_secret(const struct op *op, const struct verb *v, int32_t index);
 const char *verb_refusal(const struct verb *v, int32_t group);
 
-/* flight.c: objects that have a record of their own and are created and deleted for another one, such as a RayCluster for a RayJob */
+/* object_write.c: objects that have a record of their own and are created and deleted for another one, such as a RayCluster for a RayJob */
 /* Keeps the object in the answer to a write, so that the next decision knows it before its watch event comes. */
 void object_answered(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what);
 void object_deleting(struct op *op, struct record *c); /* our DELETE succeeded: it is not sent again while the object still exists */
 /* A write for the record was refused: counts the failure, backs off, and reports it as the verb's event. */
 void object_refused(struct op *op, struct record *c, const struct verb *what, const char *text);
 verb_failed object_failed; /* object_refused of a call that could not be built */
+/* Handles every answer but success. A lasting refusal of a create or apply is counted (object_refused), of another write it backs off the
+ * record (record_refused); the rest is retried. */
+void object_write_failed(struct op *op, struct flight *f, const struct kube_answer *a);
+/* Adds act->text to the finalizers of the decided object, or removes it, if the object has not changed since. The kind must have
+ * `finalizers` set. */
+verb_make finalizer_add, finalizer_remove;
+verb_answer finalizer_answer;
+
+/* flight.c: verb_handler.failed of such a call */
+verb_failed call_failed;
 
 /* status.c: every kind that is decided has these */
 verb_make make_status;

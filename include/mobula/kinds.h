@@ -98,9 +98,6 @@ void doubt_anew(struct op *op, struct record *c, struct doubt *d);
 bool doubt_list(struct op *op, struct record *c);      /* kind.unsettled */
 int64_t doubt_recall(struct op *op, struct record *c); /* kind.recall */
 
-/* raycluster/keep.c: kind.kept of those that a RayJob, a RayCronJob or a workload may own */
-void kept_owned(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status);
-
 /* raycluster/held.c */
 void held_stripped(struct op *op, const struct flight *f, struct jval pod); /* it was created, but without its label or owner */
 void held_found(struct op *op, const struct flight *f, struct jval pod);    /* it occupies the name, and does not count */
@@ -111,7 +108,6 @@ void held_clear(struct op *op, struct record *c);
 
 /* raycluster/pace.c */
 void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a); /* the apply succeeded */
-void service_ends(const struct op *op, const struct service_record *r);                   /* its record is removed */
 
 /* rayjob/ask.c */
 /* Asks the head for the end of the log of the job that was submitted last. False: it has none, and *e says why when something is in the
@@ -230,18 +226,12 @@ int64_t checks_tick(struct op *op); /* returns when to call again */
 /* A line for each component. False: one is not well, or nothing has been checked yet. */
 bool checks_run(struct op *op, struct buf *out);
 void checks_config(const struct op *op, struct buf *out); /* how it was started, as JSON, without secrets */
-/* The workload that a RayJob or RayCluster without another owner was made from; NULL: none. */
-struct record *workload_owner(struct op *op, const struct record *child, struct jval object);
-/* The workload that a record is, or is owned by, over however many steps; NULL: none. */
-const struct record *workload_above(const struct record *c);
 
 /* ---- verbs ---- */
 
 void pod_outlived(struct op *op, const struct flight *f, const struct kube_answer *a); /* verb.undone */
-/* A refusal: counted against the group, or a backoff if a retry may succeed. */
-void pods_refused(struct op *op, struct flight *f, const struct kube_status *s);
-void children_respecified(struct op *op, struct record *c);        /* kind.respecified */
-bool pod_seen_anew(const struct op *op, const struct action *act); /* verb.outdated */
+void children_respecified(struct op *op, struct record *c);                            /* kind.respecified */
+bool pod_seen_anew(const struct op *op, const struct action *act);                     /* verb.outdated */
 verb_failed group_failed_by;
 
 /* raycluster/create.c, pod/delete.c, raycluster/services.c */
@@ -255,7 +245,7 @@ verb_make account_make;
 verb_answer account_answer;
 bool account_secret(int32_t index);
 /* rayjob/calls.c */
-verb_make job_make_cluster, job_make_delete, job_make_suspend, job_make_finalizers, job_make_submitter;
+verb_make job_make_cluster, job_make_delete, job_make_suspend, job_make_submitter;
 verb_answer job_answer;
 /* rayjob/ask.c */
 verb_do job_ask;

@@ -48,7 +48,7 @@ void model_load(struct op *op, struct record *c)
     arena_reset(&l->arena, ROOM_KEPT);
     memset(&l->errors, 0, sizeof l->errors);
     const struct spec_object from = record_resource(c, &l->arena);
-    c->kind->read(op, c, &from);
+    c->kind->controller->read(op, c, &from);
     l->of = c;
 }
 
@@ -118,7 +118,7 @@ static struct work *work_copy(const struct plan *p, struct now now)
 static int64_t pace_ms(const struct record *c)
 {
     enum { LEAST_MS = 100, STEP_MS = 2, PODS_PER_MS = 10, MOST_MS = 1000 };
-    int64_t ms = c->pod_count / PODS_PER_MS, least = c->kind->goes_by_status ? STEP_MS : LEAST_MS;
+    int64_t ms = c->pod_count / PODS_PER_MS, least = c->kind->controller->goes_by_status ? STEP_MS : LEAST_MS;
     return ms < least ? least : ms < MOST_MS ? ms : MOST_MS;
 }
 
@@ -140,13 +140,13 @@ void decide_one(struct op *op, struct record *c)
         record_confirm(op, c);
         return;
     }
-    if (c->kind->unsettled(op, c))
+    if (c->kind->controller->unsettled(op, c))
         return;
     c->decided_ms = op->now.mono_ms;
     c->dirty = false;
     model_load(op, c);
     struct plan p;
-    int64_t doubted_ms = c->kind->recall(op, c), next_ms = c->kind->decide(op, c, &p);
+    int64_t doubted_ms = c->kind->controller->recall(op, c), next_ms = c->kind->controller->decide(op, c, &p);
     timer_set(op, c, next_ms < doubted_ms ? next_ms : doubted_ms);
     c->work = work_copy(&p, op->now);
     if (!c->work)

@@ -64,6 +64,26 @@ void record_refused(struct op *op, struct record *c, const struct flight *f, con
     say_event(op, c, true, verb_refusal(f->verb, f->group), slice_of(note));
 }
 
+void call_refused(struct op *op, struct flight *f, const struct kube_status *s)
+{
+    char text[ANSWER_WORDS + 64];
+    op->stats.refused[verb_number(op, f->verb)]++;
+    if (f->c->work)
+        f->c->work->refused++;
+    snprintf(text, sizeof text, "%d %s%s: %s", s->code, kube_reason_text(s->reason), answer_way_out(s), s->message);
+    if (answer_passing(s))
+        record_trouble(op, f->c, f, text);
+    else
+        record_refused(op, f->c, f, text);
+}
+
+void call_failed(struct op *op, struct record *c, const struct action *act, const char *text)
+{
+    struct flight f = {.op = op, .c = c, .verb = act->verb, .group = act->group};
+    slice_copy(slice_head(act->name, sizeof f.name - 1), f.name, sizeof f.name);
+    record_refused(op, c, &f, text);
+}
+
 bool flight_look(struct op *op, struct flight *f, struct err *e)
 {
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
@@ -169,52 +189,4 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
     op->flights--;
     slab_free(&op->flight_slab, f);
     work_settle(op, c);
-}
-
-/* ---- objects that are created and deleted for another one ---- */
-
-void object_answered(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what)
-{
-    struct source *from = source_of(f->c->space, what);
-    uint64_t version = 0;
-    struct jval object = answer_object(op, a, &version);
-    if (!json_there(object))
-        return; /* the watch event will bring it */
-    const struct record *made = record_get(op, json_get_str(object, "metadata.uid", &op->event_arena), istr_slice(f->c->ns));
-    bool known = made && made->present; /* the record of a deleted object may stay for a while */
-    if (known || !from->synced || version > kube_watch_version(from->watch))
-        extract_record(op, from, object, version, 0);
-    else
-        source_missed(from);
-}
-
-void object_deleting(struct op *op, struct record *c)
-{
-    if (!c || !c->present)
-        return;
-    c->deleting = c->by_us = true;
-    record_reread(op, c);
-    record_touch(op, c);
-}
-
-void object_refused(struct op *op, struct record *c, const struct verb *what, const char *text)
-{
-    struct group_failures *f = failures_of(op, c, SLICE_NONE, true, true);
-    char what_failed[100];
-    snprintf(what_failed, sizeof what_failed, "a write for a %s failed: backing off", c->kind->name);
-    work_drop(c);
-    record_touch(op, c);
-    if (!failure_count(op, c, f, slice_of(text)))
-        return;
-    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(op, what))))
-        log_warn(what_failed, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("action", what->name),
-                 LF_CSTR("reason", text), LF_INT("failures", f->count), LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
-    char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
-    snprintf(note, sizeof note, "%s: %s", what->name, text);
-    say_event(op, c, true, verb_refusal(what, 0), slice_of(note));
-}
-
-void object_failed(struct op *op, struct record *c, const struct action *act, const char *text)
-{
-    object_refused(op, c, act->verb, text);
 }

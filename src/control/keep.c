@@ -13,7 +13,7 @@ struct jval controller_ref(struct jval object, struct slice kind)
 
 bool may_own(const struct kind *owner, const struct kind *child)
 {
-    const struct kind *const *one = owner->owns;
+    const struct kind *const *one = owner->controller ? owner->controller->owns : NULL;
     while (one && *one && *one != child)
         one++;
     return one && *one;
@@ -98,6 +98,23 @@ bool keep_interned(struct op *op, const struct istr **held, const struct istr *f
     return changed;
 }
 
+static struct record *claimed_by(struct op *op, const struct record *c, struct jval object)
+{
+    struct record *owner = NULL;
+    for (const struct kind *const *k = op->parts->kinds; *k && !owner; k++)
+        if ((*k)->controller && (*k)->controller->claim)
+            owner = (*k)->controller->claim(op, c, object);
+    return owner;
+}
+
+static void keep_owner(struct op *op, struct record *c, struct jval object, bool changed)
+{
+    struct record *owner = controller_record(op, c->space, istr_slice(c->ns), object, c->kind);
+    record_own(op, c, owner ? owner : claimed_by(op, c, object));
+    if (changed)
+        record_tell(op, c);
+}
+
 void extract_record(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round)
 {
     struct arena *a = &op->event_arena;
@@ -117,7 +134,7 @@ void extract_record(struct op *op, struct source *from, struct jval object, uint
     changed |= generation != c->generation; /* the spec may have changed and changed back unseen: observedGeneration must still follow */
     if (generation != c->generation) {
         warnings_drop(op, c);
-        c->kind->respecified(op, c);
+        c->kind->controller->respecified(op, c);
     }
     c->generation = generation;
     bool deleting = json_there(json_get(metadata, "deletionTimestamp"));
@@ -130,9 +147,11 @@ void extract_record(struct op *op, struct source *from, struct jval object, uint
     changed |= keep_interned(op, &c->meta, intern_meta(op, metadata, c->kind));
     bool status = keep_status(c, json_raw(json_get(object, "status")));
     if (fresh)
-        c->kind->lead(op, c, true); /* the previous leader's counters are in its status */
-    if (c->kind->kept)
-        c->kind->kept(op, c, object, round, changed, status);
+        c->kind->controller->lead(op, c, true); /* the previous leader's counters are in its status */
+    if (c->kind->owned)
+        keep_owner(op, c, object, changed || status);
+    if (c->kind->controller->kept)
+        c->kind->controller->kept(op, c, object, round, status);
     if (changed) {
         work_drop(c); /* the rest of the plan was decided for the old spec */
         record_reread(op, c);

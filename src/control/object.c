@@ -131,8 +131,8 @@ void work_drop(struct record *c)
 
 void record_reread(struct op *op, struct record *c)
 {
-    if (c->kind->reread)
-        c->kind->reread(c);
+    if (c->kind->controller->reread)
+        c->kind->controller->reread(c);
     model_forget(op, c);
 }
 
@@ -141,7 +141,7 @@ static void disown(struct op *op, struct record *c)
 {
     for (struct record *own = c->owned, *next; own; own = next) {
         next = own->next_owned;
-        if (c->kind->owns && !may_own(c->kind, own->kind))
+        if (c->kind->controller->owns && !may_own(c->kind, own->kind))
             record_own(op, own, NULL);
     }
 }
@@ -154,14 +154,14 @@ void record_comes(struct op *op, struct record *c, struct space *space, const st
     disown(op, c);
     c->name = mem_alloc(name.len + 1);
     memcpy(c->name, name.ptr, name.len);
-    c->own = kind->own_size ? mem_alloc(kind->own_size) : NULL;
+    c->own = kind->controller->own_size ? mem_alloc(kind->controller->own_size) : NULL;
     name_enter(op, kind, c->ns, name, c);
 }
 
 static void forget_content(struct op *op, struct record *c)
 {
     record_reread(op, c);
-    c->kind->forget(op, c);
+    c->kind->controller->forget(op, c);
     mem_free(c->own);
     c->own = NULL;
     intern_drop(&op->strings, c->spec);

@@ -49,6 +49,9 @@ static void take(struct setting *s, struct jval configmap, struct slice text)
     s->broken = !row_of(s)->on_text(s->op, text, &s->why);
     if (s->broken)
         say_broken(s, configmap);
+    for (size_t i = 0; !s->broken && i < OPERATOR_SETTINGS; i++)
+        if (&s->op->settings[i] != s && s->op->parts->settings[i].on_other)
+            s->op->parts->settings[i].on_other(s->op);
 }
 
 static void take_object(struct setting *s, struct jval configmap)

@@ -8,10 +8,12 @@
  * not exist (it may just be starting), jobs wait instead of concluding that their clusters are gone. */
 bool space_synced(const struct space *s, const struct kind *k)
 {
-    for (const struct kind *const *need = k->needs; need && *need; need++)
+    if (!k->controller)
+        return true;
+    for (const struct kind *const *need = k->controller->needs; need && *need; need++)
         if (!source_of(s, *need)->synced)
             return false;
-    for (const struct kind *const *must = k->must; must && *must; must++)
+    for (const struct kind *const *must = k->controller->must; must && *must; must++)
         if (source_of(s, *must)->absent && !source_of(s, k)->absent)
             return false;
     return true;
@@ -19,7 +21,7 @@ bool space_synced(const struct space *s, const struct kind *k)
 
 void space_tell_absent(struct space *s, const struct kind *k)
 {
-    for (const struct kind *const *must = k->must; must && *must; must++) {
+    for (const struct kind *const *must = k->controller->must; must && *must; must++) {
         struct source *src = source_of(s, *must);
         if (!src->absent || src->told)
             continue;

@@ -25,7 +25,7 @@ bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
         c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
         if (c->status_not_before_ms < f->not_before_ms)
             c->status_not_before_ms = f->not_before_ms;
-        if (c->kind->goes_by_status && (a->outcome == KUBE_UNKNOWN || answer_troubled(a)))
+        if (c->kind->controller->goes_by_status && (a->outcome == KUBE_UNKNOWN || answer_troubled(a)))
             record_doubt(c); /* the state machine is in status: deciding on an outdated one could start a finished job again */
         if (gone) { /* deleted, perhaps made again: the watch tells. Until it does, pods of a cluster that is no more are not made for ever
                      */

@@ -36,7 +36,7 @@ void work_settle(struct op *op, struct record *c)
         return;
     if (c->work) {
         if (c->present)
-            c->kind->done(op, c);
+            c->kind->controller->done(op, c);
         mem_free(c->work);
         c->work = NULL;
     }

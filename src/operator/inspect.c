@@ -60,7 +60,7 @@ bool inspect_kind(uint32_t number, struct inspect_kind *out)
 {
     const struct kind *k = number < inspect_kinds() ? kinds[number] : NULL;
     if (k)
-        *out = (struct inspect_kind){k->plural, k->name, k->resource != NULL, k->decide != NULL};
+        *out = (struct inspect_kind){k->plural, k->name, k->resource != NULL, k->controller != NULL};
     return k != NULL;
 }
 

@@ -21,7 +21,7 @@ static void write_pods(const struct op *op, struct buf *b)
     int64_t known = 0, ready = 0, submitters = 0;
     const struct pod_record *p;
     for (uint32_t i = 0; (p = map_next(&op->pods, &i)) != NULL;) {
-        bool ray = p->of->kind->runs_ray;
+        bool ray = p->of->kind->controller->runs_ray;
         known += ray;
         ready += ray && p->pod.ready;
         submitters += !ray;
@@ -52,11 +52,11 @@ static void write_objects(const struct op *op, struct buf *b)
         bool fails = false;
         for (const struct failing *f = c->failing; f; f = f->next)
             fails |= f->f.count > 0;
-        failing += fails && c->kind->runs_ray;
+        failing += fails && c->kind->controller->runs_ray;
     }
     const struct kind *const *all = op->parts->kinds;
     for (uint32_t i = 0; all[i]; i++)
-        if (all[i]->decide && (i == 0 || strcmp(all[i]->word, all[i - 1]->word) != 0))
+        if (all[i]->controller && (i == 0 || strcmp(all[i]->word, all[i - 1]->word) != 0))
             write_known(op, all[i], b);
     gauge(b, "mobula_clusters_failing", "RayClusters with a group that is in backoff after failures.", failing);
     write_pods(op, b);

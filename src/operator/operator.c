@@ -109,7 +109,7 @@ static void follow_lease(struct op *op)
         if (c->present && leading)
             arena_reset(&op->event_arena, 64 * KIB);
         if (c->present)
-            c->kind->lead(op, c, leading);
+            c->kind->controller->lead(op, c, leading);
         if (leading)
             record_touch(op, c);
     }
@@ -128,7 +128,7 @@ static void follow_wall(struct op *op)
     op->since_us = since_us;
     struct record *c;
     for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
-        if (c->kind->by_wall_clock)
+        if (c->kind->controller->by_wall_clock)
             record_touch(op, c);
 }
 

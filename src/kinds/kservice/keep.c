@@ -64,7 +64,8 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
 void service_remove(struct op *op, struct service_record *r)
 {
     struct record *c = r->of;
-    service_ends(op, r);
+    if (c->kind->controller->service_gone)
+        c->kind->controller->service_gone(op, c, r);
     name_leave(op, &kind_kservice, c->ns, slice_of(r->service.name), r);
     if (!r->by_us)
         record_doubt(c);

@@ -154,6 +154,6 @@ void pod_by_us(struct op *op, struct slice uid, bool by_us)
 void kind_tell(struct op *op, struct pod_record *pod, enum child_news what)
 {
     const struct kind *k = pod->of->kind;
-    if (k->told)
-        k->told(op, pod->of, pod, what);
+    if (k->controller->told)
+        k->controller->told(op, pod->of, pod, what);
 }

@@ -73,12 +73,6 @@ void group_failed(struct op *op, struct record *c, int32_t group, bool ended, co
 void group_failed_by(struct op *op, struct record *c, const struct action *act, const char *text)
 {
     struct slice reason = slice_of(text);
-    if (act->group == GROUP_NONE) { /* a deletion or a finalizer: no group's pods are why */
-        struct flight f = {.op = op, .c = c, .verb = act->verb, .group = act->group};
-        slice_copy(slice_head(act->name, sizeof f.name - 1), f.name, sizeof f.name);
-        record_refused(op, c, &f, text);
-        return;
-    }
     if (act->verb->how == VERB_APPLY && !slice_starts(reason, SLICE(POD_REASON_SERVICE))) {
         model_load(op, c);
         struct arena *a = &op->body_arena;
@@ -279,7 +273,7 @@ bool answer_create(struct op *op, struct flight *f, const struct kube_answer *a)
     }
     if (f->group < 0)
         raycluster_of(f->c)->accounts = 0; /* it may be that one of them has gone */
-    pods_refused(op, f, &a->status);
+    group_refused(op, f, &a->status);
     return false;
 }
 

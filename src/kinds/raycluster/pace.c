@@ -26,11 +26,11 @@ static void service_missing(struct op *op, struct record *c, const struct flight
         say_missing(op, c, f, p->from_ms);
 }
 
-void service_ends(const struct op *op, const struct service_record *r)
+void service_gone(struct op *op, struct record *c, const struct service_record *r)
 {
     enum { STAYED_MS = 5 * 1000 };
     uint64_t name = hash64(slice_of(r->service.name), 0);
-    struct raycluster *own = raycluster_of(r->of);
+    struct raycluster *own = raycluster_of(c);
     int64_t until_ms = r->going_ms ? r->going_ms : op->now.mono_ms; /* however long a finalizer keeps it then */
     for (size_t i = 0; own && i < COUNT_OF(own->paces) && until_ms >= r->made_ms + STAYED_MS; i++)
         if (own->paces[i].name == name)

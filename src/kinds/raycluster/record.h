@@ -73,6 +73,12 @@ static inline struct ray_cluster *cluster_model(const struct op *op)
     return op->loaded->model;
 }
 
+/* services.c: counts a refused create or apply against its group, or backs off the record if a retry may succeed */
+void group_refused(struct op *op, struct flight *f, const struct kube_status *s);
+
+/* pace.c: controller.service_gone */
+void service_gone(struct op *op, struct record *c, const struct service_record *r);
+
 /* view.c */
 int64_t decide_cluster(struct op *op, struct record *c, struct plan *p);
 void read_cluster(struct op *op, struct record *c, const struct spec_object *from);

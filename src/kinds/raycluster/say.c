@@ -49,8 +49,9 @@ static const char *plural(uint32_t n)
     return n == 1 ? "" : "s";
 }
 
-/* "created head pod X", "created 3 worker pods", "deleted 2 worker pods: more replicas than desired" */
-static void describe(const struct work *w, bool job, struct buf *b)
+/* "created head pod X", "created 3 worker pods", "deleted 2 worker pods: more replicas than desired". any: the pods are not those of a
+ * RayCluster */
+static void describe(const struct work *w, bool any, struct buf *b)
 {
     uint32_t workers = w->created - w->created_head, gone = w->deleted - w->deleted_head;
     if (w->created_head)
@@ -62,7 +63,7 @@ static void describe(const struct work *w, bool job, struct buf *b)
     if (w->deleted)
         buf_printf(b, "%sdeleted %s", w->created ? "; " : "", w->deleted_head ? "head pod" : "");
     if (gone)
-        buf_printf(b, "%s%u %spod%s", w->deleted_head ? " and " : "", gone, job ? "" : "worker ", plural(gone));
+        buf_printf(b, "%s%u %spod%s", w->deleted_head ? " and " : "", gone, any ? "" : "worker ", plural(gone));
     if (w->deleted)
         buf_printf(b, ": %s", w->why_deleted);
     if (w->refused)
@@ -76,7 +77,7 @@ void say_work(struct op *op, struct record *c, const char *reason)
         return; /* refusals were said where they happened; a status speaks for itself */
     struct buf b;
     buf_init(&b, LIMIT_KUBE_EVENT_NOTE);
-    describe(w, c->kind == &kind_rayjob, &b);
+    describe(w, !raycluster_of(c), &b);
     log_info("plan carried out", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF("what", buf_slice(&b)),
              LF_INT("took_ms", op->now.mono_ms - w->began_ms));
     say_event(op, c, false, reason, buf_slice(&b));

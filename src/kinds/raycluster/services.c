@@ -76,7 +76,7 @@ static bool service_left_over(const struct op *op, const struct flight *f)
 }
 
 /* Quota, admission and validation do not look at the index of a pod: their no holds for the whole group. */
-void pods_refused(struct op *op, struct flight *f, const struct kube_status *s)
+void group_refused(struct op *op, struct flight *f, const struct kube_status *s)
 {
     char text[ANSWER_WORDS + POD_NAME_MAX + 16];
     op->stats.refused[verb_number(op, f->verb)]++;
@@ -96,8 +96,6 @@ void pods_refused(struct op *op, struct flight *f, const struct kube_status *s)
              kube_reason_text(s->reason), answer_way_out(s), s->message);
     if (answer_passing(s))
         record_trouble(op, f->c, f, text);
-    else if (f->verb->how == VERB_DELETE)
-        record_refused(op, f->c, f, text);
     else
         flight_failed(op, f, text);
 }
@@ -115,7 +113,7 @@ static void forget_refusal(struct op *op, const struct flight *f)
 bool answer_service(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     if (a->outcome == KUBE_REFUSED) {
-        pods_refused(op, f, &a->status);
+        group_refused(op, f, &a->status);
         return false;
     }
     if (a->outcome != KUBE_OK) {

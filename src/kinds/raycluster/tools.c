@@ -192,12 +192,12 @@ static void tools_free_one(struct op *op, struct tools *t)
     mem_free(t);
 }
 
-/* By those whose pods mount it. */
+/* Whether an object of this namespace has pods that mount the ConfigMap. */
 static bool is_used(const struct op *op, const struct tools *t)
 {
     const struct record *c;
     for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
-        if (c->present && c->ns == t->ns && (raycluster_of(c) || c->kind == &kind_rayjob))
+        if (c->present && c->ns == t->ns && c->kind->controller->mounts_tools)
             return true;
     return false;
 }

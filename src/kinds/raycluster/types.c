@@ -92,7 +92,6 @@ bool types_text(struct op *op, struct slice text, struct err *e)
     types_free(op);
     op->settings[OPERATOR_INSTANCE_TYPES].taken = fresh;
     touch_typed(op);
-    policy_anew(op);
     log_info(text.ptr ? "instance types read" : "there are no instance types: the ConfigMap or its key is not there",
              LF_INT("types", fresh->list.count));
     return true;

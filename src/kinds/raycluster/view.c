@@ -11,11 +11,14 @@ static void keep_hashes(struct raycluster *own, const struct ray_cluster *model)
         own->hashes[i + 1] = model->groups[i].hash;
 }
 
-/* The heads of workloads report to the control plane. */
+/* Heads of clusters that belong to a workload run mobula-agent, which reports to the control plane. */
 static void add_agent(struct op *op, const struct record *c)
 {
     struct err ignored = {0}; /* a template that is almost too large stays as it is */
-    if (workload_above(c) && ray_wants_agent(cluster_model(op), &op->o.ray, &op->loaded->arena))
+    const struct record *owner = c->owner;
+    while (owner && !owner->kind->controller->has_agent)
+        owner = owner->owner;
+    if (owner && ray_wants_agent(cluster_model(op), &op->o.ray, &op->loaded->arena))
         ray_add_agent(cluster_model(op), &op->o.ray, &op->loaded->arena, &ignored);
 }
 

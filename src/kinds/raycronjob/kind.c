@@ -158,23 +158,15 @@ static void find_job(struct op *op, struct flight *f, const char *text)
 static bool answer_job(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     char words[ANSWER_WORDS];
-    bool no = a->outcome == KUBE_REFUSED, create = f->verb == &raycronjob_create_job;
+    bool exists = a->outcome == KUBE_REFUSED && a->status.reason == KUBE_ALREADY_EXISTS && f->verb == &raycronjob_create_job;
     if (a->outcome == KUBE_OK) {
         done(op, f, a);
-        return false;
+    } else if (exists) {
+        op->stats.refused[verb_number(op, f->verb)]++;
+        find_job(op, f, answer_words(a, words));
+    } else {
+        object_write_failed(op, f, a);
     }
-    op->stats.refused[verb_number(op, f->verb)] += no;
-    op->stats.unknown += a->outcome == KUBE_UNKNOWN;
-    const char *text = answer_words(a, words);
-    bool final = no && !answer_passing(&a->status);
-    if (create && no && a->status.reason == KUBE_ALREADY_EXISTS)
-        find_job(op, f, text);
-    else if (create && final)
-        object_refused(op, f->c, f->verb, text);
-    else if (final)
-        record_refused(op, f->c, f, text);
-    else
-        record_trouble(op, f->c, f, text);
     return false;
 }
 
@@ -222,6 +214,19 @@ static const struct kind *const owns[] = {&kind_rayjob, NULL};
 static const struct kind *const needs[] = {&kind_raycronjob, &kind_rayjob, NULL};
 static const struct kind *const must[] = {&kind_rayjob, NULL};
 
+static const struct controller controller = {.owns = owns,
+                                             .needs = needs,
+                                             .must = must,
+                                             .decide = decide_cron,
+                                             .read = read_cron,
+                                             .forget = forget_cron,
+                                             .lead = lead_cron,
+                                             .done = forget_cron,
+                                             .respecified = children_respecified,
+                                             .unsettled = doubt_list,
+                                             .recall = doubt_recall,
+                                             .by_wall_clock = true};
+
 const struct kind kind_raycronjob = {.name = "RayCronJob",
                                      .word = "cronjob",
                                      .api_version = SLICE("ray.io/v1"),
@@ -232,22 +237,11 @@ const struct kind kind_raycronjob = {.name = "RayCronJob",
                                      .keep = extract_record,
                                      .drop = drop_record,
                                      .sweep = sweep_records,
-                                     .owns = owns,
-                                     .needs = needs,
-                                     .must = must,
-                                     .decide = decide_cron,
-                                     .read = read_cron,
-                                     .forget = forget_cron,
-                                     .lead = lead_cron,
-                                     .done = forget_cron,
                                      .check = raycronjob_check,
                                      .preview = preview,
-                                     .respecified = children_respecified,
-                                     .unsettled = doubt_list,
-                                     .recall = doubt_recall,
                                      .gone = "cronjob deleted",
                                      .optional = {.flag = "raycronjobs",
                                                   .run = "run RayCronJobs (default); =false: they are not asked for",
                                                   .install = "with RayCronJobs: five rights more; --kinds=all has them"},
                                      .creation = true,
-                                     .by_wall_clock = true};
+                                     .controller = &controller};

@@ -1,4 +1,4 @@
-/* What plans for RayJobs ask of the API server: clusters made and deleted, a finalizer, the end of the RayJob itself. */
+/* What plans for RayJobs ask of the API server: clusters created and deleted, a submitter pod, the deletion of the RayJob itself. */
 #include "record.h"
 
 /* ---- bodies ---- */
@@ -47,30 +47,6 @@ bool job_make_suspend(struct op *op, struct record *c, const struct action *act,
 }
 
 /* The whole list, with ours in it or without, as it was seen at this resourceVersion: who adds another meanwhile wins. */
-bool job_make_finalizers(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
-{
-    slice_copy(act->name, f->name, sizeof f->name);
-    struct jval doc;
-    struct jout w;
-    struct jval k, v;
-    char version[KUBE_VERSION_TEXT];
-    if (!json_read(&doc, istr_slice(c->meta), &op->body_arena, e))
-        return false;
-    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
-    kube_path(&op->path, c->kind->resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    jout_init(&w, &op->body);
-    struct slice seen = kube_version_format(c->version, version);
-    jout_form(&w, "{metadata:{uid:'%s',resourceVersion:'%.*s',finalizers:[", c->uid, SLICE_ARG(seen));
-    for (struct jiter it = json_iter(json_get(doc, "finalizers")); json_next(&it, &k, &v);)
-        if (!json_str_eq(v, slice_empty(act->text) ? SLICE(RAY_JOB_FINALIZER) : act->text))
-            jout_val(&w, v);
-    if (act->verb == &rayjob_add_finalizer)
-        jout_str(&w, SLICE(RAY_JOB_FINALIZER));
-    jout_form(&w, "]}}");
-    return true;
-}
-
 /* The cluster that the job runs on, its own or another's. */
 static struct record *cluster_of(struct op *op, const struct record *c, struct slice name)
 {
@@ -150,11 +126,9 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
     } else if (f->verb == &rayjob_suspend_workers) {
         object_answered(op, f, a, &kind_raycluster);
         say(op, f, "SuspendedWorkers", "workers suspended", "set suspend in all worker groups of");
-    } else if (f->verb == &rayjob_delete) {
+    } else {
         object_deleting(op, f->c);
         log_info("job deleted, as its deletion rules say", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("job", f->c->name));
-    } else {
-        object_answered(op, f, a, f->c->kind);
     }
 }
 
@@ -170,24 +144,12 @@ static void find_named(struct op *op, const struct flight *f)
 
 bool job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    bool no = a->outcome == KUBE_REFUSED;
-    bool create = f->verb->how == VERB_CREATE;
     if (a->outcome == KUBE_OK) {
         done(op, f, a);
         return false;
     }
-    op->stats.refused[verb_number(op, f->verb)] += no;
-    op->stats.unknown += a->outcome == KUBE_UNKNOWN;
-    char words[ANSWER_WORDS];
-    const char *text = answer_words(a, words);
-    bool exists = no && a->status.reason == KUBE_ALREADY_EXISTS, final = no && !exists && !answer_passing(&a->status);
-    if (create && exists)
+    if (f->verb->how == VERB_CREATE && a->outcome == KUBE_REFUSED && a->status.reason == KUBE_ALREADY_EXISTS)
         find_named(op, f);
-    if (create && final)
-        object_refused(op, f->c, f->verb, text);
-    else if (final)
-        record_refused(op, f->c, f, text);
-    else
-        record_trouble(op, f->c, f, text);
+    object_write_failed(op, f, a);
     return false;
 }

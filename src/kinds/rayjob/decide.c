@@ -62,7 +62,7 @@ static void begin(struct job_decision *d)
         return;
     }
     if (!slice_empty(d->job->selected) && !d->job->finalizer)
-        plan_add(d->p, &rayjob_add_finalizer);
+        plan_add(d->p, &rayjob_add_finalizer)->text = SLICE(RAY_JOB_FINALIZER);
     if (d->job->suspend)
         become_suspended(d);
     else

@@ -34,7 +34,7 @@ void job_decide(struct op *op, struct record *c, struct plan *p); /* in the plan
 void job_drop(struct op *op, struct record *c);                   /* frees it; answers still to come are ignored */
 int64_t decide_job(struct op *op, struct record *c, struct plan *p);
 void read_job(struct op *op, struct record *c, const struct spec_object *from);
-void kept_job(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status);
+void kept_job(struct op *op, struct record *c, struct jval object, uint32_t round, bool status);
 
 /* ask.c */
 void job_forget_words(struct job *j); /* the message and the log */

@@ -245,7 +245,7 @@ static bool submit(struct job_decision *d, const struct job_said *said)
     if (d->in->errors->count || said->asking)
         return false; /* what would be submitted is not what was meant */
     if (!slice_empty(d->job->selected) && !d->job->finalizer)
-        plan_add(d->p, &rayjob_add_finalizer); /* first the promise to stop it, then the job */
+        plan_add(d->p, &rayjob_add_finalizer)->text = SLICE(RAY_JOB_FINALIZER); /* first the promise to stop it, then the job */
     else if (job_uses_pod(d))
         decide_submitter(d, said);
     else if (may_submit(d, said))

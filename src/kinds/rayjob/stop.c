@@ -150,7 +150,7 @@ void decide_job_deleted(struct job_decision *d)
     if (stop && late)
         say_left(d, left_text(d, gone));
     if ((gone && !stop) || late) {
-        plan_add(d->p, &rayjob_remove_finalizer);
+        plan_add(d->p, &rayjob_remove_finalizer)->text = SLICE(RAY_JOB_FINALIZER);
         return;
     }
     plan_look_again(d->p, until_ms);

@@ -263,9 +263,8 @@ int64_t decide_job(struct op *op, struct record *c, struct plan *p)
     return p->next_ms;
 }
 
-void kept_job(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status)
+void kept_job(struct op *op, struct record *c, struct jval object, uint32_t round, bool status)
 {
-    kept_owned(op, c, object, round, changed, status);
     if (status && round != 0 && !slice_empty(json_get_str(object, "status.jobStatus", &op->event_arena)))
         job_doubt(c);
 }

@@ -106,8 +106,6 @@ static void cluster_done(struct op *op, struct flight *f, const struct kube_answ
     if (f->verb == &rayservice_delete_cluster) {
         object_deleting(op, record_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
         say(op, f, "DeletedRayCluster", "cluster deleted", "deleted");
-    } else if (f->verb == &rayservice_remove_finalizer) {
-        object_answered(op, f, a, f->c->kind);
     } else {
         bool create = f->verb == &rayservice_create_cluster;
         failures_clear(op, f->c);

@@ -18,13 +18,6 @@ struct workload *workload_of(const struct record *c)
     return c->kind == &kind_workload ? c->own : NULL;
 }
 
-const struct record *workload_above(const struct record *c)
-{
-    while (c && !workload_of(c))
-        c = c->owner;
-    return c;
-}
-
 static struct space *space_of(struct op *op, struct slice ns)
 {
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
@@ -65,7 +58,7 @@ struct record *workload_record(struct workloads *s, struct slice uid, struct sli
     return c;
 }
 
-struct record *workload_owner(struct op *op, const struct record *child, struct jval object)
+static struct record *workload_claim(struct op *op, const struct record *child, struct jval object)
 {
     struct arena *a = &op->event_arena;
     struct jval meta = json_get(object, "metadata"), labels = json_get(meta, "labels");
@@ -227,21 +220,25 @@ static void nothing(struct op *op, struct record *c)
 
 static const struct kind *const needs[] = {&kind_raycluster, &kind_rayjob, NULL};
 
+static const struct controller controller = {.needs = needs,
+                                             .must = needs,
+                                             .decide = decide_workload,
+                                             .read = read_workload,
+                                             .claim = workload_claim,
+                                             .has_agent = true,
+                                             .own_size = sizeof(struct workload),
+                                             .forget = forget_workload,
+                                             .lead = lead_workload,
+                                             .done = nothing,
+                                             .respecified = failures_clear,
+                                             .unsettled = doubt_list,
+                                             .recall = doubt_recall};
+
 const struct kind kind_workload = {.name = "Workload",
                                    .word = "workload",
                                    .api_version = SLICE("mobula.dev/v1"),
                                    .plural = "workloads.mobula.dev",
                                    .handlers = workload_handlers,
                                    .family = OPERATOR_RAY_IO,
-                                   .needs = needs,
-                                   .must = needs,
-                                   .decide = decide_workload,
-                                   .read = read_workload,
-                                   .own_size = sizeof(struct workload),
-                                   .forget = forget_workload,
-                                   .lead = lead_workload,
-                                   .done = nothing,
-                                   .respecified = failures_clear,
-                                   .unsettled = doubt_list,
-                                   .recall = doubt_recall,
-                                   .gone = "workload deleted"};
+                                   .gone = "workload deleted",
+                                   .controller = &controller};

@@ -127,7 +127,15 @@ static void ask_log(struct workload_answer *a, struct slice uid)
     answer(a, SLICE("logTail"), e.code == ERR_NONE ? SAID : e.code == ERR_MISSING ? SAID_GONE : SAID_LATER, slice_of(e.text));
 }
 
-/* ---- whose a token is ---- */
+/* ---- the workload that a pod's token belongs to ---- */
+
+/* The workload that a record is, or is owned by, over however many steps; NULL: none. */
+static const struct record *workload_above(const struct record *c)
+{
+    while (c && !workload_of(c))
+        c = c->owner;
+    return c;
+}
 
 /* The workload whose pod it is: the pod's own record says so, as the API server has shown it; what the token says is only which pod. */
 const struct record *workload_of_pod(struct op *op, struct slice uid)

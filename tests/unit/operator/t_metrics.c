@@ -133,7 +133,7 @@ static void test_pods(void)
     CHECK_STR(value_of(&r, "mobula_pods_ready"), "1");
     CHECK_STR(value_of(&r, "mobula_submitter_pods"), "1");
     for (size_t i = 0; kinds[i]; i++)
-        if (kinds[i]->decide)
+        if (kinds[i]->controller)
             CHECK_STR(value_of(&r, arena_printf(&a, "mobula_%ss", kinds[i]->word).ptr), "0"); /* only children of them are known */
     arena_free(&a);
     finish(&r);

@@ -127,7 +127,7 @@ static void check_own_half(void)
     c = record_get(r.op, uid_of(&r, 0xc, 6), SLICE("n"));
     CHECK(job_there(c) == NULL && raycluster_of(c) == NULL && job_right(c));
     CHECK(job_of(r.op, c) == job_there(c));
-    c->kind->lead(r.op, c, false);
+    c->kind->controller->lead(r.op, c, false);
     CHECK(job_there(c) == NULL);
     finish(&r);
 }
