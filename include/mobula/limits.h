@@ -35,10 +35,12 @@ enum {
 
 /* tls: what BearSSL's buffers can hold, and what is read from files. */
 enum {
-    LIMIT_TLS_LEAF = 8 * KIB, /* DER bytes of the server's own certificate */
-    LIMIT_TLS_ANCHORS = 4096, /* certificates in one CA bundle */
-    LIMIT_TLS_PEM = 4 * MIB,  /* bytes of one PEM file */
-    LIMIT_TLS_CHAIN = 8,      /* certificates of a client identity */
+    LIMIT_TLS_LEAF = 8 * KIB,  /* DER bytes of the server's own certificate */
+    LIMIT_TLS_ANCHORS = 4096,  /* certificates in one CA bundle */
+    LIMIT_TLS_PEM = 4 * MIB,   /* bytes of one PEM file */
+    LIMIT_TLS_CHAIN = 8,       /* certificates of a client identity */
+    LIMIT_TLS_PEER_CHAIN = 16, /* certificates of a server */
+    LIMIT_TLS_EXPONENT = 8,    /* bytes of the public exponent of an RSA key that verifies: more make a check as slow as a signature */
     /* of TLS 1.3 */
     LIMIT_TLS_HELLO = 20 * KIB,    /* bytes of a peer's first records, until its version is known; bytes of a cookie */
     LIMIT_TLS_MESSAGE = 128 * KIB, /* bytes of one handshake message */

@@ -14,7 +14,7 @@
 
 struct tls_trust;
 /* Every certificate of the PEM text as a trust anchor. CRLF, a byte-order mark and a missing last newline are fine; text between blocks is
- * skipped; a certificate that cannot be an anchor (RSA above 4096 bits, unknown key) is passed over and counted in *skipped; none at all,
+ * skipped; a certificate that cannot be an anchor (RSA above 8192 bits, unknown key) is passed over and counted in *skipped; none at all,
  * or a BEGIN without its END, is an error that names the line. Anchors hold name and key only: an anchor's own dates and constraints are
  * not checked. */
 struct tls_trust *tls_trust_load(struct slice pem, uint32_t *count, uint32_t *skipped, struct err *e);
@@ -49,7 +49,7 @@ enum tls_state {
 };
 
 struct tls;
-struct tls *tls_open(const struct tls_options *options, struct err *e); /* one block of 39 KiB; 5 KiB more until TLS_OPEN */
+struct tls *tls_open(const struct tls_options *options, struct err *e); /* one block of 39 KiB; 7 KiB more until TLS_OPEN */
 struct tls *tls_accept(struct tls_identity *identity);                  /* the server's side: no client certificate is asked for */
 void tls_free(struct tls *t);                                           /* wiped; NULL is fine */
 

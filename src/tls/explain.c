@@ -9,9 +9,9 @@ static const struct {
 } certificate_texts[] = {
     {BR_ERR_X509_EMPTY_CHAIN, "server sent no certificate"},
     {BR_ERR_X509_UNSUPPORTED,
-     "a certificate of the server's chain uses an algorithm that is not known here: want RSA or EC on P-256/384/521, signed with PKCS#1 or "
-     "ECDSA and SHA-2"},
-    {BR_ERR_X509_LIMIT_EXCEEDED, "a certificate of the server's chain has an RSA key above 4096 bits"},
+     "a certificate of the server's chain uses an algorithm that is not known here: want RSA or EC on P-256/384/521, signed with ECDSA, "
+     "PKCS#1 or PSS (salt as long as the hash) and SHA-2"},
+    {BR_ERR_X509_LIMIT_EXCEEDED, "a certificate of the server's chain has an RSA key above 8192 bits"},
     {BR_ERR_X509_WRONG_KEY_TYPE, "a certificate of the server's chain has the wrong kind of key for its signature"},
     {BR_ERR_X509_BAD_SIGNATURE, "a certificate of the server's chain has a wrong signature"},
     {BR_ERR_X509_EXPIRED, "a certificate of the server's chain is expired or not valid yet"},

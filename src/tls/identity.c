@@ -3,13 +3,12 @@
 #include "pem.h"
 #include "trust.h"
 
-enum { RSA_BYTES_MAX = 512 };
-
 static bool read_chain(struct slice pem, struct tls_identity *id, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf der;
     struct err malformed = {0};
     struct pem_block block;
+    size_t total = 0;
     buf_init(&der, LIMIT_TLS_PEM);
     while (pem_next(&pem, &block, &malformed)) {
         if (!pem_is_certificate(&block))
@@ -19,6 +18,9 @@ static bool read_chain(struct slice pem, struct tls_identity *id, struct err *e)
         buf_clear(&der);
         if (!pem_decode(block.body, &der, e))
             return err_wrap(e, "client certificate");
+        total += der.len;
+        if (total > LIMIT_TLS_MESSAGE)
+            return err_set(e, ERR_LIMIT, "client certificate has a chain of more than %d bytes (LIMIT_TLS_MESSAGE)", LIMIT_TLS_MESSAGE);
         unsigned char *copy = arena_alloc(&id->memory, der.len + 1);
         memcpy(copy, der.ptr, der.len);
         id->chain[id->count++] = (br_x509_certificate){copy, der.len};
@@ -46,7 +48,7 @@ static bool decode_key(struct slice body, br_skey_decoder_context *key, struct e
     if (!ok)
         return false;
     if (br_skey_decoder_last_error(key) != 0)
-        return err_set(e, ERR_CONFIG, "private key cannot be used: want RSA up to 4096 bits or EC on P-256/384/521 (code %d)",
+        return err_set(e, ERR_CONFIG, "private key cannot be used: want RSA up to 8192 bits or EC on P-256/384/521 (code %d)",
                        br_skey_decoder_last_error(key));
     return true;
 }
@@ -70,7 +72,7 @@ static bool read_key(struct slice pem, struct tls_identity *id, struct err *e)
 static bool rsa_belongs(const br_rsa_private_key *secret, const br_rsa_public_key *public)
 {
     br_rsa_compute_modulus compute = br_rsa_compute_modulus_get_default();
-    unsigned char modulus[RSA_BYTES_MAX];
+    unsigned char modulus[TLS_RSA_MAX];
     size_t len = compute(NULL, secret), zeros = 0;
     if (len == 0 || len > sizeof modulus)
         return false;
@@ -95,7 +97,7 @@ static bool check_pair(struct tls_identity *id, struct err *e)
     br_x509_decoder_push(&decoder, id->chain[0].data, id->chain[0].data_len);
     const br_x509_pkey *public = br_x509_decoder_get_pkey(&decoder);
     if (!public)
-        return err_set(e, ERR_CONFIG, "client certificate cannot be used: want RSA up to 4096 bits or EC on P-256/384/521 (code %d)",
+        return err_set(e, ERR_CONFIG, "client certificate cannot be used: want RSA up to 8192 bits or EC on P-256/384/521 (code %d)",
                        br_x509_decoder_last_error(&decoder));
     id->signer_key_type = br_x509_decoder_get_signer_key_type(&decoder);
     const br_rsa_private_key *rsa = br_skey_decoder_get_rsa(&id->key);

@@ -30,11 +30,12 @@ static void set_chapol(br_ssl_engine_context *engine)
     br_ssl_engine_set_poly1305(engine, br_poly1305_ctmulq_get());
 }
 
-/* Verifies the RSA signature of a ServerKeyExchange. An empty OID stands for RSA-PSS: then `out` holds the hash of the signed bytes
- * (vendor/patches/bearssl/03-rsa-pss-in-server-key-exchange.patch). */
-static uint32_t verify_rsa(const unsigned char *x, size_t len, const unsigned char *oid, size_t hash_len, const br_rsa_public_key *key,
-                           unsigned char *out)
+/* Of a ServerKeyExchange: vendor/patches/bearssl/03-rsa-pss-in-server-key-exchange.patch. */
+uint32_t tls_verify_rsa(const unsigned char *x, size_t len, const unsigned char *oid, size_t hash_len, const br_rsa_public_key *key,
+                        unsigned char *out)
 {
+    if (key->elen > LIMIT_TLS_EXPONENT)
+        return 0;
     if (!oid || oid[0])
         return br_rsa_pkcs1_vrfy_get_default()(x, len, oid, hash_len, key, out);
     const br_hash_class *hash = hash_len == br_sha256_SIZE   ? &br_sha256_vtable
@@ -52,7 +53,7 @@ static void set_algorithms(br_ssl_engine_context *engine)
     br_ssl_engine_set_hash(engine, br_sha512_ID, &br_sha512_vtable);
     br_ssl_engine_set_prf_sha256(engine, &br_tls12_sha256_prf);
     br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
-    br_ssl_engine_set_rsavrfy(engine, verify_rsa);
+    br_ssl_engine_set_rsavrfy(engine, tls_verify_rsa);
     br_ssl_engine_set_default_ecdsa(engine); /* sets the curves too */
     br_ssl_engine_set_default_aes_gcm(engine);
     set_chapol(engine);

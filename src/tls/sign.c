@@ -2,7 +2,7 @@
  * hash. */
 #include "v13.h"
 
-enum { RSA_MAX = 512, CONTEXT = 64, CONTEXT_TEXT = 33 };
+enum { CONTEXT = 64, CONTEXT_TEXT = 33 };
 
 /* Schemes for CertificateVerify, in order of preference. In TLS 1.3 a scheme of ECDSA fixes the curve as well as the hash. */
 static const struct scheme {
@@ -157,7 +157,7 @@ bool v13_sign(const struct tls_identity *id, unsigned scheme, bool server, const
 {
     const struct scheme *k = scheme_of(scheme);
     const br_rsa_private_key *rsa = br_skey_decoder_get_rsa(&id->key);
-    unsigned char message[64], x[RSA_MAX];
+    unsigned char message[64], x[TLS_RSA_MAX];
     size_t len = 0;
     digest(k, server, s, transcript, message);
     if (k->curve) {
@@ -172,11 +172,11 @@ bool v13_sign(const struct tls_identity *id, unsigned scheme, bool server, const
 
 bool v13_verify_pss(const br_hash_class *hash, const br_rsa_public_key *key, const unsigned char *message, struct slice signature)
 {
-    unsigned char x[RSA_MAX];
+    unsigned char x[TLS_RSA_MAX];
     size_t zeros = 0;
     while (zeros < key->nlen && key->n[zeros] == 0)
         zeros++;
-    if (signature.len != key->nlen - zeros || signature.len > sizeof x)
+    if (signature.len != key->nlen - zeros || signature.len > sizeof x || key->elen > LIMIT_TLS_EXPONENT)
         return false;
     br_rsa_public_key stripped = {key->n + zeros, key->nlen - zeros, key->e, key->elen};
     memcpy(x, signature.ptr, signature.len);

@@ -11,6 +11,7 @@ end() {
 }
 trap 'end $?' EXIT
 mkdir -p "$dir"
+here=$(cd "$(dirname "$0")" && pwd)
 dir=$(cd "$dir" && pwd)
 cd "$dir"
 exec 2>make.log
@@ -22,6 +23,7 @@ openssl ecparam -name prime256v1 -genkey -noout -out ca.key
 openssl ecparam -name prime256v1 -genkey -noout -out inter.key
 openssl genrsa -traditional -out rsa.key 2048
 openssl genrsa -out rsa1024.key 1024
+openssl genrsa -out rsa4096.key 4096
 openssl genrsa -out rsa-ca.key 2048
 openssl genpkey -algorithm ed25519 -out ed25519.key
 
@@ -76,8 +78,43 @@ leaf rsa rsa rsa-ca rsa-ca /CN=x $k8s $server
 leaf rsa1024 rsa1024 rsa-ca rsa-ca /CN=x $k8s $server
 digest=-sha1
 leaf sha1 rsa rsa-ca rsa-ca /CN=x $k8s $server
-options='-sigopt rsa_padding_mode:pss'
-leaf pss rsa rsa-ca rsa-ca /CN=x $k8s $server
+
+# Signed with RSA-PSS: a salt of the hash's length (-1), as TLS asks for it, and what differs from that.
+pss='-sigopt rsa_padding_mode:pss -sigopt rsa_pss_saltlen'
+for bits in 256 384 512; do
+    digest=-sha$bits options=$pss:-1
+    leaf pss$bits rsa rsa-ca rsa-ca /CN=x $k8s $server
+done
+options=$pss:20
+leaf pss-salt rsa rsa-ca rsa-ca /CN=x $k8s $server
+options="$pss:-1 -sigopt rsa_mgf1_md:sha384"
+leaf pss-mask rsa rsa-ca rsa-ca /CN=x $k8s $server
+digest=-sha1 options=$pss:-1
+leaf pss-sha1 rsa rsa-ca rsa-ca /CN=x $k8s $server
+options=$pss:-1
+leaf pss-inter rsa rsa-ca rsa-ca '/CN=mobula PSS intermediate' 'basicConstraints=critical,CA:TRUE' 'keyUsage=keyCertSign'
+options=$pss:-1 # a chain of PSS alone, then PKCS #1 below PSS
+leaf pss-deep ec pss-inter rsa /CN=x $k8s $server
+leaf pss-mixed ec pss-inter rsa /CN=x $k8s $server
+cat pss-inter.pem >>pss-deep.pem
+cat pss-inter.pem >>pss-mixed.pem
+leaf pkcs1-inter rsa rsa-ca rsa-ca '/CN=mobula PKCS 1 intermediate' 'basicConstraints=critical,CA:TRUE' 'keyUsage=keyCertSign'
+options=$pss:-1 # PSS below PKCS #1
+leaf pss-below ec pkcs1-inter rsa /CN=x $k8s $server
+cat pkcs1-inter.pem >>pss-below.pem
+# The signature of another certificate by the same key.
+openssl x509 -in pss384.pem -outform DER | head -c -256 >lie.der
+openssl x509 -in pss256.pem -outform DER | tail -c 256 >>lie.der
+openssl x509 -inform DER -in lie.der -out pss-wrong.pem
+cp rsa.key pss-wrong.key
+
+# RSA of 8192 bits takes a minute to generate: the key is a file.
+cp "$here/rsa8192.key" rsa8192-ca.key
+ca rsa8192-ca rsa8192-ca 'mobula test RSA-8192'
+leaf rsa8192 rsa8192-ca rsa8192-ca rsa8192-ca /CN=x $k8s $server
+digest=-sha512 options=$pss:-1
+leaf rsa8192-pss ec rsa8192-ca rsa8192-ca /CN=x $k8s $server
+leaf client-rsa8192 rsa8192-ca rsa8192-ca rsa8192-ca /CN=admin extendedKeyUsage=clientAuth
 
 # A CA between: valid for a thousand days, its leaf for ten years.
 options='-days 1000'
@@ -112,6 +149,7 @@ sized past-limit 8193 90
 # Clients, and the forms that keys come in.
 leaf client-ec ec ca ca /O=system:masters/CN=admin extendedKeyUsage=clientAuth
 leaf client-p384 ec384 ca ca /CN=admin extendedKeyUsage=clientAuth
+leaf rsa4096 rsa4096 ca ca /CN=admin extendedKeyUsage=clientAuth
 leaf client-rsa rsa ca ca /CN=admin extendedKeyUsage=clientAuth
 openssl pkcs8 -topk8 -nocrypt -in ec.key -out ec.pkcs8.key
 openssl ecparam -name prime256v1 -genkey -out ec.parameters.key

@@ -26,7 +26,7 @@ static const struct {
     {BR_ERR_X509_INVALID_VALUE, ERR_TLS_TRUST, "a certificate of the server's chain is malformed (code 33)"},
     {BR_ERR_X509_TRUNCATED, ERR_TLS_TRUST, "a certificate of the server's chain is malformed (code 34)"},
     {BR_ERR_X509_EMPTY_CHAIN, ERR_TLS_TRUST, "server sent no certificate"},
-    {BR_ERR_X509_LIMIT_EXCEEDED, ERR_TLS_TRUST, "a certificate of the server's chain has an RSA key above 4096 bits"},
+    {BR_ERR_X509_LIMIT_EXCEEDED, ERR_TLS_TRUST, "a certificate of the server's chain has an RSA key above 8192 bits"},
     {BR_ERR_X509_BAD_SIGNATURE, ERR_TLS_TRUST, "a certificate of the server's chain has a wrong signature"},
     {BR_ERR_X509_EXPIRED, ERR_TLS_TRUST, "a certificate of the server's chain is expired or not valid yet"},
     {BR_ERR_X509_DN_MISMATCH, ERR_TLS_TRUST, "the server's certificate chain is out of order"},

@@ -99,18 +99,19 @@ static void traps(struct arena *a)
 
 static void what_can_be_an_anchor(struct arena *a)
 {
-    struct slice ca = pki_file("ca.pem", a), rsa_ca = pki_file("rsa-ca.pem", a), rsa8192 = read_file("tests/data/tls/rsa8192.pem", a);
-    struct slice ed25519 = pki_file("ed25519.pem", a);
+    struct slice ca = pki_file("ca.pem", a), rsa_ca = pki_file("rsa-ca.pem", a), rsa8256 = read_file("tests/data/tls/rsa8256.pem", a);
+    struct slice ed25519 = pki_file("ed25519.pem", a), rsa8192 = pki_file("rsa8192-ca.pem", a);
     struct buf b;
     buf_init(&b, MIB);
-    test_case("trust: RSA-8192 and Ed25519 are passed over");
+    test_case("trust: RSA-8256 and Ed25519 are passed over");
+    buf_put(&b, rsa8256);
     buf_put(&b, rsa8192);
     buf_put(&b, ca);
     buf_put(&b, ed25519);
     buf_put(&b, rsa_ca);
-    check_load(buf_slice(&b), 2, 2, ERR_NONE, NULL);
+    check_load(buf_slice(&b), 3, 2, ERR_NONE, NULL);
     test_case("trust: nothing usable");
-    check_load(rsa8192, 0, 0, ERR_CONFIG, "none of the 1 certificates in the CA bundle can be used");
+    check_load(rsa8256, 0, 0, ERR_CONFIG, "none of the 1 certificates in the CA bundle can be used");
     test_case("trust: nothing at all");
     check_load(SLICE(""), 0, 0, ERR_MISSING, "line 1: no certificate found in the CA bundle");
     check_load(SLICE("\n" NO_KEY), 0, 0, ERR_MISSING, "line 2: no certificate found in the CA bundle");
@@ -183,6 +184,18 @@ static const struct {
     {"ec.key", "ec.key", ERR_MISSING, "no client certificate found"},
 };
 
+/* Keys up to TLS_RSA_MAX: the modulus of the private key is compared with the certificate's. */
+static void large_keys(void)
+{
+    static const char *const names[] = {"rsa4096", "client-rsa8192"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        test_case("identity: RSA %s", names[i]);
+        struct tls_identity *id = pki_identity(names[i]);
+        CHECK_INT(br_skey_decoder_get_rsa(&id->key)->n_bitlen, i ? 8192 : 4096);
+        tls_identity_drop(id);
+    }
+}
+
 static void identity_table(struct arena *a)
 {
     for (size_t i = 0; i < COUNT_OF(identities); i++) {
@@ -219,6 +232,23 @@ static void identity_edges(struct arena *a)
     check_identity(buf_slice(&b), key, ERR_NONE, NULL);
     buf_put(&b, cert);
     check_identity(buf_slice(&b), key, ERR_LIMIT, "client certificate has a chain of more than 8 (LIMIT_TLS_CHAIN)");
+    test_case("identity: LIMIT_TLS_MESSAGE bytes of a chain");
+    struct tls_identity *one = pki_identity("client-ec");
+    for (size_t over = 0; over < 2; over++) {
+        size_t zeros = LIMIT_TLS_MESSAGE - one->chain[0].data_len + over;
+        struct buf junk;
+        buf_init(&junk, MIB);
+        memset(buf_room(&junk, zeros), 0, zeros);
+        junk.len = zeros;
+        buf_clear(&b);
+        buf_printf(&b, "%.*s-----BEGIN CERTIFICATE-----\n", SLICE_ARG(cert));
+        base64_encode(buf_slice(&junk), &b);
+        buf_printf(&b, "\n-----END CERTIFICATE-----\n");
+        check_identity(buf_slice(&b), key, over ? ERR_LIMIT : ERR_NONE,
+                       over ? "client certificate has a chain of more than 131072 bytes (LIMIT_TLS_MESSAGE)" : NULL);
+        buf_free(&junk);
+    }
+    tls_identity_drop(one);
     test_case("identity: cut files");
     check_identity(slice_head(cert, cert.len / 2), key, ERR_SYNTAX, "client certificate: PEM: BEGIN CERTIFICATE without END");
     check_identity(cert, slice_head(key, key.len / 2), ERR_SYNTAX, "client key: PEM: BEGIN EC PRIVATE KEY without END");
@@ -249,6 +279,7 @@ int main(void)
     limits(&a);
     join();
     identity_table(&a);
+    large_keys();
     identity_edges(&a);
     arena_free(&a);
     return test_done();

@@ -106,6 +106,11 @@ static const struct {
     {"both", "-groups P-384 -ciphersuites TLS_AES_256_GCM_SHA384", NULL, "TLS 1.3 secp384r1 TLS_AES_256_GCM_SHA384", NULL},
     {"rsa", "-sigalgs rsa_pss_rsae_sha512", NULL, "TLS 1.3 X25519 " AES128, NULL},
     {"rsa", "-sigalgs rsa_pss_rsae_sha384", NULL, "TLS 1.3 X25519 " AES128, NULL},
+    {"rsa8192", "", NULL, "TLS 1.3 X25519 " AES128, NULL},
+    {"pss384", "", NULL, "TLS 1.3 X25519 " AES128, NULL},
+    {"rsa8192", "-tls1_2", NULL, "TLS 1.2 X25519 ECDHE_RSA_AES_128_GCM_SHA256", NULL},
+    {"pss512", "-tls1_2", NULL, "TLS 1.2 X25519 ECDHE_RSA_AES_128_GCM_SHA256", NULL},
+    {"both", "-Verify 1 -verify_return_error -CAfile " PKI "/rsa8192-ca.pem", "client-rsa8192", "TLS 1.3 X25519 " AES128, NULL},
     {"both", "-stateless", NULL, "TLS 1.3 X25519 " AES128, NULL}, /* a HelloRetryRequest with a cookie */
     {"both", "-stateless -groups P-256", NULL, "TLS 1.3 secp256r1 " AES128, NULL},
     {"both", "-record_padding 512", NULL, "TLS 1.3 X25519 " AES128, NULL},
@@ -150,10 +155,17 @@ static int dial(unsigned short port)
     return fd;
 }
 
+static const char *ca_of(const char *server)
+{
+    return strcmp(server, "rsa8192") == 0                                 ? "rsa8192-ca.pem"
+           : strcmp(server, "rsa") == 0 || strncmp(server, "pss", 3) == 0 ? "rsa-ca.pem"
+                                                                          : "ca.pem";
+}
+
 static struct tls *session(const char *server, const char *client)
 {
     struct tls_options o = {.name = SLICE("kubernetes.default.svc"), .wall_us = clock_now().wall_us};
-    o.trust = pki_trust(strcmp(server, "rsa") == 0 ? "rsa-ca.pem" : "ca.pem");
+    o.trust = pki_trust(ca_of(server));
     o.identity = client ? pki_identity(client) : NULL;
     struct tls *t = tls_open(&o, NULL);
     tls_trust_drop(o.trust);
@@ -201,6 +213,8 @@ static const struct {
     {"both", "-ciphersuites TLS_AES_256_GCM_SHA384", "TLS 1.3 X25519 TLS_AES_256_GCM_SHA384"},
     {"both", "-ciphersuites TLS_CHACHA20_POLY1305_SHA256", "TLS 1.3 X25519 TLS_CHACHA20_POLY1305_SHA256"},
     {"rsa", "-sigalgs rsa_pss_rsae_sha384", "TLS 1.3 X25519 " AES128},
+    {"rsa8192", "", "TLS 1.3 X25519 " AES128},
+    {"pss256", "", "TLS 1.3 X25519 " AES128},
     {"both", "-no_middlebox", "TLS 1.3 X25519 " AES128},
     {"both", "-alpn h2,http/1.1", "TLS 1.3 X25519 " AES128},
     {"both", "-record_padding 1000", "TLS 1.3 X25519 " AES128},
@@ -218,8 +232,8 @@ static void talk_to_client(size_t i, int listener, unsigned short port)
     snprintf(
         command, sizeof command,
         "exec openssl s_client -connect 127.0.0.1:%u -verify_return_error -verify_quiet -servername kubernetes.default.svc -CAfile " PKI
-        "/%s.pem %s 2>&1",
-        port, strcmp(clients[i].name, "rsa") == 0 ? "rsa-ca" : "ca", clients[i].args);
+        "/%s %s 2>&1",
+        port, ca_of(clients[i].name), clients[i].args);
     struct child c = spawn(command);
     int fd = accept(listener, NULL, NULL);
     struct tls_identity *id = pki_identity(clients[i].name);

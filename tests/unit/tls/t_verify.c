@@ -1,5 +1,7 @@
 #include "peer.h"
 
+#include "src/tls/check.h"
+
 /* The rules of facts/c-stack.md §1.2 and what our own class adds to them: each line is a server certificate, what it was asked for, and
  * what comes of it. trust and name NULL: ca.pem and kubernetes.default.svc. text NULL: the session opens. */
 #define K8S "kubernetes.default.svc"
@@ -46,7 +48,18 @@ static const struct {
     {"rsa", "rsa-ca.pem", K8S, 0, ERR_NONE, NULL},
     {"rsa1024", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "a certificate of the server's chain has an RSA key below 2048 bits"},
     {"sha1", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "a certificate of the server's chain uses an algorithm that is not known here"},
-    {"pss", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "a certificate of the server's chain uses an algorithm that is not known here"},
+    {"pss256", "rsa-ca.pem", K8S, 0, ERR_NONE, NULL},
+    {"pss384", "rsa-ca.pem", K8S, 0, ERR_NONE, NULL},
+    {"pss512", "rsa-ca.pem", K8S, 0, ERR_NONE, NULL},
+    {"pss256", "rsa8192-ca.pem", K8S, 0, ERR_TLS_TRUST, "certificate is signed by an unknown CA (mobula test RSA CA)"},
+    {"pss-salt", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "a certificate of the server's chain uses an algorithm that is not known here"},
+    {"pss-mask", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "a certificate of the server's chain uses an algorithm that is not known here"},
+    {"pss-sha1", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "a certificate of the server's chain uses an algorithm that is not known here"},
+    {"pss-wrong", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "certificate is signed by an unknown CA (mobula test RSA CA)"},
+    {"pss-deep", "rsa-ca.pem", K8S, 0, ERR_NONE, NULL},
+    {"pss-mixed", "rsa-ca.pem", K8S, 0, ERR_NONE, NULL},
+    {"pss-below", "rsa-ca.pem", K8S, 0, ERR_NONE, NULL},
+    {"rsa8192-pss", "rsa8192-ca.pem", K8S, 0, ERR_NONE, NULL},
     {"limit", "rsa-ca.pem", K8S, 0, ERR_NONE, NULL},
     {"past-limit", "rsa-ca.pem", K8S, 0, ERR_LIMIT, "certificate is longer than 8192 bytes (LIMIT_TLS_LEAF)"},
     /* chains */
@@ -99,6 +112,62 @@ static void verify(const char *server, const char *trust, const char *name, bool
     peer_free(p);
 }
 
+/* Limits of what a server sends. Certificates behind the one whose issuer is trusted are not looked at. */
+static void limits(void)
+{
+    static char junk[LIMIT_TLS_MESSAGE + 1];
+    struct tls_identity *id = pki_identity("both");
+    struct tls_trust *trust = pki_trust("ca.pem");
+    for (unsigned over = 0; over < 2; over++) {
+        struct tls_check c;
+        const br_x509_class **x = &c.vtable;
+        test_case("a chain of %d certificates", LIMIT_TLS_PEER_CHAIN + over);
+        tls_check_init(&c, SLICE(K8S), trust, false, clock_now().wall_us);
+        (*x)->start_chain(x, NULL);
+        for (unsigned i = 0; i < LIMIT_TLS_PEER_CHAIN + over; i++) {
+            (*x)->start_cert(x, (uint32_t)id->chain[0].data_len);
+            (*x)->append(x, id->chain[0].data, id->chain[0].data_len);
+            (*x)->end_cert(x);
+        }
+        CHECK_INT((*x)->end_chain(x), over ? BR_ERR_X509_LIMIT_EXCEEDED : 0);
+        CHECK_STR(slice_of(c.error.text), over ? "server sent more than 16 certificates (LIMIT_TLS_PEER_CHAIN)" : "");
+        tls_check_free(&c);
+        for (int insecure = 0; insecure < 2; insecure++) {
+            test_case("a certificate of %zu bytes, insecure %d", sizeof junk - 1 + over, insecure);
+            tls_check_init(&c, SLICE(K8S), trust, insecure, clock_now().wall_us);
+            (*x)->start_chain(x, NULL);
+            (*x)->start_cert(x, (uint32_t)(sizeof junk - 1 + over));
+            (*x)->append(x, (const unsigned char *)junk, sizeof junk - 1 + over);
+            (*x)->end_cert(x);
+            CHECK((*x)->end_chain(x) != 0);
+            CHECK_INT(c.error.code, over ? ERR_LIMIT : insecure ? ERR_NONE : ERR_TLS_TRUST);
+            tls_check_free(&c);
+        }
+    }
+    tls_identity_drop(id);
+    tls_trust_drop(trust);
+}
+
+/* A public exponent of LIMIT_TLS_EXPONENT bytes is computed with, a longer one is refused: the signature of a key by itself as RSA-PSS is
+ * never valid, so the time is what differs, and the test looks at the padding: x^e with e = 1 leaves a message as it is. */
+static void exponents(void)
+{
+    static unsigned char n[256] = {0xff, [255] = 0xff}, e[LIMIT_TLS_EXPONENT + 1] = {[LIMIT_TLS_EXPONENT] = 1};
+    static unsigned char x[256], hash[32];
+    static const unsigned char oid[] = {9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 1};
+    static const unsigned char info[] = {0,    0x30, 0x31, 0x30, 0x0d, 6, 9, 0x60, 0x86, 0x48,
+                                         0x01, 0x65, 3,    4,    2,    1, 5, 0,    4,    0x20}; /* DigestInfo of SHA-256 */
+    memset(x + 1, 0xff, sizeof x - 1);
+    x[1] = 1;
+    memcpy(x + sizeof x - 32 - sizeof info, info, sizeof info);
+    memset(x + sizeof x - 32, 7, 32);
+    for (size_t over = 0; over < 2; over++) {
+        const br_rsa_public_key key = {n, sizeof n, e + 1 - over, LIMIT_TLS_EXPONENT + over};
+        test_case("a public exponent of %zu bytes", key.elen);
+        CHECK_INT(tls_verify_rsa(x, sizeof x, oid, 32, &key, hash), !over);
+    }
+}
+
 static void options(void)
 {
     static const char nul[] = "a\0b";
@@ -139,6 +208,8 @@ int main(void)
     verify("cn-client", NULL, "wrong.name", true, 0, ERR_NONE, NULL);
     verify("rsa1024", NULL, "wrong.name", true, 0, ERR_NONE, NULL);
     verify("limit", NULL, "", true, 0, ERR_NONE, NULL);
+    limits();
+    exponents();
     options();
     return test_done();
 }
