@@ -389,6 +389,7 @@ struct record *timer_due(struct op *op, int64_t now_ms);
 void extract_record(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
 void drop_record(struct op *op, struct source *from, struct jval object);
 void sweep_records(struct op *op, struct source *from, uint64_t version);
+struct jval record_status(const struct record *c, struct arena *a); /* not there: it has none */
 
 /* setting.c */
 bool settings_start(struct op *op, struct err *e);

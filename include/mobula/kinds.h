@@ -60,6 +60,9 @@ struct slice group_name(const struct op *op, int32_t group); /* of the loaded mo
 /* Parts of a view, in the plan's arena; the model is loaded. */
 const struct pod **view_pods(struct op *op, const struct record *c, uint32_t *count);
 const struct group_failures *view_failures(struct op *op, struct record *c);
+/* False with *e: a service of this name belongs to another object of ours. An apply would take it away without a conflict, because both are
+ * written by the same field manager. */
+bool service_free(struct op *op, const struct record *c, struct slice name, struct err *e);
 /* The service of this name that the record owns; NULL: none. */
 struct service_record *service_of(const struct record *c, struct slice name);
 /* Counts a failure of the flight's group, unless the spec has changed since: then the number may mean another group. */

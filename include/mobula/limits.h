@@ -84,6 +84,13 @@ enum {
     LIMIT_SERVE_ANSWER = LIMIT_HTTP_BODY,
 };
 
+/* rayservice: what a head lists, and is written to status for two clusters; etcd takes 1.5 MiB for the whole object */
+enum {
+    LIMIT_APPS_LISTED = 1024,     /* applications and deployments … */
+    LIMIT_APPS_NAMES = 128 * KIB, /* … their names and states … */
+    LIMIT_APPS_WORDS = 128 * KIB, /* … and their messages, each cut to an equal part of it */
+};
+
 /* kube */
 enum {
     LIMIT_KUBE_CALLS = 4096,   /* calls queued or in flight */

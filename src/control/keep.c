@@ -90,6 +90,11 @@ static bool keep_status(struct record *c, struct slice status)
     return true;
 }
 
+struct jval record_status(const struct record *c, struct arena *a)
+{
+    return json_document((struct slice){c->status, c->status_len}, a, NULL);
+}
+
 bool keep_interned(struct op *op, const struct istr **held, const struct istr *fresh)
 {
     bool changed = *held != fresh;

@@ -1,11 +1,13 @@
 /* The services of RayClusters: how the call is made, and what an answer to it means. */
 #include "record.h"
 
-/* Another cluster's service of this name: it would change hands without a word, because both are written by the same manager. */
-static const struct service_record *taken(struct op *op, const struct record *c, struct slice name)
+bool service_free(struct op *op, const struct record *c, struct slice name, struct err *e)
 {
     const struct service_record *r = name_find(op, &kind_kservice, c->ns, name);
-    return r && r->of != c && r->of->present ? r : NULL;
+    if (!r || r->of == c || !r->of->present)
+        return true;
+    return err_set(e, ERR_CONFIG, "service %.*s belongs to %s %s (%.*s): rename one of the two or its headService", SLICE_ARG(name),
+                   r->of->kind->name, r->of->name, SLICE_ARG(r->of->kind->api_version));
 }
 
 static bool is_head(const struct verb *apply)
@@ -40,15 +42,11 @@ bool make_service(struct op *op, struct record *c, const struct action *act, str
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
     kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
-    const struct service_record *other = NULL;
     f->fresh = !service_of(c, name);
     if (!f->fresh)
         buf_put(&op->path, SLICE("&force=true")); /* ours: set right. Else nobody's fields are taken over */
-    else
-        other = taken(op, c, name);
-    if (other)
-        return err_set(e, ERR_CONFIG, "service %.*s belongs to RayCluster %s (%.*s): rename one of the two clusters or its headService",
-                       SLICE_ARG(name), other->of->name, SLICE_ARG(other->of->kind->api_version));
+    else if (!service_free(op, c, name, e))
+        return false;
     return head ? ray_build_head_service(cluster_model(op), &op->body_arena, &op->body, e)
                 : ray_build_headless_service(cluster_model(op), &op->body_arena, &op->body, e);
 }

@@ -51,12 +51,6 @@ void job_drop(struct op *op, struct record *c)
     c->own = NULL;
 }
 
-/* The record's status; not there: it has none. */
-static struct jval status_of(const struct record *c, struct arena *a)
-{
-    return json_document((struct slice){c->status, c->status_len}, a, NULL);
-}
-
 /* ---- a cluster, as its jobs see it ---- */
 
 /* Of a cluster that was well once: what its head waits for. */
@@ -150,7 +144,7 @@ static struct slice head_end(const struct record *c, const struct group_failures
 static struct job_cluster view_cluster(struct op *op, const struct record *job, struct record *c)
 {
     struct arena *a = &op->plan_arena;
-    struct jval status = status_of(c, a);
+    struct jval status = record_status(c, a);
     const struct group_failures *head = failures_of(op, c, SLICE_NONE, true, false);
     struct job_cluster v = {.name = slice_of(c->name),
                             .uid = slice_of(c->uid),
@@ -218,7 +212,7 @@ void job_decide(struct op *op, struct record *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
     struct job *j = job_of(op, c);
-    struct jval status = status_of(c, a);
+    struct jval status = record_status(c, a);
     struct job_view v = {.job = job_model(op),
                          .errors = &op->loaded->errors,
                          .status = status,

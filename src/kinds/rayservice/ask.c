@@ -1,14 +1,6 @@
 /* Decides the next request to a cluster's head, and whether the head pod is labelled to take Serve requests. */
 #include "decide.h"
 
-static struct action *about(struct service_decision *d, const struct verb *verb, const struct service_cluster *c)
-{
-    struct action *act = plan_add(d->p, verb);
-    act->name = c->name;
-    act->uid = c->uid;
-    return act;
-}
-
 /* Whether the head has lost the configuration: an answer newer than our PUT lacks one of its applications, as after a restart of the head.
  */
 static bool forgot(const struct service_decision *d, const struct service_cluster *c)
@@ -65,13 +57,12 @@ void rayservice_ask(struct service_decision *d, const struct service_cluster *c)
     label_head(d, c);
     if (!c->head_ready || c->said.asking)
         return;
-    if (must_put(d, c)) {
-        about(d, &rayservice_put, c);
-        return;
-    }
     int64_t next_ms = next_look_ms(d, c);
-    if (d->in->now.mono_ms >= next_ms)
-        about(d, &rayservice_look, c);
-    else
+    bool later = d->in->now.mono_ms < next_ms;
+    if (!(later && c->said.failures) && must_put(d, c))
+        rayservice_add(d, &rayservice_put, c);
+    else if (later)
         plan_look_again(d->p, next_ms);
+    else
+        rayservice_add(d, &rayservice_look, c);
 }

@@ -54,6 +54,8 @@ bool rayservice_make_service(struct op *op, struct record *c, const struct actio
     struct slice name = head ? rayservice_head_name(s, &op->body_arena) : rayservice_serve_name(s, &op->body_arena);
     slice_copy(name, f->name, sizeof f->name);
     f->fresh = !service_of(c, name);
+    if (f->fresh && !service_free(op, c, name, e))
+        return false;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
     kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
@@ -115,7 +117,8 @@ static void cluster_done(struct op *op, struct flight *f, const struct kube_answ
     }
 }
 
-/* Handles every answer but success. A lasting refusal counts against the RayService and backs off; the rest is retried. */
+/* Every answer but success. A lasting refusal of a cluster or service is counted and delays only such writes; anything else backs off the
+ * whole record, and a cluster or pod that is gone (404) is no refusal. */
 static void not_done(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     char words[ANSWER_WORDS];
@@ -125,8 +128,12 @@ static void not_done(struct op *op, struct flight *f, const struct kube_answer *
     const char *text = answer_words(a, words);
     if (exists && !cluster_named(op, f->c, slice_of(f->name)))
         source_missed(source_of(f->c->space, &kind_raycluster));
-    if (no && !exists && !answer_passing(&a->status))
+    bool made = f->verb->how == VERB_CREATE || f->verb->how == VERB_APPLY, gone = !made && a->status.code == 404;
+    bool final = no && !exists && !gone && !answer_passing(&a->status);
+    if (final && (made || f->verb == &rayservice_update_cluster))
         object_refused(op, f->c, f->verb, text);
+    else if (final)
+        record_refused(op, f->c, f, text);
     else
         record_trouble(op, f->c, f, text);
 }

@@ -62,19 +62,40 @@ void asked_drop_gone(struct op *op, struct record *c)
 
 /* ---- answers ---- */
 
-static struct slice keep_words(struct slice text, struct arena *a)
+/* Counts what the answer lists. False with *e: more than is kept, so nothing of it is. */
+static bool count_listed(const struct ray_dash_answer *answer, size_t *count, struct err *e)
 {
-    char words[SERVE_WORDS_MAX];
-    return arena_dup(a, utf8_clean(text, words, sizeof words));
+    size_t names = 0;
+    *count = 0;
+    for (uint32_t i = 0; i < answer->app_count; i++) {
+        const struct ray_serve_app *app = &answer->apps[i];
+        *count += 1 + app->deployment_count;
+        names += app->name.len + app->status.len;
+        for (uint32_t j = 0; j < app->deployment_count; j++)
+            names += app->deployments[j].name.len + app->deployments[j].status.len;
+    }
+    if (*count > LIMIT_APPS_LISTED)
+        return err_set(e, ERR_LIMIT, "it lists %zu applications and deployments: at most %d are followed (LIMIT_APPS_LISTED)", *count,
+                       (int)LIMIT_APPS_LISTED);
+    return names <= LIMIT_APPS_NAMES || err_set(e, ERR_LIMIT,
+                                                "names and states of its applications have %zu bytes: at most %d "
+                                                "(LIMIT_APPS_NAMES)",
+                                                names, (int)LIMIT_APPS_NAMES);
 }
 
-static const struct serve_deployment *keep_deployments(const struct ray_serve_app *app, struct arena *a)
+/* One line of at most `most` bytes. */
+static struct slice keep_words(struct slice text, size_t most, struct arena *a)
+{
+    return arena_clean(a, text, most);
+}
+
+static const struct serve_deployment *keep_deployments(const struct ray_serve_app *app, size_t most, struct arena *a)
 {
     struct serve_deployment *list = arena_array(a, app->deployment_count + 1, sizeof *list);
     for (uint32_t i = 0; i < app->deployment_count; i++)
-        list[i] = (struct serve_deployment){.name = keep_words(app->deployments[i].name, a),
-                                            .status = keep_words(app->deployments[i].status, a),
-                                            .message = keep_words(app->deployments[i].message, a)};
+        list[i] = (struct serve_deployment){.name = keep_words(app->deployments[i].name, SERVE_WORDS_MAX, a),
+                                            .status = keep_words(app->deployments[i].status, SERVE_WORDS_MAX, a),
+                                            .message = keep_words(app->deployments[i].message, most, a)};
     return list;
 }
 
@@ -90,16 +111,18 @@ static bool head_proxy_healthy(const struct serve_asked *q, const struct ray_das
     return false;
 }
 
-static void hear_apps(struct serve_asked *q, const struct ray_dash_answer *answer)
+/* count: of applications and deployments. */
+static void hear_apps(struct serve_asked *q, const struct ray_dash_answer *answer, size_t count)
 {
+    size_t part = LIMIT_APPS_WORDS / (count + 1), most = part < SERVE_WORDS_MAX ? part : SERVE_WORDS_MAX;
     arena_reset(&q->texts, 16 * KIB);
     struct serve_app *list = arena_array(&q->texts, answer->app_count + 1, sizeof *list);
     for (uint32_t i = 0; i < answer->app_count; i++) {
         const struct ray_serve_app *app = &answer->apps[i];
-        list[i] = (struct serve_app){.name = keep_words(app->name, &q->texts),
-                                     .status = keep_words(app->status, &q->texts),
-                                     .message = keep_words(app->message, &q->texts),
-                                     .deployments = keep_deployments(app, &q->texts),
+        list[i] = (struct serve_app){.name = keep_words(app->name, SERVE_WORDS_MAX, &q->texts),
+                                     .status = keep_words(app->status, SERVE_WORDS_MAX, &q->texts),
+                                     .message = keep_words(app->message, most, &q->texts),
+                                     .deployments = keep_deployments(app, most, &q->texts),
                                      .deployment_count = app->deployment_count};
     }
     q->said.known = true;
@@ -147,19 +170,23 @@ static void hear(struct serve_asked *q, const struct ray_dash_answer *answer)
 {
     struct op *op = q->op;
     bool put = answer->call == RAY_DASH_SERVE_PUT, heard = answer->outcome == RAY_DASH_OK || (put && answer->outcome == RAY_DASH_REFUSED);
+    struct err e = answer->err;
+    size_t count = 0;
+    if (heard && !put)
+        heard = count_listed(answer, &count, &e);
     op->stats.dash_failures += answer->outcome >= RAY_DASH_DENIED;
     q->said.asking = false;
     if (!heard) {
         q->said.failures += q->said.failures < UINT32_MAX;
         q->said.failed_ms = op->now.mono_ms;
-        utf8_copy(slice_of(answer->err.text), q->trouble, sizeof q->trouble);
+        utf8_copy(slice_of(e.text), q->trouble, sizeof q->trouble);
         q->said.trouble = slice_of(q->trouble);
     } else if (put) {
         q->said.failures = 0;
         hear_put(q, answer);
     } else {
         q->said.failures = 0;
-        hear_apps(q, answer);
+        hear_apps(q, answer, count);
         q->said.answered_ms = op->now.mono_ms;
     }
     q->putting = 0;

@@ -102,7 +102,7 @@ static const struct serve_app *app_of(const struct service_cluster *c, struct sl
     return NULL;
 }
 
-bool rayservice_runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why)
+static bool runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why)
 {
     const struct serve_said *said = &c->said;
     bool wanted = rayservice_wanted(d, c);
@@ -127,9 +127,18 @@ bool rayservice_runs(const struct service_decision *d, const struct service_clus
                                 SLICE_ARG(c->name), d->s->exclude_head ? "is left out" : "has no healthy proxy"));
 }
 
+/* A head that does not answer any more is taken for what it said last. */
+bool rayservice_runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why)
+{
+    bool yes = runs(d, c, why);
+    if (!yes && why && c->said.known && c->said.failures)
+        *why = arena_printf(d->a, "%.*s; its head does not answer: %.*s", SLICE_ARG(*why), SLICE_ARG(c->said.trouble));
+    return yes;
+}
+
 /* ---- clusters ---- */
 
-static struct action *add(struct service_decision *d, const struct verb *verb, const struct service_cluster *c)
+struct action *rayservice_add(struct service_decision *d, const struct verb *verb, const struct service_cluster *c)
 {
     struct action *act = plan_add(d->p, verb);
     act->name = c->name;
@@ -161,13 +170,13 @@ static void decide_cluster(struct service_decision *d)
     const struct service_cluster *c = d->pending ? d->pending : d->active;
     bool appended = c->hash != d->s->cluster_hash, scaled = c->scale_hash && c->scale_hash != d->s->scale_hash;
     if (fits(d, c) && (appended || scaled) && !backs_off(d))
-        add(d, &rayservice_update_cluster, c);
+        rayservice_add(d, &rayservice_update_cluster, c);
 }
 
 static void delete_cluster(struct service_decision *d, const struct service_cluster *c, const char *why)
 {
     if (!c->deleting)
-        add(d, &rayservice_delete_cluster, c)->why = why;
+        rayservice_add(d, &rayservice_delete_cluster, c)->why = why;
 }
 
 /* Deletes unused clusters after deletion_delay_ms, so that requests in flight can end; at once if there is no serve service. */
@@ -199,7 +208,7 @@ static void apply(struct service_decision *d, const struct service *have, uint64
     if (have && have->wanted == want && d->in->now.mono_ms < again_ms)
         plan_look_again(d->p, again_ms);
     else if (!backs_off(d))
-        add(d, verb, to);
+        rayservice_add(d, verb, to);
 }
 
 /* The services lead to the active cluster until all applications of the pending one run; then they are changed to lead to that. */
@@ -239,13 +248,32 @@ static void decide_end(struct service_decision *d, const char *why)
     d->active = d->pending = NULL;
 }
 
+/* When a condition became False, on the wall clock; 0: it is not False. */
+static int64_t false_since_us(const struct service_decision *d, const char *type)
+{
+    int64_t us = 0;
+    struct slice text = json_get_str(status_condition(d->prior, slice_of(type)), "lastTransitionTime", d->a);
+    return condition_is(d->prior, type, "False") && time_parse(text, &us, NULL) ? us : 0;
+}
+
+static int64_t max_of(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The time begins when the service is created, is resumed, or loses the cluster that its requests went to. The last is not always in
+ * status: a service may have been unready before. */
 static bool is_timed_out(struct service_decision *d)
 {
-    int64_t until_us = d->s->created_us + d->s->initializing_ms * 1000, left_ms = (until_us - d->in->now.wall_us + 999) / 1000;
     if (json_is(json_get(status_condition(d->prior, SLICE("Ready")), "reason"), "InitializingTimeout"))
         return true;
-    if (!d->s->initializing_ms || d->active || !d->s->created_us)
+    if (!d->s->initializing_ms || d->active || !d->s->created_us || condition_is(d->prior, "Suspended", "True") ||
+        json_there(json_get(d->prior, "activeServiceStatus.rayClusterName")))
         return false;
+    int64_t from_us = max_of(d->s->created_us, max_of(false_since_us(d, "Ready"), false_since_us(d, "Suspended")));
+    int64_t lost_us = d->in->active_ms ? d->in->now.wall_us - (d->in->now.mono_ms - d->in->active_ms) * 1000 : 0;
+    int64_t until_us = max_of(from_us, lost_us) + d->s->initializing_ms * 1000;
+    int64_t left_ms = (until_us - d->in->now.wall_us + 999) / 1000;
     if (left_ms > 0)
         plan_look_again(d->p, d->in->now.mono_ms + left_ms);
     return left_ms <= 0;

@@ -25,6 +25,8 @@ bool rayservice_wanted(const struct service_decision *d, const struct service_cl
 bool rayservice_runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why);
 /* rayservice.config_hash of the configuration last sent to the cluster's head; 0: not known. */
 uint64_t rayservice_given(const struct service_decision *d, const struct service_cluster *c);
+/* An action about this cluster: its name and uid. */
+struct action *rayservice_add(struct service_decision *d, const struct verb *verb, const struct service_cluster *c);
 
 /* ask.c: requests to the cluster's head, and the label of a head that takes Serve requests */
 void rayservice_ask(struct service_decision *d, const struct service_cluster *c);

@@ -22,6 +22,7 @@ struct serve_asked {
 
 struct rayservice_own {
     struct serve_asked *asked; /* of clusters that exist */
+    int64_t active_ms;         /* monotonic: when status was last seen with an active cluster; 0: not yet */
 };
 
 /* The loaded model. */

@@ -116,9 +116,10 @@ static struct condition ready_condition(const struct service_decision *d)
         rayservice_runs(d, d->active, &c.message);
     } else if (d->pending) {
         rayservice_runs(d, d->pending, &c.message);
-    } else if (d->in->refusals && d->in->refusals->count) {
-        c.message = arena_printf(d->a, "its RayCluster cannot be created: %s", d->in->refusals->reason);
     }
+    if (slice_empty(c.message) && d->in->refusals && d->in->refusals->count)
+        c.message = arena_printf(d->a, "its RayCluster %s: %s",
+                                 d->active || d->pending ? "or services cannot be written" : "cannot be created", d->in->refusals->reason);
     c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);
     return c;
 }

@@ -9,11 +9,6 @@ void read_rayservice(struct op *op, struct record *c, const struct spec_object *
     op->loaded->model = model;
 }
 
-static struct jval status_of(const struct record *c, struct arena *a)
-{
-    return json_document((struct slice){c->status, c->status_len}, a, NULL);
-}
-
 /* ---- one cluster ---- */
 
 /* A cluster made by KubeRay lacks our annotations: its hash is computed from its spec, and its scale_hash stays unknown. */
@@ -54,24 +49,21 @@ static uint64_t service_hash(struct op *op, const struct rayservice *s, const st
     struct jval doc;
     __attribute__((cleanup(buf_free))) struct buf b = {.max = LIMIT_JSON_ITEM};
     const struct shape_patches *patches = patches_in_force(op);
-    struct slice text;
-    bool any = false;
+    struct slice patched;
     if (!rayservice_build_service(s, to, head, a, &b, &e))
         return 0;
-    text = buf_slice(&b);
-    if (patches) {
-        struct slice patched;
-        any = shape_patches_apply(patches, text, NULL, a, &patched, &e);
-        text = any ? patched : text;
-    }
-    return json_read(&doc, text, a, NULL) ? ray_service_hash(doc) : 0;
+    bool any =
+        patches && shape_patches_for(patches, SLICE("Service")) && shape_patches_apply(patches, buf_slice(&b), NULL, a, &patched, &e);
+    return json_read(&doc, any ? patched : buf_slice(&b), a, NULL) ? ray_service_hash(doc) : 0;
 }
 
-static void view_cluster(struct op *op, struct record *c, const struct rayservice *s, struct record *own, struct service_cluster *v)
+static void view_cluster(struct op *op, struct record *c, struct record *own, struct service_cluster *v)
 {
     struct arena *a = &op->plan_arena;
+    model_load(op, c); /* few models are kept: those of the clusters before may have evicted it */
+    const struct rayservice *s = rayservice_model(op);
     *v = (struct service_cluster){
-        .name = slice_of(own->name), .uid = slice_of(own->uid), .deleting = own->deleting, .status = status_of(own, a)};
+        .name = slice_of(own->name), .uid = slice_of(own->uid), .deleting = own->deleting, .status = record_status(own, a)};
     v->why = why_not_ready(v->status, a);
     view_hashes(own, s, v, a);
     view_pods_of(own, s->exclude_head, v);
@@ -86,7 +78,7 @@ static void view_cluster(struct op *op, struct record *c, const struct rayservic
     }
 }
 
-static struct service_cluster *view_clusters(struct op *op, struct record *c, const struct rayservice *s, struct service_view *v)
+static struct service_cluster *view_clusters(struct op *op, struct record *c, struct service_view *v)
 {
     uint32_t count = 0;
     for (const struct record *own = c->owned; own; own = own->next_owned)
@@ -94,7 +86,7 @@ static struct service_cluster *view_clusters(struct op *op, struct record *c, co
     struct service_cluster *list = arena_array(&op->plan_arena, count + 1, sizeof *list);
     for (struct record *own = c->owned; own; own = own->next_owned) {
         if (own->present && own->kind == &kind_raycluster)
-            view_cluster(op, c, s, own, &list[v->cluster_count++]);
+            view_cluster(op, c, own, &list[v->cluster_count++]);
         v->pods_left |= !own->present && own->pods;
     }
     v->clusters = list;
@@ -133,15 +125,19 @@ int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p)
     asked_drop_gone(op, c);
     const struct rayservice *s = rayservice_model(op);
     struct service_view v = {.service = s,
-                             .status = status_of(c, a),
+                             .status = record_status(c, a),
                              .status_hash = c->status_ours ? c->status_hash : 0,
                              .status_not_before_ms = c->status_not_before_ms,
                              .refusals = failures_of(op, c, SLICE_NONE, true, false),
                              .head_service = find_service(c, rayservice_head_name(s, a)),
                              .serve_service = find_service(c, rayservice_serve_name(s, a)),
                              .now = op->now};
-    view_clusters(op, c, s, &v);
+    view_clusters(op, c, &v);
     count_unused(op, c, &v);
+    struct rayservice_own *own = c->own;
+    if (json_there(json_get(v.status, "activeServiceStatus.rayClusterName")))
+        own->active_ms = op->now.mono_ms;
+    v.active_ms = own->active_ms;
     model_load(op, c); /* view_clusters has loaded the models of the clusters */
     v.service = rayservice_model(op);
     v.errors = &op->loaded->errors;

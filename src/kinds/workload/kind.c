@@ -115,7 +115,7 @@ static struct workload_object view_object(const struct record *own, struct arena
                                        .uid = slice_of(own->uid),
                                        .deleting = own->deleting,
                                        .metadata = json_document(istr_slice(own->meta), a, NULL),
-                                       .status = json_document((struct slice){own->status, own->status_len}, a, NULL)}};
+                                       .status = record_status(own, a)}};
     v.generation = workload_generation(v.is.metadata, a);
     return v;
 }

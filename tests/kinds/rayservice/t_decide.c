@@ -15,6 +15,7 @@ struct service_scene {
     uint32_t count;
     struct service services[2]; /* [0] the head service, [1] the serve service */
     bool there[2], pods_left, held;
+    int64_t active_ms;
     struct group_failures refusals;
     struct slice prior;
 };
@@ -142,6 +143,8 @@ static void read_option(struct service_scene *s, struct slice word)
         m->group_count = (uint32_t)n;
     else if ((v = word_value(word, "timeout")).ptr && slice_int(v, &n))
         m->initializing_ms = n;
+    else if ((v = word_value(word, "led")).ptr && slice_int(v, &n))
+        s->active_ms = NOW_MS - n;
     else if (!CHECK(false))
         printf("  word: %.*s\n", SLICE_ARG(word));
 }
@@ -194,6 +197,7 @@ static void decide(struct service_scene *s, struct json *doc, struct plan *p)
                              .serve_service = s->there[1] ? &s->services[1] : NULL,
                              .status = NO_VALUE,
                              .status_not_before_ms = s->held ? NOW_MS + 5000 : 0,
+                             .active_ms = s->active_ms,
                              .refusals = s->refusals.count ? &s->refusals : NULL,
                              .now = {NOW_MS, now_us}};
     if (s->prior.len &&

@@ -3,6 +3,8 @@
 
 #include "tests/model/sim/fakeray.h"
 
+#include "src/kinds/rayservice/rayservice.h"
+
 static const char services_path[] = "/apis/ray.io/v1/namespaces/n/rayservices";
 
 enum { HEADS_MAX = 8, DEPLOY_MS = 3000 };
@@ -19,6 +21,8 @@ static struct {
     uint32_t count;
     const char *stuck; /* an application whose configuration contains this never gets ready; NULL: all do */
     bool is_stuck[HEADS_MAX];
+    uint32_t deployments; /* of the application … */
+    size_t name, message; /* … bytes in the name of each, and in its message */
 } board;
 
 static struct serve_head *head_of(const char *cluster)
@@ -38,6 +42,20 @@ static bool serves(const struct serve_head *h)
     return h->put_ms && !board.is_stuck[h - board.heads] && board.world->now.mono_ms - h->put_ms >= DEPLOY_MS;
 }
 
+/* Members of the application's "deployments". */
+static void put_deployments(struct buf *out)
+{
+    for (uint32_t i = 0; i < board.deployments; i++) {
+        buf_printf(out, "%s\"d%u", i ? "," : "", i);
+        for (size_t len = 2; len < board.name; len++)
+            buf_putc(out, 'n');
+        buf_printf(out, "\":{\"name\":\"d\",\"status\":\"HEALTHY\",\"message\":\"");
+        for (size_t len = 0; len < board.message; len++)
+            buf_putc(out, 'm');
+        buf_printf(out, "\"}");
+    }
+}
+
 static int board_answer(struct fakehead *fake, struct slice method, struct slice target, struct slice body, struct buf *out)
 {
     struct fakeray *ray = (struct fakeray *)fake;
@@ -55,9 +73,11 @@ static int board_answer(struct fakehead *fake, struct slice method, struct slice
         return 200;
     }
     buf_printf(out, "{\"proxies\":{\"n\":{\"node_ip\":\"%s\",\"status\":\"HEALTHY\"}},\"applications\":{", ray->ip);
-    if (h->put_ms)
-        buf_printf(out, "\"a\":{\"name\":\"a\",\"status\":\"%s\",\"message\":\"\",\"deployments\":{}}",
-                   serves(h) ? "RUNNING" : "DEPLOYING");
+    if (h->put_ms) {
+        buf_printf(out, "\"a\":{\"name\":\"a\",\"status\":\"%s\",\"message\":\"\",\"deployments\":{", serves(h) ? "RUNNING" : "DEPLOYING");
+        put_deployments(out);
+        buf_printf(out, "}}");
+    }
     buf_printf(out, "}}");
     return 200;
 }
@@ -220,6 +240,147 @@ static void test_head_forgets(void)
     world_free(&w);
 }
 
+static void test_many(void)
+{
+    struct world w;
+    test_case("five clusters at once: more than models are kept");
+    make_service_world(&w, false);
+    create_service(&w);
+    const char *first = run_until_active(&w, "");
+    for (int i = 0; i < 4; i++) {
+        change_service(&w, arena_printf(&w.arena, "2.60.%d", i).ptr, "m:b");
+        world_run(&w, 1000);
+    }
+    CHECK_INT(apiserver_count(w.server, SLICE("rayclusters.ray.io")), 5);
+    const char *last = run_until_active(&w, first);
+    CHECK(slice_is(value_of(&w, "rayclusters.ray.io", last, "spec.rayVersion"), "2.60.3"));
+    CHECK_STR(slice_of(selected(&w)), last);
+    world_run(&w, 40 * 1000);
+    CHECK_INT(apiserver_count(w.server, SLICE("rayclusters.ray.io")), 1);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+/* ---- answers of heads ---- */
+
+/* What is longer than a limit is refused as a whole. LIMIT_APPS_NAMES: names and states, of the application, too. */
+static void test_limits(void)
+{
+    static const struct {
+        uint32_t deployments;
+        size_t name;
+        const char *limit;
+    } rows[] = {
+        {LIMIT_APPS_LISTED - 1, 0, NULL},
+        {LIMIT_APPS_LISTED, 0, "(LIMIT_APPS_LISTED)"},
+        {1, LIMIT_APPS_NAMES - sizeof "aRUNNINGHEALTHY" + 1, NULL},
+        {1, LIMIT_APPS_NAMES - sizeof "aRUNNINGHEALTHY" + 2, "(LIMIT_APPS_NAMES)"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct world w;
+        test_case("%u deployments, a name of %zu bytes", rows[i].deployments, rows[i].name);
+        make_service_world(&w, false);
+        board.deployments = rows[i].deployments;
+        board.name = rows[i].name;
+        create_service(&w);
+        world_run(&w, 20 * 1000);
+        CHECK_INT(*active(&w) != 0, !rows[i].limit);
+        CHECK(!rows[i].limit || says(&w, "rayservices.ray.io", "s", rows[i].limit));
+        world_free(&w);
+    }
+}
+
+static void test_words(void)
+{
+    for (uint32_t more = 0; more < 2; more++) {
+        struct world w;
+        uint32_t count = LIMIT_APPS_WORDS / SERVE_WORDS_MAX - 2 + more;
+        test_case("messages of %u deployments share LIMIT_APPS_WORDS", count);
+        make_service_world(&w, false);
+        board.deployments = count;
+        board.message = SERVE_WORDS_MAX;
+        create_service(&w);
+        run_until_active(&w, "");
+        struct slice words =
+            value_of(&w, "rayservices.ray.io", "s", "status.activeServiceStatus.applicationStatuses.a.serveDeploymentStatuses.d0.message");
+        CHECK_INT(words.len, more ? LIMIT_APPS_WORDS / (count + 2) : SERVE_WORDS_MAX);
+        world_free(&w);
+    }
+}
+
+/* ---- refusals ---- */
+
+static void test_taken(void)
+{
+    struct world w;
+    test_case("a RayCluster of the same name has its head service: it keeps that, and the condition says so");
+    make_service_world(&w, false);
+    apply(&w, "s", 1);
+    world_run(&w, 5000);
+    struct slice owner = value_of(&w, "services", "s-head-svc", "metadata.ownerReferences[0].uid");
+    create_service(&w);
+    world_run(&w, 60 * 1000);
+    CHECK(says(&w, "rayservices.ray.io", "s", "service s-head-svc belongs to RayCluster s (ray.io/v1)"));
+    CHECK(slice_eq(value_of(&w, "services", "s-head-svc", "metadata.ownerReferences[0].uid"), owner));
+    CHECK(is_ready(&w, "s"));
+    CHECK_INT(world_call(&w, "DELETE", arena_printf(&w.arena, "%s/s", v1).ptr, "application/json", SLICE("{}")), 200);
+    const char *first = run_until_active(&w, "");
+    CHECK(*first);
+    apply(&w, "s", 1);
+    world_run(&w, 10 * 1000);
+    CHECK(says(&w, "rayclusters.ray.io", "s", "service s-head-svc belongs to RayService s (ray.io/v1)"));
+    CHECK_STR(slice_of(selected(&w)), first);
+    world_free(&w);
+}
+
+/* Counts requests of one method to one path. */
+struct counter {
+    struct world_hooks hooks; /* first */
+    const char *method, *path;
+    uint32_t count;
+};
+
+static void on_counted(struct world_hooks *h, struct world_request *q)
+{
+    struct counter *c = (struct counter *)h;
+    c->count += slice_is(q->method, c->method) && slice_starts(q->target, slice_of(c->path));
+}
+
+/* A refused write is not sent again at once. */
+static void test_refused(void)
+{
+    static const struct {
+        const char *what, *method, *path, *event;
+        bool suspend;
+    } rows[] = {
+        {"label of the head", "PATCH", pods_path, "FailedToUpdateHeadPodServeLabel", false},
+        {"end of its cluster", "DELETE", v1, "FailedToDeleteRayCluster", true},
+        {"a cluster", "POST", v1, "FailedToCreateRayCluster", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct world w;
+        struct counter counter = {.hooks = {.arrived = on_counted}, .method = rows[i].method, .path = rows[i].path};
+        test_case("refused: %s", rows[i].what);
+        make_service_world(&w, false);
+        if (!rows[i].suspend)
+            override(&w, rows[i].method, rows[i].path, 403, false, 1000);
+        create_service(&w);
+        if (rows[i].suspend) {
+            run_until_active(&w, "");
+            override(&w, rows[i].method, rows[i].path, 403, false, 1000);
+            CHECK_INT(world_call(&w, "PATCH", arena_printf(&w.arena, "%s/s", services_path).ptr, "application/merge-patch+json",
+                                 SLICE("{\"spec\":{\"suspend\":true}}")),
+                      200);
+        }
+        w.hooks = &counter.hooks;
+        world_run(&w, 60 * 1000);
+        CHECK(counter.count >= 3 && counter.count <= 20);
+        CHECK(tells(&w, rows[i].event, "403 Forbidden"));
+        w.hooks = NULL;
+        world_free(&w);
+    }
+}
+
 /* Kills the operator when write number `at` has reached the API server. */
 struct killer {
     struct world_hooks hooks; /* first */
@@ -275,6 +436,11 @@ int main(void)
     test_switch();
     test_failing();
     test_head_forgets();
+    test_many();
+    test_limits();
+    test_words();
+    test_taken();
+    test_refused();
     test_crashes();
     return test_done();
 }
