@@ -197,7 +197,8 @@ struct kube_request {
 };
 
 struct kube_client;
-/* The main lane has an adaptive window of calls in flight (one more per window of good answers, halved after a 429) over kept connections.
+/* The main lane has an adaptive window of calls in flight over kept connections: it follows the time that answers take, and is halved after
+ * a 429 (src/kube/window.h).
  * While the server cannot be reached, one call at a time is tried, with backoff; the others stay queued until their timeout. That is logged
  * once, and then once a minute.
  *
@@ -230,8 +231,9 @@ struct kube_client_stats {
     uint64_t watch_events, watch_restarts, watch_skipped;
     uint64_t bytes_in, bytes_out;
     uint32_t in_flight, window, links;
-    int64_t last_ok_ms; /* monotonic: last 2xx; 0: none yet */
-    const char *tls[3]; /* of the last connection: TLS version, group and suite, as in struct link */
+    uint32_t pressure, waiting; /* thousandths: how much longer answers take than the fastest; calls that only wait for each other */
+    int64_t last_ok_ms;         /* monotonic: last 2xx; 0: none yet */
+    const char *tls[3];         /* of the last connection: TLS version, group and suite, as in struct link */
     int64_t server_cert_expires_us;
     struct err trouble; /* why the server cannot be used at present; ERR_NONE: it can */
 };

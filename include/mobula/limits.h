@@ -116,10 +116,17 @@ enum {
     KUBE_IDLE_KEPT = 4,            /* idle connections of a lane that are kept for NET_IDLE_MS */
     KUBE_IDLE_EXTRA_MS = 5 * 1000, /* and how long further ones are kept */
     KUBE_PROXY_CALLS = 16,         /* calls in flight that the API server proxies to pods */
-    KUBE_WINDOW_MIN = 1,
-    KUBE_WINDOW_START = 32,
-    KUBE_WINDOW_MAX = 64,
-    LIMIT_KUBE_EVENTS = 1024, /* events waiting to be sent; more are dropped and counted */
+    KUBE_WINDOW_MIN = 1,           /* calls of the main lane in flight, after many 429 */
+    KUBE_WINDOW_START = 8,         /* what two cores serve without a queue. A fast server's window is at its maximum after 500 answers */
+    KUBE_WINDOW_MAX = 64,          /* at 200 ms of distance: 300 calls a second, more than an API server of two cores answers */
+    KUBE_WINDOW_FEW = 4,   /* the window grows while fewer than this many calls only wait for each other: that keeps a core busy … */
+    KUBE_WINDOW_MANY = 8,  /* … and shrinks while more do: they would add to the waiting of others and not to our rate */
+    KUBE_WINDOW_PROBE = 4, /* calls in flight while the distance of the server is measured … */
+    KUBE_WINDOW_PROBE_MS = 20 * 1000, /* … which costs eight answers so often, and only while calls wait */
+    KUBE_WINDOW_IDLE_MS = 30 * 1000,  /* without an answer for so long, the window starts again: the load is another one by now */
+    KUBE_WINDOW_FLOOR_MS = 5,         /* differences below this are our own clock's */
+    KUBE_WINDOW_CLASSES = 16,         /* verbs and resources whose fastest answer is kept; the one used longest ago makes room */
+    LIMIT_KUBE_EVENTS = 1024,         /* events waiting to be sent; more are dropped and counted */
     LIMIT_KUBE_EVENT_NOTE = 1024,
     LIMIT_KUBE_WARNINGS = 8,  /* warnings kept of one custom resource; later ones are dropped */
     LIMIT_KUBE_WARNING = KIB, /* bytes of each */
@@ -360,6 +367,7 @@ enum {
 /* operator */
 enum {
     OPERATOR_PLAN_MS = 10 * 1000,  /* a plan older than this is dropped and the record decided again */
+    OPERATOR_RINGS = 18,           /* plans of up to 16 actions are carried out by size, those with the fewest left first */
     OPERATOR_HELD_NAMES = 4,       /* names of one worker that are occupied by foreign pods, after which no further name is tried */
     OPERATOR_FENCE_MS = 1000,      /* after a change of leader: the previous leader's last requests may take this long to become visible */
     OPERATOR_DECISIONS = 64,       /* decisions in one step, and as many repeated ones; after them lease and watches get their turn */

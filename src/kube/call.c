@@ -116,6 +116,7 @@ bool kube_call(struct kube_client *c, const struct kube_request *r, struct now n
     snprintf(call->method, sizeof call->method, "%.*s", SLICE_ARG(r->method));
     snprintf(call->content_type, sizeof call->content_type, "%.*s", SLICE_ARG(r->content_type));
     call->lane = r->lane;
+    call->class = window_class(r->method, r->path);
     call->again = r->again;
     call->at_once = r->at_once;
     call->secret = r->secret;

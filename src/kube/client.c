@@ -52,6 +52,15 @@ bool client_open(struct kube_client *c, struct exchange *x, int64_t deadline_ms,
     return exchange_open(x, c->net, &to, deadline_ms, e);
 }
 
+/* ---- the window ---- */
+
+static void show_window(struct kube_client *c)
+{
+    c->stats.window = c->window.size;
+    c->stats.pressure = c->window.pressure;
+    c->stats.waiting = window_waiting(&c->window);
+}
+
 /* ---- what stands between us and the server ---- */
 
 void client_trouble(struct kube_client *c, const struct err *why, struct now now)
@@ -95,20 +104,18 @@ void client_denied(struct kube_client *c, const struct kube_status *status, stru
     client_trouble(c, &e, now);
 }
 
-/* AIMD: one more place after a window of good answers, half of them after a 429, once for all that were under way together. */
-void client_window(struct kube_client *c, const struct conn *conn, bool throttled)
+void client_window(struct kube_client *c, enum kube_lane lane, const struct window_answer *a, struct now now)
 {
-    if (conn->lane != KUBE_LANE_MAIN)
+    uint32_t before = c->window.size;
+    if (lane != KUBE_LANE_MAIN)
         return;
-    if (!throttled && ++c->credit >= c->stats.window) {
-        c->credit = 0;
-        c->stats.window += c->stats.window < KUBE_WINDOW_MAX;
-    }
-    if (throttled && conn->serial > c->halved) {
-        c->halved = c->serial;
-        c->credit = 0;
-        c->stats.window = c->stats.window / 2 > KUBE_WINDOW_MIN ? c->stats.window / 2 : KUBE_WINDOW_MIN;
-    }
+    bool shrank = window_answered(&c->window, a, now.mono_ms);
+    show_window(c);
+    if (shrank && before != c->window.size)
+        log_debug(a->throttled ? "the API server asks for fewer requests: half as many at a time"
+                               : "answers of the API server take longer: fewer requests at a time",
+                  LF_INT("window", c->window.size), LF_INT("before", before), LF_INT("pressure_thousandths", c->window.pressure),
+                  LF_INT("waiting", c->stats.waiting));
 }
 
 static void log_warning(struct kube_client *c, struct slice text)
@@ -153,7 +160,8 @@ struct kube_client *kube_client_new(struct net *net, struct kube_config *config,
     c->net = net;
     c->config = config;
     c->user_agent = user_agent;
-    c->stats.window = KUBE_WINDOW_START;
+    window_init(&c->window);
+    show_window(c);
     c->backoff_max_ms = KUBE_BACKOFF_MAX_MS;
     for (size_t i = 0; i < KUBE_LANES; i++)
         c->lanes[i].queue_deadline_ms = c->lanes[i].busy_deadline_ms = TIME_NEVER;
@@ -184,6 +192,10 @@ int64_t kube_client_tick(struct kube_client *c, struct now now)
     c->news = false;
     conns_reap(c);
     client_reload(c, now, false);
+    if (c->lanes[KUBE_LANE_MAIN].in_flight == 0) {
+        window_rest(&c->window, now.mono_ms);
+        show_window(c);
+    }
     for (size_t i = 0; i < KUBE_LANES; i++)
         lane_tick(c, (enum kube_lane)i, now);
     int64_t next = watches_tick(c, now), reload = c->config->private_->reload_ms;

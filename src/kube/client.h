@@ -3,6 +3,7 @@
 #define MOBULA_KUBE_CLIENT_H
 
 #include "exchange.h"
+#include "window.h"
 
 enum {
     KUBE_LANES = KUBE_LANE_PROXY + 1,
@@ -18,6 +19,7 @@ enum {
 struct call {
     struct call *next;
     enum kube_lane lane;
+    uint32_t class; /* window_class() */
     bool again;     /* may be sent twice */
     bool at_once;   /* a 5xx is told at once, and a 429 about what was written */
     bool maybe;     /* an earlier try may have had an effect: it can never be KUBE_UNSENT any more */
@@ -52,7 +54,7 @@ struct conn {
     struct buf body, warnings;
     bool secret; /* what body holds */
     int64_t retry_after_ms, idle_since_ms;
-    uint64_t serial;     /* of the request: answers to older ones do not halve the window again */
+    uint64_t serial;     /* of the request */
     uint32_t generation; /* of the trust and identity that it was opened with */
 };
 
@@ -78,9 +80,9 @@ struct kube_client {
     const char *user_agent;
     struct rng rng;
     struct lane lanes[KUBE_LANES];
-    struct conns closed;     /* freed by the next tick, when no step can stand inside them */
-    uint32_t credit;         /* good answers since the main lane's window (stats.window) grew */
-    uint64_t serial, halved; /* requests sent so far, and how many had been when the window was halved */
+    struct conns closed;  /* freed by the next tick, when no step can stand inside them */
+    struct window window; /* of the main lane */
+    uint64_t serial;      /* requests sent so far */
     uint32_t generation;
     int64_t reloaded_ms; /* the last reload that a 401 forced */
     struct kube_watch *watches;
@@ -132,7 +134,8 @@ void client_warnings(struct kube_client *c, const struct http_reader *r);       
 void client_gather_warnings(const struct http_reader *r, struct buf *out);         /* as kube_answer has them */
 /* Credentials may have rotated: they are read again, unless they have been for another 401 within the last apart_ms. */
 void client_renew(struct kube_client *c, int64_t apart_ms, struct now now);
-void client_window(struct kube_client *c, const struct conn *conn, bool throttled);          /* after each answer */
+/* After each answer but those of 500 and above. */
+void client_window(struct kube_client *c, enum kube_lane lane, const struct window_answer *a, struct now now);
 void client_denied(struct kube_client *c, const struct kube_status *status, struct now now); /* 401 even so */
 bool client_open(struct kube_client *c, struct exchange *x, int64_t deadline_ms, struct err *e);
 

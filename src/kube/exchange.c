@@ -1,7 +1,9 @@
 #include "exchange.h"
 
-static void send_rest(struct exchange *x)
+static void send_rest(struct exchange *x, struct now now)
 {
+    if (x->sent == 0)
+        x->sent_ms = now.mono_ms;
     size_t before = x->unsent.len;
     link_put(x->link, &x->unsent);
     x->sent += before - x->unsent.len;
@@ -80,7 +82,7 @@ static void exchange_step(struct link_owner *owner, struct link *l, struct now n
     if (l->state == LINK_OPEN) {
         l->deadline_ms = TIME_NEVER; /* the deadline was for opening it; from here on each request has its own, which our user keeps */
         if (x->busy)
-            send_rest(x);
+            send_rest(x, now);
     }
     while (x->busy && read_some(x, l, now))
         ;
@@ -109,14 +111,14 @@ bool exchange_open(struct exchange *x, struct net *net, const struct endpoint *t
     return x->link != NULL;
 }
 
-void exchange_send(struct exchange *x, struct slice request)
+void exchange_send(struct exchange *x, struct slice request, struct now now)
 {
     x->unsent = request;
     x->sent = 0;
     x->heard = false;
     x->busy = true;
     if (x->link->state == LINK_OPEN)
-        send_rest(x);
+        send_rest(x, now);
 }
 
 void exchange_unsend(struct exchange *x)

@@ -29,12 +29,13 @@ struct exchange {
     bool busy;           /* from exchange_send until end or lost */
     bool heard;          /* bytes of this answer came */
     int64_t heard_ms;    /* when the last ones came */
+    int64_t sent_ms;     /* when the first bytes of this request went to the link */
 };
 
 void exchange_init(struct exchange *x, const struct exchange_events *events, struct kube_client_stats *stats);
 bool exchange_open(struct exchange *x, struct net *net, const struct endpoint *to, int64_t deadline_ms, struct err *e);
 /* The bytes must stay until end or lost. They go out as the link opens and has room. */
-void exchange_send(struct exchange *x, struct slice request);
+void exchange_send(struct exchange *x, struct slice request, struct now now);
 void exchange_unsend(struct exchange *x); /* takes a request back of which nothing has gone */
 void exchange_close(struct exchange *x);
 

@@ -265,6 +265,7 @@ static void on_end(struct exchange *x, struct now now)
         kube_status_read(x->status, answer.body, &answer.status);
     if (conn->retry_after_ms >= 0)
         answer.status.retry_after_ms = conn->retry_after_ms;
+    uint32_t in_flight = lane_of(conn)->in_flight;
     struct call *call = conn_detach(conn);
     if (!good)
         call->told = answer.status.code;
@@ -276,7 +277,15 @@ static void on_end(struct exchange *x, struct now now)
     bool throttled = is_throttle(conn, call, &answer.status);
     c->stats.throttled += throttled;
     if (answer.status.code < 500)
-        client_window(c, conn, throttled);
+        client_window(c, conn->lane,
+                      &(struct window_answer){.class = call->class,
+                                              .took_ms = now.mono_ms - x->sent_ms,
+                                              .serial = conn->serial,
+                                              .sent = c->serial,
+                                              .in_flight = in_flight,
+                                              .throttled = throttled,
+                                              .timed = good},
+                      now);
     if (good || !try_again(c, conn, call, &answer.status, now)) {
         answer.outcome = good ? KUBE_OK : KUBE_REFUSED;
         if (answer.status.code == 401 && !hearsay(conn))
@@ -344,7 +353,7 @@ uint32_t lane_limit(const struct kube_client *c, enum kube_lane which)
 {
     if (c->lanes[which].failures)
         return 1;
-    return which == KUBE_LANE_MAIN ? c->stats.window : which == KUBE_LANE_PROXY ? KUBE_PROXY_CALLS : 1;
+    return which == KUBE_LANE_MAIN ? c->window.size : which == KUBE_LANE_PROXY ? KUBE_PROXY_CALLS : 1;
 }
 
 /* The most recently used connection that stands, else one that opens, else a new one; NULL when it cannot even begin to open. */
@@ -399,7 +408,7 @@ void lane_run(struct kube_client *c, enum kube_lane which, struct now now)
         lane->in_flight++;
         c->stats.in_flight++;
         c->stats.requests++;
-        exchange_send(&conn->x, buf_slice(&call->request));
+        exchange_send(&conn->x, buf_slice(&call->request), now);
         lane->busy_deadline_ms = earlier(lane->busy_deadline_ms, conn_due(conn));
     }
 }

@@ -212,7 +212,7 @@ static void begin(struct kube_watch *w, struct now now)
     w->new_link = fresh ? w->phase == WATCH_LIVE : w->new_link;
     w->x.heard_ms = w->listed_ms = now.mono_ms;
     c->stats.requests++;
-    exchange_send(&w->x, buf_slice(&w->request));
+    exchange_send(&w->x, buf_slice(&w->request), now);
 }
 
 /* L13: the server did not end the request in time, so the path to it is dead or it is. A live watch just begins anew. */

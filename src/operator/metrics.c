@@ -89,7 +89,12 @@ static void write_api(const struct op *op, struct buf *b)
     counter(b, "mobula_api_received_bytes_total", "Bytes received from the API server.", s->bytes_in);
     counter(b, "mobula_api_sent_bytes_total", "Bytes sent to the API server.", s->bytes_out);
     gauge(b, "mobula_api_in_flight", "Requests in flight to the API server.", s->in_flight);
-    gauge(b, "mobula_api_window", "Most requests that may be in flight at present.", s->window);
+    gauge(b, "mobula_kube_window", "Most requests that may be in flight at present.", s->window);
+    buf_printf(b,
+               "# HELP mobula_kube_pressure Time of an answer as a multiple of the fastest of its verb and resource.\n"
+               "# TYPE mobula_kube_pressure gauge\nmobula_kube_pressure %u.%03u\n",
+               s->pressure / 1000, s->pressure % 1000);
+    gauge(b, "mobula_kube_waiting", "Requests in flight that only wait for each other, of mobula_kube_window.", s->waiting);
     gauge(b, "mobula_api_connections", "Open connections to the API server.", s->links);
     if (s->server_cert_expires_us) /* else left out: whoever waits for a date to come near would be told of the year 1970 */
         gauge(b, "mobula_api_certificate_expiry_timestamp_seconds", "When the API server's certificate expires, in seconds since 1970.",
