@@ -149,6 +149,7 @@ static void begin(struct sim *s, const struct sim_plan *p, const struct sim_opti
     struct apiserver_config config = {.seed = p->seed, .start_ms = p->setup.start_ms, .mutators = p->setup.mutators};
     world_init(&s->w, &config);
     s->w.hooks = &s->hooks;
+    s->w.costs.cores = p->seed % 5 == 3 ? 1 + (uint32_t)(p->seed / 5 % 2) : 0;
     s->w.kubeconfig = "tests/data/world/kubeconfig-sim";
     apiserver_observe(s->w.server, &s->observer);
     scaled_begin(s);

@@ -153,6 +153,7 @@ static void arrive(struct world *w, struct wire *x, struct world_request *q, str
 {
     if (w->hooks && w->hooks->arrived)
         w->hooks->arrived(w->hooks, q);
+    costs_arrived(w, q);
     count_request(w, q);
     if (q->kill_before && q->from->op)
         world_crash(w, q->from->number);

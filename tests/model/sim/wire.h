@@ -49,6 +49,9 @@ int64_t wire_delay_ms(struct world *w);                                         
 size_t wire_room(struct world *w, size_t room, size_t in_flight);                           /* what of it a write is given now */
 void wire_tell(struct link *l, enum link_state state, enum err_code code, const char *why); /* unless it has ended already */
 
+/* costs.c: what the request waits and takes (w->costs) */
+void costs_arrived(struct world *w, struct world_request *q);
+
 /* overhear.c: what the operator writes is read along the way. */
 void overhear(struct world *w, struct wire *x, struct slice in);
 void requests_free(struct wire *x);

@@ -36,6 +36,18 @@ struct world_path {
     uint32_t piece_max;            /* bytes of a piece at most, a random number of them, and of one write; 0: whole */
 };
 
+/* What requests cost the server. Without cores it answers at once. */
+enum { WORLD_CORES = 16 };
+struct world_costs {
+    uint32_t cores;
+    int64_t more_ms;     /* each answer takes so much longer: distance, which is no load */
+    int64_t patience_ms; /* who would wait longer for a core is refused with a 429, us or others; 0: nobody is */
+    int64_t others_ms;   /* somebody else's request comes so often; 0: never */
+    uint64_t served, refused, others_refused;
+    int64_t others_longest_ms; /* what one of others' has waited and taken */
+    int64_t free_ms[WORLD_CORES], next_ms;
+};
+
 /* What the operator sent. */
 struct world_traffic {
     uint32_t posts, patches, puts, deletes; /* but of events and leases */
@@ -125,6 +137,7 @@ struct world {
     uint32_t slept; /* steps after which an operator would wait although it has something to decide */
     struct world_traffic sent;
     struct world_path path;
+    struct world_costs costs;
     struct world_hits hits;
     struct rng rng; /* of the path */
     struct world_hooks *hooks;
