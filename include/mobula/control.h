@@ -43,6 +43,8 @@ struct failing {
 /* A plan that is being carried out: its actions and, behind them, their texts, in one block. */
 struct work {
     uint32_t count, next;
+    uint32_t turn;   /* actions carried out in its present turn */
+    uint32_t follow; /* plan.follow, and what did not fit the plan */
     uint32_t created_head, created, deleted_head, deleted, refused;
     int64_t began_ms;
     char why_deleted[256]; /* the reasons of its deletions, each once */
@@ -102,6 +104,7 @@ struct record {
     uint32_t heap_at;
     uint32_t round;
     struct record *next_dirty, *next_ring;
+    uint64_t ring_serial; /* less than that of records that wait since later */
 };
 
 /* One watched type of one namespace. */
@@ -192,8 +195,10 @@ struct op {
     struct slab record_slab, pod_slab, service_slab, flight_slab;
     struct space *spaces;
     struct record *dirty_first, *dirty_last;
-    struct record *ring_first, *ring_last;
-    uint32_t turn; /* actions carried out for ring_first in its present turn */
+    struct ring {
+        struct record *first, *last; /* last: of any value while there is no first */
+    } rings[OPERATOR_RINGS];         /* records with work, by the actions that are left: see turn.c */
+    uint64_t ring_serial, ring_picks;
     struct record **heap;
     uint32_t heap_count, heap_cap;
     struct arena event_arena, plan_arena, body_arena;
@@ -424,7 +429,7 @@ void decide_none(struct op *op);                  /* not the leader: only frees 
 void record_doubt(struct record *c);
 void record_confirm(struct op *op, struct record *c); /* reads whether the resource still exists; the answer touches it */
 
-/* turn.c: fair queueing: a few actions for each record in turn, while the request window has room */
+/* turn.c: which record is served next while the request window has room */
 bool execute_all(struct op *op);  /* true: more work is left although no event will announce it: call again at once */
 void execute_none(struct op *op); /* drops all actions that have not been started */
 void ring_add(struct op *op, struct record *c);

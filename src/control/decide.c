@@ -99,6 +99,7 @@ static struct work *work_copy(const struct plan *p, struct now now)
     w->began_ms = now.mono_ms;
     w->status_hash = p->status_hash;
     w->reasons = p->reasons;
+    w->follow = p->follow + (p->beyond.verb ? PLAN_ACTIONS : 0);
     for (uint32_t i = 0; i < p->count; i++) {
         if (!is_call(&p->actions[i]))
             continue;

@@ -1,32 +1,65 @@
-/* Carries plans out, with fair queueing: records with work form a ring, and each gets a few actions per turn while the client's request
- * window has room, so that one cluster's thousand pods do not delay another cluster's first. A body is built when its turn comes: until
- * then an action is a small record. */
+/* Carries plans out. The client's request window is the scarce good, so the record whose plan has the fewest actions left is served first:
+ * of a thousand new clusters some are whole and the others are not begun, instead of a thousand halves. Among equals the one that has
+ * waited longer is first. Plans of more than WHOLE actions take turns of a few, so that one cluster's thousand pods do not delay another
+ * one's first. Every OLDEST-th record is the one that has waited longest, whatever its size: small ones that keep coming cannot starve it.
+ * A body is built when its turn comes: until then an action is a small record. */
 #include <mobula/control.h>
 
-/* Most plans have no more actions than this, so the spec is parsed once per plan and not once per action. */
-enum { ACTIONS_PER_TURN = 8 };
+enum {
+    ACTIONS_PER_TURN = 8,
+    WHOLE = OPERATOR_RINGS - 2, /* a plan of so many actions or fewer is carried out as a whole */
+    OLDEST = 4,
+};
+
+/* A large plan has its first turn, in which the head is, before those that have had theirs. */
+static uint32_t ring_of(const struct record *c)
+{
+    uint32_t left = c->work ? c->work->count - c->work->next : 0;
+    left += left ? c->work->follow : 0;
+    return left <= WHOLE ? left : c->work->next == 0 ? WHOLE : WHOLE + 1;
+}
+
+static void ring_put(struct op *op, struct record *c, bool front)
+{
+    struct ring *r = &op->rings[ring_of(c)];
+    c->in_ring = true;
+    c->next_ring = front ? r->first : NULL;
+    if (front || !r->first)
+        r->first = c;
+    else
+        r->last->next_ring = c;
+    if (!front || !c->next_ring)
+        r->last = c;
+}
 
 void ring_add(struct op *op, struct record *c)
 {
     if (c->in_ring)
         return;
-    c->in_ring = true;
-    c->next_ring = NULL;
-    if (op->ring_last)
-        op->ring_last->next_ring = c;
-    else
-        op->ring_first = c;
-    op->ring_last = c;
+    c->ring_serial = ++op->ring_serial;
+    ring_put(op, c, false);
 }
 
-static struct record *ring_pop(struct op *op)
+/* The next one to be served; NULL: none waits. */
+static struct ring *ring_next(struct op *op)
 {
-    struct record *c = op->ring_first;
-    op->turn = 0;
-    op->ring_first = c->next_ring;
-    if (!op->ring_first)
-        op->ring_last = NULL;
-    c->in_ring = false;
+    struct ring *next = NULL;
+    bool oldest = op->ring_picks % OLDEST == OLDEST - 1;
+    for (uint32_t i = 0; i < OPERATOR_RINGS; i++) {
+        struct ring *r = &op->rings[i];
+        if (r->first && (!next || (oldest && r->first->ring_serial < next->first->ring_serial)))
+            next = r;
+        if (next == &op->rings[0])
+            break; /* it has nothing to send */
+    }
+    return next;
+}
+
+/* The record counts as waiting until in_ring is cleared, so nothing frees it or adds it again. */
+static struct record *ring_pop(struct ring *r)
+{
+    struct record *c = r->first;
+    r->first = c->next_ring;
     return c;
 }
 
@@ -37,6 +70,8 @@ void work_settle(struct op *op, struct record *c)
     if (c->work) {
         if (c->present)
             c->kind->controller->done(op, c);
+        if (c->work->created_head && c->work->follow)
+            c->decided_ms = 0; /* its workers now, before the window begins other clusters */
         mem_free(c->work);
         c->work = NULL;
     }
@@ -112,8 +147,9 @@ static bool execute_one(struct op *op, struct record *c, const struct action *ac
 
 void execute_none(struct op *op)
 {
-    while (op->ring_first) {
-        struct record *c = ring_pop(op);
+    for (struct ring *r; (r = ring_next(op)) != NULL;) {
+        struct record *c = ring_pop(r);
+        c->in_ring = false;
         work_drop(c);
         work_settle(op, c);
     }
@@ -124,8 +160,8 @@ static bool is_old(const struct op *op, const struct record *c)
     return c->present && c->work && op->now.mono_ms >= c->work->began_ms + OPERATOR_PLAN_MS;
 }
 
-/* A plan that has waited OPERATOR_PLAN_MS was decided on an outdated view. The record is decided again but keeps its place in the ring;
- * otherwise a record that waits long would fall behind newer ones again and again. */
+/* A plan that has waited OPERATOR_PLAN_MS was decided on an outdated view. The record is decided again but does not wait again; otherwise
+ * one that waits long would fall behind newer ones again and again. */
 static void renew(struct op *op, struct record *c)
 {
     work_drop(c);
@@ -133,15 +169,15 @@ static void renew(struct op *op, struct record *c)
     decide_one(op, c);
 }
 
-/* One turn of a record. If the request window fills up, the next step continues the same turn. False: the client takes no more calls. */
+/* One turn of a record. False: the client takes no more calls, and the next step continues the same turn. */
 static bool take_turn(struct op *op, struct record *c)
 {
     struct work *w = c->work;
-    while (c->present && w && w->next < w->count && op->turn < ACTIONS_PER_TURN) {
+    while (c->present && w && w->next < w->count && (w->turn < ACTIONS_PER_TURN || w->count - w->next <= WHOLE)) {
         if (kube_client_room(op->client) == 0 || !execute_one(op, c, &w->actions[w->next]))
             return false;
         w->next++; /* execute_one may have dropped the plan's rest, but never frees it */
-        op->turn++;
+        w->turn++;
     }
     return true;
 }
@@ -152,20 +188,28 @@ bool execute_all(struct op *op)
 {
     if (settings_awaited(op))
         return false;
-    for (int renewals = 0; op->ring_first;) {
-        struct record *c = op->ring_first;
-        if (is_old(op, c) && kube_client_room(op->client) != 0) {
-            if (renewals++ == OPERATOR_DECISIONS)
-                return true;
-            renew(op, c);
-        }
-        if (!take_turn(op, c))
+    int renewals = 0;
+    for (struct ring *r; (r = ring_next(op)) != NULL;) {
+        bool room = kube_client_room(op->client) != 0;
+        if (!room && r != &op->rings[0])
             return false;
-        ring_pop(op);
-        if (c->work && c->work->next < c->work->count)
-            ring_add(op, c);
-        else
+        bool old = room && is_old(op, r->first);
+        if (old && renewals++ == OPERATOR_DECISIONS)
+            return true;
+        struct record *c = ring_pop(r);
+        if (old)
+            renew(op, c);
+        bool over = take_turn(op, c);
+        c->in_ring = false;
+        if (c->work && c->work->next < c->work->count) {
+            c->work->turn = over ? 0 : c->work->turn;
+            ring_put(op, c, !over);
+        } else {
             work_settle(op, c);
+        }
+        if (!over)
+            return false;
+        op->ring_picks++;
     }
     return false;
 }

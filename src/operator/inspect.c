@@ -31,8 +31,9 @@ struct inspect_figures inspect_figures(const struct op *op)
 uint32_t inspect_old_plans(const struct op *op, int64_t until_ms)
 {
     uint32_t count = 0;
-    for (const struct record *c = op->ring_first; c; c = c->next_ring)
-        count += c->work && c->work->began_ms <= until_ms;
+    for (uint32_t i = 0; i < OPERATOR_RINGS; i++)
+        for (const struct record *c = op->rings[i].first; c; c = c->next_ring)
+            count += c->work && c->work->began_ms <= until_ms;
     return count;
 }
 

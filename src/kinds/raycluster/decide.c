@@ -200,6 +200,9 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
     for (uint32_t i = 0; i < c->group_count; i++) {
         struct group_view g = groups[i + 1];
         g.held = first != HEAD_THERE || g.spec->blocked;
+        int64_t missing = (int64_t)g.spec->desired * g.spec->hosts - g.count;
+        if (first == HEAD_MISSING && !g.spec->blocked && missing > 0)
+            p->follow += missing < PLAN_ACTIONS ? (uint32_t)missing : PLAN_ACTIONS;
         if (head_needs_room(&head, first))
             decide_room(&g, p);
         decide_market(&g, p);
