@@ -91,7 +91,7 @@ static void check_owning_kinds(void)
         struct slice uid,
             text = arena_printf(&r.arena, "{\"metadata\":{\"ownerReferences\":[{\"kind\":\"%s\",\"uid\":\"u\",\"controller\":true}]}}",
                                 cases[i].owner);
-        CHECK(controller_of(parsed(&r, text), cases[i].child, &r.arena, &uid) == cases[i].is);
+        CHECK(controller_of(r.op, parsed(&r, text), cases[i].child, &r.arena, &uid) == cases[i].is);
         CHECK(slice_empty(uid) == !cases[i].is);
     }
     finish(&r);
@@ -113,7 +113,7 @@ static void check_own_half(void)
     const struct service_record last = {.of = c};
     record_gone(r.op, c);
     CHECK(raycluster_of(c) == NULL);
-    service_ends(r.op, &last);
+    c->kind->controller->service_gone(r.op, c, &last);
     scaling_ended(&(struct pod_record){.of = c});
     test_case("what comes back begins anew");
     tell_owned(&r, 5, 7, 11);
@@ -243,7 +243,7 @@ static void check_left_out(void)
 {
     struct rig r;
     start(&r, "");
-    for (uint32_t i = 0; i < kind_count(); i++) {
+    for (uint32_t i = 0; i < kind_count(r.op); i++) {
         struct space s;
         struct err e = {0};
         enum operator_kinds group = kinds[i]->family == OPERATOR_LEGACY ? OPERATOR_RAY_IO : OPERATOR_LEGACY;
@@ -270,7 +270,7 @@ static void check_ready(void)
     buf_init(&why, 4 * KIB);
     start(&r, "");
     struct space *s = &r.op->spaces[0];
-    for (uint32_t i = 0; i < kind_count(); i++)
+    for (uint32_t i = 0; i < kind_count(r.op); i++)
         s->source[i].synced = true;
     test_case("readiness does not wait for a kind that an older installation may not see");
     source_of(s, &kind_raycronjob)->synced = false;

@@ -298,7 +298,7 @@ static void check_gate(void)
     extract_record(r.op, source_of(&r.op->spaces[0], &kind_raycluster), object, 10, 1);
     struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
     test_case("nothing is decided before every list is there");
-    for (uint32_t i = 0; i < kind_count(); i++) {
+    for (uint32_t i = 0; i < kind_count(r.op); i++) {
         CHECK_INT(decisions(&r, c), 0);
         r.op->spaces[0].source[i].synced = true;
     }
