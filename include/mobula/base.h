@@ -141,6 +141,7 @@ struct slice arena_cut(struct arena *a, struct slice text, size_t max);   /* at 
 /* Everything handed out is gone. At most `keep` bytes of blocks stay for the next round; the rest goes back to the system. */
 void arena_reset(struct arena *a, size_t keep);
 void arena_free(struct arena *a);
+void arena_wipe(struct arena *a); /* the same of one that holds secrets */
 
 /* Checked malloc family: never NULL. */
 void *mem_alloc(size_t size); /* zeroed */

@@ -79,6 +79,22 @@ enum {
     NET_IDLE_MS = 60 * 1000,    /* an idle link is closed; the server would close it at 90 s */
 };
 
+/* cloud */
+enum {
+    LIMIT_CLOUD_KEY = 1024,      /* bytes of an object's name: what S3 itself allows */
+    LIMIT_CLOUD_XML = 16,        /* elements in each other */
+    LIMIT_CLOUD_TOKEN = 8 * KIB, /* bytes of a session token: it travels in a header */
+    LIMIT_CLOUD_SECRET = 256,    /* bytes of a secret key, and of its id */
+    LIMIT_CLOUD_ANSWER = LIMIT_HTTP_BODY,
+    CLOUD_TRIES = 6,
+    CLOUD_BACKOFF_MS = 250,
+    CLOUD_BACKOFF_MAX_MS = 10 * 1000,
+    CLOUD_SILENCE_MS = 30 * 1000, /* without a byte in either direction: the connection is given up */
+    CLOUD_RENEW_S = 5 * 60,       /* credentials are renewed so long before they expire */
+    CLOUD_PART = 8 * MIB,         /* of an upload; what is larger goes up in parts */
+    LIMIT_CLOUD_PARTS = 10000,    /* of one upload: what S3 itself allows. Parts grow with the file */
+};
+
 /* serve */
 enum {
     LIMIT_SERVE_ANSWER = LIMIT_HTTP_BODY,

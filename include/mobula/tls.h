@@ -129,5 +129,12 @@ bool tls_key_load(struct slice pem, struct tls_key *out, struct err *e);
 /* Whether signature is one by the key over SHA-256 of the bytes: ECDSA in DER form, as openssl dgst -sha256 -sign makes it. */
 bool tls_key_signed(const struct tls_key *key, struct slice bytes, struct slice signature);
 void tls_sha256_hex(struct slice bytes, char out[TLS_SHA256_HEX]);
+/* The same in pieces. */
+struct tls_sha256 {
+    uint64_t state[14];
+};
+void tls_sha256_begin(struct tls_sha256 *h);
+void tls_sha256_add(struct tls_sha256 *h, struct slice bytes);
+void tls_sha256_end(const struct tls_sha256 *h, char out[TLS_SHA256_HEX]);
 
 #endif

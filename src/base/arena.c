@@ -134,3 +134,10 @@ void arena_free(struct arena *a)
 {
     arena_reset(a, 0);
 }
+
+void arena_wipe(struct arena *a)
+{
+    for (struct arena_block *b = a->first; b; b = b->next)
+        mem_wipe(b->data, b->used);
+    arena_free(a);
+}

@@ -33,6 +33,7 @@ int cli_compute(int argc, char **argv);         /* compute configs: the RayClust
 int cli_policy(int argc, char **argv);          /* what the administrator's policy refuses */
 int cli_images(int argc, char **argv);          /* the images that manifests need */
 int cli_bundle(int argc, char **argv);          /* an air-gap bundle: verify, list, unpack, push to a registry */
+int cli_storage(int argc, char **argv);         /* objects of a bucket, and whether it can be used */
 int cli_submit(int argc, char **argv);          /* submits a job to Ray's dashboard and follows it */
 
 /* ---- what those share that run until a signal comes (daemon.c) ---- */

@@ -35,6 +35,7 @@ static const struct subcommand {
     {"instance-types", "list the instance types of a cluster, or suggest some that fill its nodes", cli_instance_types},
     {"policy", "say what a policy refuses of what a control plane asks for", cli_policy},
     {"egress", "print what the operator contacts, for firewalls", cli_egress},
+    {"storage", "check a bucket, list, read and write its objects, sign URLs", cli_storage},
     {"logs", "print what a job has printed, or follow it", cli_logs},
     {"wait-gcs", "wait until the control service of a Ray cluster answers", cli_wait_gcs},
     {"submit", "submit a job to a Ray cluster and follow it", cli_submit},

@@ -1,5 +1,6 @@
 #include "registry.h"
 #include "cli.h"
+#include "way.h"
 
 #include <mobula/http.h>
 #include <mobula/json.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 
 enum { PIECE = 4 * MIB, WORDS = 120, DEPTH_MAX = 3, BLOCK = 512 };
-#define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
 #define DIGEST "sha256:"
 
 struct registry {
@@ -176,7 +176,6 @@ static struct slice parameter(struct slice challenge, const char *name)
 
 static bool read_place(struct slice url, struct endpoint *at, struct slice *authority, struct slice *rest);
 static bool load_trust(struct registry *r, struct err *e);
-static bool find_way(struct registry *r, struct endpoint *at, struct net_proxy *proxy, struct err *e);
 
 /* Gets one of the token server that the registry names. User and password go there, so not in the clear, unless the registry itself is
  * spoken to so. */
@@ -197,7 +196,7 @@ static bool get_token(struct registry *r, struct err *e)
     http_percent_encode(parameter(challenge, "scope=\""), &query);
     q.target = buf_slice(&query);
     q.at = &at;
-    if ((at.tls && !r->trust && !load_trust(r, e)) || !find_way(r, &at, &proxy, e))
+    if ((at.tls && !r->trust && !load_trust(r, e)) || !way_find(r->allow, &at, &proxy, "--to", &r->a, e))
         return false;
     at.trust = r->trust;
     int status = ask_once(r, &q, e);
@@ -414,24 +413,8 @@ static bool read_url(struct registry *r, struct err *e)
 
 static bool load_trust(struct registry *r, struct err *e)
 {
-    struct slice pem, file = slice_empty(r->o.ca) ? SLICE(CA_BUNDLE) : r->o.ca;
-    uint32_t count, skipped;
-    if (!cli_read_file(file, &r->a, &pem, e))
-        return err_wrap(e, "--registry-ca");
-    r->trust = r->at.trust = tls_trust_load(pem, &count, &skipped, e);
-    return r->trust || err_wrap(e, "--registry-ca %s", file.ptr);
-}
-
-/* It goes on the allowlist, and so does the proxy to it. */
-static bool find_way(struct registry *r, struct endpoint *at, struct net_proxy *proxy, struct err *e)
-{
-    bool use = false;
-    struct net_proxies p = net_proxies_environment();
-    if (!net_allow_add(r->allow, at->host, at->port, "--to", e) ||
-        (at->tls && !net_proxy_for(&p, at->host, at->port, &r->a, proxy, &use, e)))
-        return false;
-    at->proxy = use ? proxy : NULL;
-    return !use || net_allow_add(r->allow, proxy->host, proxy->port, "HTTPS_PROXY or MOBULA_PROXIES", e);
+    r->trust = r->at.trust = way_trust(r->o.ca, "--registry-ca", &r->a, e);
+    return r->trust != NULL;
 }
 
 static bool set_basic(struct registry *r, struct err *e)
@@ -456,7 +439,7 @@ struct registry *registry_open(const struct registry_options *o, struct err *e)
     r->allow = net_allow_new();
     buf_init(&r->body, LIMIT_HTTP_HEAD);
     http_reader_init(&r->reader, HTTP_RESPONSES);
-    bool well = read_url(r, e) && set_basic(r, e) && (!r->at.tls || load_trust(r, e)) && find_way(r, &r->at, &r->proxy, e) &&
+    bool well = read_url(r, e) && set_basic(r, e) && (!r->at.tls || load_trust(r, e)) && way_find(r->allow, &r->at, &r->proxy, "--to", &r->a, e) &&
                 (r->loop = loop_new(r->allow, e)) != NULL;
     if (well)
         return r;

@@ -86,8 +86,8 @@ static void put_body(struct buf *b, struct slice body)
     buf_put(b, body);
 }
 
-bool http_write_request(struct buf *b, struct slice method, struct slice target, struct slice host, const struct http_header *headers,
-                        size_t count, const struct slice *body)
+bool http_write_request_head(struct buf *b, struct slice method, struct slice target, struct slice host, const struct http_header *headers,
+                             size_t count, int64_t length)
 {
     size_t before = b->len;
     if (!http_is_token(method) || !http_is_word(target) || target.len > LIMIT_HTTP_URL || !http_is_word(host))
@@ -100,11 +100,20 @@ bool http_write_request(struct buf *b, struct slice method, struct slice target,
     buf_put(b, SLICE("\r\n"));
     if (!put_headers(b, headers, count))
         return finish(b, before, false);
-    if (body)
-        put_body(b, *body);
-    else
-        buf_put(b, SLICE("\r\n"));
+    if (length >= 0)
+        buf_printf(b, "Content-Length: %lld\r\n", (long long)length);
+    buf_put(b, SLICE("\r\n"));
     return finish(b, before, true);
+}
+
+bool http_write_request(struct buf *b, struct slice method, struct slice target, struct slice host, const struct http_header *headers,
+                        size_t count, const struct slice *body)
+{
+    size_t before = b->len;
+    bool well = http_write_request_head(b, method, target, host, headers, count, body ? (int64_t)body->len : -1);
+    if (well && body)
+        buf_put(b, *body);
+    return finish(b, before, well);
 }
 
 static bool is_bodiless(int status)

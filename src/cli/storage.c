@@ -1,0 +1,373 @@
+#include "storage.h"
+#include "cli.h"
+#include "way.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HASH_PIECE = 64 * KIB, PAGE = 1000 };
+#define SHA256_HEADER "x-amz-meta-sha256"
+
+/* ---- settings ---- */
+
+static struct slice get_setting(void *owner, const char *name)
+{
+    struct storage *s = owner;
+    struct slice text = slice_of(getenv(name));
+    if (!slice_empty(s->o.dir)) {
+        struct slice path = arena_printf(&s->a, "%.*s/%s", SLICE_ARG(s->o.dir), name), in_file;
+        if (access(path.ptr, R_OK) == 0 && cli_read_file(path, &s->secrets, &in_file, &(struct err){0}))
+            text = in_file;
+    }
+    return text.ptr ? text : SLICE("");
+}
+
+static bool read_setting(void *owner, struct slice path, struct arena *a, struct slice *text, struct err *e)
+{
+    struct storage *s = owner;
+    return cli_read_file(path, a == &s->a ? &s->secrets : a, text, e);
+}
+
+static void say(void *owner, const char *line)
+{
+    struct storage *s = owner;
+    s->said = arena_dup(&s->a, slice_of(line));
+    if (s->voice)
+        fprintf(stderr, "mobula: %s\n", line);
+}
+
+/* Without an endpoint it is AWS, where each region has a name, and a bucket without dots one below it. */
+static struct slice find_endpoint(struct storage *s, struct slice bucket)
+{
+    struct cloud_store_options *o = &s->with;
+    struct slice region = slice_empty(o->settings.region) ? SLICE("us-east-1") : o->settings.region, given = o->settings.endpoint;
+    const char *suffix = slice_starts(region, SLICE("cn-")) ? ".cn" : "";
+    o->path_style = slice_empty(given) ? slice_find(bucket, '.') >= 0 : !s->o.virtual_host;
+    const char *dot = o->path_style ? "" : ".";
+    struct slice front = slice_head(bucket, o->path_style ? 0 : bucket.len);
+    if (slice_empty(given))
+        return arena_printf(&s->a, "https://%.*s%ss3.%.*s.amazonaws.com%s", SLICE_ARG(front), dot, SLICE_ARG(region), suffix);
+    ptrdiff_t scheme = slice_find_text(given, "://");
+    size_t n = scheme < 0 ? 0 : (size_t)scheme + 3;
+    return arena_printf(&s->a, "%.*s%.*s%s%.*s", SLICE_ARG(slice_head(given, n)), SLICE_ARG(front), dot, SLICE_ARG(slice_skip(given, n)));
+}
+
+/* Who gives credentials: STS, or an agent on the node, whose address is the node's own and to whom the token may go in the clear. */
+static bool find_identity(struct storage *s, struct err *e)
+{
+    static const char *const nodes[] = {"169.254.170.2", "169.254.170.23", "fd00:ec2::23", "127.0.0.1", "localhost", "::1"};
+    struct cloud_store_options *o = &s->with;
+    const struct cloud_settings *set = &o->settings;
+    struct slice region = slice_empty(set->region) ? SLICE("us-east-1") : set->region, url = set->container;
+    if (slice_empty(set->role) && slice_empty(url))
+        return true;
+    if (!slice_empty(set->role))
+        url =
+            !slice_empty(set->sts_endpoint) ? set->sts_endpoint : arena_printf(&s->a, "https://sts.%.*s.amazonaws.com", SLICE_ARG(region));
+    bool near = false;
+    if (!cloud_host(url, slice_empty(set->role) ? set->source : "AWS_ENDPOINT_URL_STS", &s->a, &o->identity, e))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(nodes); i++)
+        near |= slice_is(o->identity.at.host, nodes[i]);
+    return o->identity.at.tls || near ||
+           err_set(e, ERR_CONFIG, "%s: https:// is needed: http:// would show the token to everybody on the way", set->source);
+}
+
+static bool find_servers(struct storage *s, struct slice bucket, struct err *e)
+{
+    struct cloud_store_options *o = &s->with;
+    struct cloud_host *hosts[2] = {&o->store, &o->identity};
+    const char *ca = slice_empty(s->o.ca_file) ? "AWS_CA_BUNDLE" : "--storage-ca";
+    if (!cloud_host(find_endpoint(s, bucket), "--endpoint (AWS_ENDPOINT_URL_S3)", &s->a, &o->store, e) || !find_identity(s, e))
+        return false;
+    for (size_t i = 0; i < 2; i++) {
+        struct endpoint *at = &hosts[i]->at;
+        if (!at->host.ptr)
+            continue;
+        if (at->tls && !s->trust && !(s->trust = way_trust(o->settings.ca_file, ca, &s->a, e)))
+            return false;
+        at->trust = s->trust;
+        if (!way_find(s->allow, at, &s->proxies[i], "--endpoint", &s->a, e))
+            return false;
+    }
+    return true;
+}
+
+bool storage_open(struct storage *s, const struct storage_options *o, struct slice bucket, struct err *e)
+{
+    struct cloud_settings *set = &s->with.settings;
+    struct rng rng;
+    *s = (struct storage){.o = *o, .allow = net_allow_new(), .voice = true};
+    s->from = (struct cloud_surroundings){get_setting, read_setting, s};
+    rng_seed_system(&rng);
+    if (!cloud_settings_read(&s->from, &s->a, set, e))
+        return false;
+    set->region = slice_empty(o->region) ? set->region : o->region;
+    set->endpoint = slice_empty(o->endpoint) ? set->endpoint : o->endpoint;
+    set->ca_file = slice_empty(o->ca_file) ? set->ca_file : o->ca_file;
+    s->with.from = &s->from;
+    s->with.bucket = arena_dup(&s->a, bucket);
+    s->with.say = say;
+    s->with.owner = s;
+    s->with.seed = rng_next(&rng);
+    if (!find_servers(s, bucket, e) || !(s->loop = loop_new(s->allow, e)))
+        return false;
+    s->store = cloud_store_new(loop_net(s->loop), &s->with);
+    return true;
+}
+
+void storage_close(struct storage *s)
+{
+    cloud_store_free(s->store);
+    if (s->loop)
+        loop_free(s->loop);
+    tls_trust_drop(s->trust);
+    if (s->allow)
+        net_allow_free(s->allow);
+    arena_wipe(&s->secrets);
+    arena_free(&s->a);
+}
+
+/* ---- a call ---- */
+
+static void on_done(void *owner, const struct cloud_answer *answer, struct now now)
+{
+    struct storage *s = owner;
+    (void)now;
+    s->over = true;
+    s->answer = *answer;
+    s->answer.body = arena_dup(&s->a, answer->body);
+    s->answer.code = arena_dup(&s->a, answer->code);
+    s->answer.message = arena_dup(&s->a, answer->message);
+    s->sha256[0] = s->etag[0] = '\0';
+    s->size = -1;
+    if (answer->reader) {
+        slice_copy(http_header_get(answer->reader, SLICE(SHA256_HEADER)), s->sha256, sizeof s->sha256);
+        slice_copy(http_header_get(answer->reader, SLICE("etag")), s->etag, sizeof s->etag);
+        s->size = answer->reader->length;
+    }
+    s->answer.reader = NULL;
+}
+
+bool storage_call(struct storage *s, struct cloud_call *call, struct err *e)
+{
+    struct now now = clock_now();
+    call->done = on_done;
+    call->done_owner = s;
+    s->over = false;
+    cloud_store_call(s->store, call, now);
+    while (!s->over) {
+        now = loop_wait(s->loop, cloud_store_tick(s->store, now));
+        net_dispatch(loop_net(s->loop), now);
+        s->signal = loop_signal(s->loop);
+        if (s->signal && !s->over) {
+            cloud_store_free(s->store); /* nobody waits for its answer any more */
+            s->store = cloud_store_new(loop_net(s->loop), &s->with);
+            return err_set(e, ERR_CLOSED, "ended by a signal");
+        }
+    }
+    if (s->answer.err.code != ERR_NONE)
+        *e = s->answer.err;
+    return s->answer.err.code == ERR_NONE;
+}
+
+static void add_header(struct cloud_call *c, const char *name, struct slice value)
+{
+    c->headers[c->header_count++] = (struct http_header){slice_of(name), value};
+}
+
+static void add_query(struct cloud_call *c, const char *name, struct slice value)
+{
+    c->query[c->query_count++] = (struct http_header){slice_of(name), value};
+}
+
+bool storage_head(struct storage *s, struct slice key, struct err *e)
+{
+    struct cloud_call c = {.method = "HEAD", .right = "s3:GetObject", .key = key};
+    struct err why = {0};
+    if (storage_call(s, &c, &why))
+        return true;
+    return s->answer.status == 404 ? false : err_set(e, why.code, "%s", why.text);
+}
+
+bool storage_delete(struct storage *s, struct slice key, struct err *e)
+{
+    struct cloud_call c = {.method = "DELETE", .right = "s3:DeleteObject", .key = key};
+    return storage_call(s, &c, e);
+}
+
+bool storage_list(struct storage *s, struct slice prefix, bool deep, struct slice *more, struct cloud_list *out, struct err *e)
+{
+    struct cloud_call c = {.method = "GET", .right = "s3:ListBucket", .key = SLICE("")};
+    add_query(&c, "list-type", SLICE("2"));
+    add_query(&c, "encoding-type", SLICE("url"));
+    add_query(&c, "prefix", prefix);
+    add_query(&c, "max-keys", arena_printf(&s->a, "%d", PAGE));
+    if (!deep)
+        add_query(&c, "delimiter", SLICE("/"));
+    if (!slice_empty(*more))
+        add_query(&c, "continuation-token", *more);
+    if (!storage_call(s, &c, e) || !cloud_list_read(s->answer.body, &s->a, out, e))
+        return false;
+    *more = out->next;
+    return true;
+}
+
+bool storage_url(struct storage *s, struct slice key, int64_t *seconds, struct slice *url, struct err *e)
+{
+    const struct cloud_call c = {.method = "GET", .key = key};
+    int64_t now_us = clock_now().wall_us, expires_us = cloud_store_expires_us(s->store), left_s = (expires_us - now_us) / 1000000;
+    if (expires_us != TIME_NEVER && left_s < *seconds)
+        *seconds = left_s;
+    return cloud_store_url(s->store, &c, *seconds, now_us, &s->a, url, e);
+}
+
+/* ---- whole objects ---- */
+
+struct receipt {
+    cloud_piece *piece;
+    void *owner;
+    struct tls_sha256 hash;
+};
+
+static bool take(void *owner, struct slice piece, struct err *e)
+{
+    struct receipt *r = owner;
+    tls_sha256_add(&r->hash, piece);
+    return r->piece(r->owner, piece, e);
+}
+
+bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *owner, struct err *e)
+{
+    struct receipt r = {.piece = piece, .owner = owner};
+    struct cloud_call c = {.method = "GET", .right = "s3:GetObject", .key = key, .piece = take, .owner = &r};
+    char hex[TLS_SHA256_HEX];
+    tls_sha256_begin(&r.hash);
+    if (!storage_call(s, &c, e))
+        return false;
+    tls_sha256_end(&r.hash, hex);
+    return !s->sha256[0] || strcmp(s->sha256, hex) == 0 ||
+           err_set(e, ERR_SYNTAX, "the object is damaged: its SHA-256 is %s, and it was stored with %s", hex, s->sha256);
+}
+
+bool storage_put(struct storage *s, struct slice key, struct slice body, struct err *e)
+{
+    char hex[TLS_SHA256_HEX];
+    struct cloud_call c = {.method = "PUT", .right = "s3:PutObject", .key = key, .body = body, .size = body.len};
+    tls_sha256_hex(body, hex);
+    c.sha256 = slice_of(hex);
+    add_header(&c, SHA256_HEADER, c.sha256);
+    return storage_call(s, &c, e);
+}
+
+/* ---- files ---- */
+
+struct part {
+    int fd;
+    uint64_t from;
+};
+
+static bool read_part(void *owner, uint64_t at, char *to, size_t n, struct err *e)
+{
+    const struct part *p = owner;
+    while (n > 0) {
+        ssize_t got = pread(p->fd, to, n, (off_t)(p->from + at));
+        if (got <= 0)
+            return err_set(e, ERR_IO, "the file %s", got ? strerror(errno) : "became shorter while it was sent");
+        to += got;
+        at += (uint64_t)got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+static bool hash_part(struct part *p, uint64_t size, char hex[TLS_SHA256_HEX], struct err *e)
+{
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    char *piece = arena_alloc(&a, HASH_PIECE);
+    struct tls_sha256 h;
+    tls_sha256_begin(&h);
+    for (uint64_t at = 0, n; at < size; at += n) {
+        n = size - at < HASH_PIECE ? size - at : HASH_PIECE;
+        if (!read_part(p, at, piece, (size_t)n, e))
+            return false;
+        tls_sha256_add(&h, (struct slice){piece, (size_t)n});
+    }
+    tls_sha256_end(&h, hex);
+    return true;
+}
+
+/* TLS keeps a part as it is; without it, its hash is part of the signature. */
+static bool put_part(struct storage *s, struct slice key, struct part *p, uint64_t size, uint32_t number, struct slice upload,
+                     struct buf *list, struct err *e)
+{
+    char hex[TLS_SHA256_HEX];
+    struct cloud_call c = {.method = "PUT", .right = "s3:PutObject", .key = key, .read = read_part, .owner = p, .size = size};
+    if (!s->with.store.at.tls && !hash_part(p, size, hex, e))
+        return false;
+    c.sha256 = s->with.store.at.tls ? SLICE_NONE : slice_of(hex);
+    add_query(&c, "partNumber", arena_printf(&s->a, "%u", number));
+    add_query(&c, "uploadId", upload);
+    if (!storage_call(s, &c, e))
+        return false;
+    buf_printf(list, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>", number, s->etag);
+    return s->etag[0] || err_set(e, ERR_STATUS, "the store gave no ETag for a part");
+}
+
+static bool put_parts(struct storage *s, struct slice key, int fd, uint64_t size, struct slice upload, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf list = {.max = 4 * MIB};
+    uint64_t part = size / LIMIT_CLOUD_PARTS < CLOUD_PART ? CLOUD_PART : (size / LIMIT_CLOUD_PARTS / MIB + 1) * MIB;
+    char hex[TLS_SHA256_HEX];
+    struct part p = {.fd = fd};
+    buf_put(&list, SLICE("<CompleteMultipartUpload>"));
+    for (uint32_t number = 1; p.from < size; number++, p.from += part)
+        if (!put_part(s, key, &p, size - p.from < part ? size - p.from : part, number, upload, &list, e))
+            return false;
+    buf_put(&list, SLICE("</CompleteMultipartUpload>"));
+    tls_sha256_hex(buf_slice(&list), hex);
+    struct cloud_call c = {
+        .method = "POST", .right = "s3:PutObject", .key = key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};
+    add_query(&c, "uploadId", upload);
+    return storage_call(s, &c, e);
+}
+
+/* What an upload has stored so far costs money until it is given up. */
+static void abort_upload(struct storage *s, struct slice key, struct slice upload)
+{
+    struct cloud_call c = {.method = "DELETE", .right = "s3:AbortMultipartUpload", .key = key};
+    add_query(&c, "uploadId", upload);
+    storage_call(s, &c, &(struct err){0});
+}
+
+bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e)
+{
+    char hex[TLS_SHA256_HEX];
+    struct stat st;
+    struct part p = {.fd = fd};
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return err_set(e, ERR_CONFIG, "only a regular file can be stored");
+    uint64_t size = (uint64_t)st.st_size;
+    if (!hash_part(&p, size, hex, e))
+        return false;
+    struct cloud_call c = {.method = "PUT", .right = "s3:PutObject", .key = key, .read = read_part, .owner = &p, .size = size};
+    c.sha256 = slice_of(hex);
+    add_header(&c, SHA256_HEADER, c.sha256);
+    if (size <= CLOUD_PART)
+        return storage_call(s, &c, e);
+    c.method = "POST";
+    c.size = 0;
+    add_query(&c, "uploads", SLICE(""));
+    if (!storage_call(s, &c, e))
+        return false;
+    struct slice upload = cloud_xml_text(s->answer.body, "UploadId", &s->a);
+    if (slice_empty(upload))
+        return err_set(e, ERR_STATUS, "the store began no upload: its answer has no UploadId");
+    if (put_parts(s, key, fd, size, upload, e))
+        return true;
+    abort_upload(s, key, upload);
+    return false;
+}

@@ -1,0 +1,24 @@
+#include "way.h"
+#include "cli.h"
+
+#define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
+
+struct tls_trust *way_trust(struct slice file, const char *flag, struct arena *a, struct err *e)
+{
+    struct slice pem, from = slice_empty(file) ? SLICE(CA_BUNDLE) : arena_dup(a, file);
+    uint32_t count, skipped;
+    struct tls_trust *trust = cli_read_file(from, a, &pem, e) ? tls_trust_load(pem, &count, &skipped, e) : NULL;
+    if (!trust)
+        err_wrap(e, "%s %s", flag, from.ptr);
+    return trust;
+}
+
+bool way_find(struct net_allow *allow, struct endpoint *at, struct net_proxy *proxy, const char *setting, struct arena *a, struct err *e)
+{
+    bool use = false;
+    struct net_proxies p = net_proxies_environment();
+    if (!net_allow_add(allow, at->host, at->port, setting, e) || (at->tls && !net_proxy_for(&p, at->host, at->port, a, proxy, &use, e)))
+        return false;
+    at->proxy = use ? proxy : NULL;
+    return !use || net_allow_add(allow, proxy->host, proxy->port, "HTTPS_PROXY or MOBULA_PROXIES", e);
+}

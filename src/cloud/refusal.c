@@ -1,0 +1,72 @@
+/* What a store's no means, and what to do about it. */
+#include "store.h"
+
+#include <stdio.h>
+
+enum { WORDS = 200 };
+
+void cloud_refusal_read(const struct cloud_store *s, struct arena *a, struct cloud_refusal *out)
+{
+    struct slice body = buf_slice(&s->answer), none = SLICE(""), code = cloud_xml_text(body, "Code", a);
+    struct slice message = cloud_xml_text(body, "Message", a), region = http_header_get(&s->reader, SLICE("x-amz-bucket-region"));
+    if (slice_empty(region))
+        region = cloud_xml_text(body, "Region", a);
+    *out = (struct cloud_refusal){s->reader.status, code.ptr ? code : none, message.ptr ? message : none, region.ptr ? region : none};
+}
+
+/* In the order in which they are looked for; a status of 0 is any. */
+static const struct {
+    const char *code;
+    int status;
+    const char *remedy;
+} remedies[] = {
+    {"RequestTimeTooSkewed", 0, "set this machine's clock right (chronyc tracking, timedatectl)"},
+    {"ExpiredToken", 0, "the session token has expired: get new credentials, or give the pod an identity that is renewed"},
+    {"InvalidAccessKeyId", 0, "the store does not know this key: check AWS_ACCESS_KEY_ID, and that the endpoint is the right store"},
+    {"SignatureDoesNotMatch", 0, "check AWS_SECRET_ACCESS_KEY and AWS_REGION; a proxy that changes paths or headers breaks signatures too"},
+    {"InvalidToken", 0, "the session token does not belong to the key: check AWS_SESSION_TOKEN"},
+    {"NoSuchBucket", 0, "create the bucket, or correct its name; with an endpoint of your own, check path style against virtual hosts"},
+    {"NoSuchUpload", 0, "a rule of the bucket has removed the unfinished upload: try again"},
+    {"EntityTooLarge", 0, "the store takes no object of this size"},
+    {"QuotaExceeded", 0, "the bucket is full: raise its quota or delete what is not needed"},
+    {"XAmzContentSHA256Mismatch", 0, "the body was changed on the way, or the file while it was sent: try again"},
+    {"BadDigest", 0, "the body was changed on the way, or the file while it was sent: try again"},
+    {"", 403, NULL}, /* the right that is missing */
+    {"", 404, "there is no such object"},
+    {"", 412, "the object was changed while it was read: try again"},
+    {"", 416, "the range begins behind the object's end"},
+    {"", 413, "the store, or a proxy before it, takes no body of this size"},
+    {"", 301, "the bucket is in another region or at another endpoint: set AWS_REGION or --endpoint"},
+    {"", 307, "the bucket is in another region or at another endpoint: set AWS_REGION or --endpoint"},
+};
+
+static const char *remedy_of(const struct cloud_store *s, const struct cloud_refusal *r, char out[WORDS])
+{
+    size_t i = 0;
+    if (!slice_empty(r->region) && !slice_is(r->region, s->region) && (r->status == 301 || r->status == 307 || r->status == 400)) {
+        snprintf(out, WORDS, "the bucket is in region %.*s: set AWS_REGION=%.*s", SLICE_ARG(slice_head(r->region, CLOUD_REGION_MAX)),
+                 SLICE_ARG(slice_head(r->region, CLOUD_REGION_MAX)));
+        return out;
+    }
+    while (i < COUNT_OF(remedies) && !(remedies[i].status ? remedies[i].status == r->status : slice_is(r->code, remedies[i].code)))
+        i++;
+    if (i < COUNT_OF(remedies) && remedies[i].remedy)
+        return remedies[i].remedy;
+    if (r->status != 403 || s->to_identity)
+        return r->status == 429 || r->status >= 500 ? "the store is overloaded or broken: try again later" : "";
+    bool object = !slice_empty(s->call.key);
+    snprintf(out, WORDS, "grant %s on arn:aws:s3:::%.*s%s%s", s->call.right, SLICE_ARG(s->o.bucket), object ? "/*" : "",
+             strcmp(s->call.right, "s3:GetObject") == 0
+                 ? ", or the object does not exist: without s3:ListBucket the store does not say which"
+                 : "");
+    return out;
+}
+
+void cloud_refusal_words(const struct cloud_store *s, const struct cloud_refusal *r, struct err *e)
+{
+    char words[WORDS], message[WORDS], room[WORDS];
+    const char *remedy = remedy_of(s, r, room);
+    utf8_clean(r->message, message, sizeof message);
+    utf8_clean(slice_empty(r->code) ? slice_of(http_status_text(r->status)) : r->code, words, sizeof words);
+    err_put(e, ERR_STATUS, "%d %s%s%s%s%s", r->status, words, message[0] ? ": " : "", message, remedy[0] ? ": " : "", remedy);
+}

@@ -1,0 +1,130 @@
+/* The requests of the client: calls to the store, and those for new credentials. */
+#include "store.h"
+
+enum { VALID_S = 3600 };
+#define NO_BODY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" /* SHA-256 of nothing */
+
+/* ---- credentials ---- */
+
+static bool keep_keys(struct cloud_store *s, const struct cloud_keys *k, int64_t expires_us)
+{
+    s->expires_us = expires_us;
+    return slice_copy(k->id, s->id, sizeof s->id) && slice_copy(k->secret, s->secret, sizeof s->secret) &&
+           slice_copy(k->session.ptr ? k->session : SLICE(""), s->session, sizeof s->session);
+}
+
+bool cloud_credentials_due(const struct cloud_store *s, struct now now)
+{
+    return s->expires_us != TIME_NEVER && s->expires_us <= now.wall_us + s->skew_us + (int64_t)CLOUD_RENEW_S * 1000000;
+}
+
+bool cloud_credentials_take(struct cloud_store *s, struct err *e)
+{
+    struct cloud_keys k;
+    int64_t expires_us;
+    bool well = cloud_credentials_read(buf_slice(&s->answer), &s->a, &k, &expires_us, e) && keep_keys(s, &k, expires_us);
+    if (s->answer.len)
+        mem_wipe(s->answer.ptr, s->answer.len);
+    return well || err_wrap(e, "%s", s->o.settings.source);
+}
+
+/* STS: the token is the proof, and the request is not signed. */
+static bool write_role(struct cloud_store *s, struct slice token, struct err *e)
+{
+    const struct cloud_settings *o = &s->o.settings;
+    __attribute__((cleanup(buf_free))) struct buf body = {.max = 4 * LIMIT_HTTP_HEAD};
+    const struct http_header type = {SLICE("Content-Type"), SLICE("application/x-www-form-urlencoded")};
+    buf_printf(&body, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&DurationSeconds=%d&RoleSessionName=", VALID_S);
+    http_percent_encode(o->session_name, &body);
+    buf_put(&body, SLICE("&RoleArn="));
+    http_percent_encode(o->role, &body);
+    buf_put(&body, SLICE("&WebIdentityToken="));
+    http_percent_encode(token, &body);
+    struct slice text = buf_slice(&body), path = arena_printf(&s->a, "%.*s/", SLICE_ARG(s->o.identity.path));
+    bool well = !body.full && http_write_request(&s->head, SLICE("POST"), path, s->o.identity.authority, &type, 1, &text);
+    mem_wipe(body.ptr, body.len);
+    return well || err_set(e, ERR_CONFIG, "AWS_ROLE_ARN or the token of AWS_WEB_IDENTITY_TOKEN_FILE does not fit in a request");
+}
+
+static bool write_identity(struct cloud_store *s, struct err *e)
+{
+    const struct cloud_settings *o = &s->o.settings;
+    const struct cloud_surroundings *from = s->o.from;
+    struct slice file = slice_empty(o->role) ? o->container_token_file : o->token_file, token = SLICE("");
+    if (!slice_empty(file) && !from->read(from->owner, file, &s->a, &token, e))
+        return err_wrap(e, "the token of the pod's identity");
+    token = slice_trim(token);
+    if (!slice_empty(o->role))
+        return write_role(s, token, e);
+    const struct http_header given = {SLICE("Authorization"), token};
+    return http_write_request(&s->head, SLICE("GET"), s->o.identity.path, s->o.identity.authority, &given, !slice_empty(token), NULL) ||
+           err_set(e, ERR_CONFIG, "%s: no request can be made of it and its token", o->source);
+}
+
+/* ---- calls ---- */
+
+static void begin(struct cloud_store *s, const struct cloud_call *c, struct cloud_request *r)
+{
+    const struct cloud_host *h = &s->o.store;
+    const char *bucket = s->o.path_style ? "/" : "";
+    *r = (struct cloud_request){.method = slice_of(c->method),
+                                .host = h->authority,
+                                .path = arena_printf(&s->a, "%.*s%s%.*s/%.*s", SLICE_ARG(h->path), bucket,
+                                                     SLICE_ARG(slice_head(s->o.bucket, s->o.path_style ? s->o.bucket.len : 0)),
+                                                     SLICE_ARG(c->key)),
+                                .query_count = c->query_count,
+                                .header_count = c->header_count,
+                                .payload = !c->size                 ? SLICE(NO_BODY)
+                                           : slice_empty(c->sha256) ? SLICE(CLOUD_UNSIGNED)
+                                                                    : c->sha256};
+    memcpy(r->query, c->query, sizeof c->query);
+    memcpy(r->headers, c->headers, sizeof c->headers);
+}
+
+static struct cloud_signer signer_of(const struct cloud_store *s, int64_t wall_us)
+{
+    return (struct cloud_signer){.keys = {slice_of(s->id), slice_of(s->secret), slice_of(s->session)},
+                                 .region = slice_of(s->region),
+                                 .service = SLICE("s3"),
+                                 .wall_us = wall_us + s->skew_us};
+}
+
+bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e)
+{
+    const struct cloud_call *c = &s->call;
+    struct cloud_request r;
+    if (s->to_identity)
+        return write_identity(s, e);
+    if (!slice_empty(c->url)) {
+        struct slice rest = slice_skip(c->url, (size_t)slice_find_text(c->url, "://") + 3);
+        rest = slice_skip(rest, (size_t)slice_find(rest, '/'));
+        return http_write_request_head(&s->head, slice_of(c->method), rest, s->o.store.authority, NULL, 0, -1) ||
+               err_set(e, ERR_LIMIT, "the signed URL has more than %d bytes (LIMIT_HTTP_URL)", LIMIT_HTTP_URL);
+    }
+    begin(s, c, &r);
+    if (c->from + s->got) {
+        r.headers[r.header_count++] =
+            (struct http_header){SLICE("Range"), arena_printf(&s->a, "bytes=%llu-", (unsigned long long)(c->from + s->got))};
+        if (s->got && s->etag[0])
+            r.headers[r.header_count++] = (struct http_header){SLICE("If-Match"), slice_of(s->etag)};
+    }
+    const struct cloud_signer signer = signer_of(s, now.wall_us);
+    cloud_sign(&r, &signer, &s->a);
+    bool body = slice_is(r.method, "PUT") || slice_is(r.method, "POST");
+    return http_write_request_head(&s->head, r.method, cloud_target(&r, &s->a), r.host, r.headers, r.header_count,
+                                   body ? (int64_t)c->size : -1) ||
+           err_set(e, ERR_LIMIT, "the request does not fit: its name or its session token is too long");
+}
+
+bool cloud_store_url(struct cloud_store *s, const struct cloud_call *call, int64_t seconds, int64_t wall_us, struct arena *a,
+                     struct slice *url, struct err *e)
+{
+    struct cloud_request r;
+    if (!s->expires_us)
+        return err_set(e, ERR_CONFIG, "there are no credentials yet to sign a URL with");
+    begin(s, call, &r);
+    const struct cloud_signer signer = signer_of(s, wall_us);
+    cloud_sign_query(&r, &signer, seconds, a);
+    *url = arena_printf(a, "%s://%.*s%.*s", s->o.store.at.tls ? "https" : "http", SLICE_ARG(r.host), SLICE_ARG(cloud_target(&r, a)));
+    return true;
+}

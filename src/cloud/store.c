@@ -1,0 +1,350 @@
+/* The client: a call is tried until the store says yes or no, or nothing is left to try. */
+#include "store.h"
+
+#include <stdio.h>
+
+enum { HEAD_MAX = 4 * LIMIT_HTTP_HEAD, KEEP = 64 * KIB, OPEN_MS = NET_CONNECT_MS + NET_HANDSHAKE_MS, SKEW_S = 300 };
+
+static void say(struct cloud_store *s, const char *line)
+{
+    if (s->o.say)
+        s->o.say(s->o.owner, line);
+}
+
+static void drop_link(struct cloud_store *s)
+{
+    if (s->link)
+        link_close(s->link);
+    s->link = NULL;
+}
+
+/* ---- the end of a call ---- */
+
+static void end(struct cloud_store *s, struct cloud_answer *answer, struct now now)
+{
+    const struct cloud_call c = s->call;
+    s->busy = false;
+    s->next_ms = TIME_NEVER;
+    if (answer->err.code != ERR_NONE)
+        err_wrap(&answer->err, "%s s3://%.*s%s%.*s", c.method, SLICE_ARG(s->o.bucket), slice_empty(c.key) ? "" : "/",
+                 SLICE_ARG(slice_head(c.key, 200)));
+    c.done(c.done_owner, answer, now);
+}
+
+static void fail(struct cloud_store *s, const struct err *why, struct now now)
+{
+    struct cloud_answer answer = {.err = *why};
+    drop_link(s);
+    if (s->to_identity)
+        err_wrap(&answer.err, "new credentials from %.*s", SLICE_ARG(s->o.identity.authority));
+    end(s, &answer, now);
+}
+
+/* Whether it is tried again. */
+static bool again(struct cloud_store *s, int64_t least_ms, struct now now)
+{
+    int64_t wait_ms = backoff_ms(&s->rng, s->tries, CLOUD_BACKOFF_MS, CLOUD_BACKOFF_MAX_MS);
+    if (++s->tries >= CLOUD_TRIES)
+        return false;
+    s->next_ms = now.mono_ms + (least_ms > wait_ms ? earlier(least_ms, CLOUD_SILENCE_MS) : wait_ms);
+    return true;
+}
+
+static void at_once(struct cloud_store *s, struct now now)
+{
+    s->next_ms = now.mono_ms;
+}
+
+/* What was kept open may have ended meanwhile: that is no failure. */
+static void lost(struct cloud_store *s, const struct err *why, struct now now)
+{
+    struct err kept = *why;
+    bool stale = s->reused && s->reader.head.len == 0 && !s->got && kept.code != ERR_TIMEOUT;
+    drop_link(s);
+    if (stale)
+        at_once(s, now);
+    else if (kept.code == ERR_TLS_TRUST || kept.code == ERR_TLS_NAME || kept.code == ERR_DENIED || !again(s, 0, now))
+        fail(s, &kept, now);
+}
+
+/* ---- what is mended once ---- */
+
+static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+/* "Fri, 24 May 2013 00:00:00 GMT" */
+static bool read_date(struct slice text, int64_t *wall_us)
+{
+    char iso[TIME_TEXT_MAX];
+    unsigned month = 0;
+    if (text.len != 29)
+        return false;
+    while (month < 12 && memcmp(text.ptr + 8, months[month], 3) != 0)
+        month++;
+    snprintf(iso, sizeof iso, "%.4s-%02u-%.2sT%.8sZ", text.ptr + 12, month + 1, text.ptr + 5, text.ptr + 17);
+    return time_parse(slice_of(iso), wall_us, NULL);
+}
+
+static bool mend_clock(struct cloud_store *s, const struct cloud_refusal *r, struct now now)
+{
+    int64_t there_us;
+    char line[160];
+    if (s->skewed || (r->status != 403 && r->status != 400) || !read_date(http_header_get(&s->reader, SLICE("date")), &there_us))
+        return false;
+    int64_t skew_s = (there_us - now.wall_us) / 1000000;
+    if (skew_s > -SKEW_S && skew_s < SKEW_S)
+        return false;
+    s->skewed = true;
+    s->skew_us = skew_s * 1000000;
+    snprintf(line, sizeof line, "the store's clock is %lld s %s this machine's, and is used: set one of them right",
+             (long long)(skew_s < 0 ? -skew_s : skew_s), skew_s < 0 ? "behind" : "ahead of");
+    say(s, line);
+    return true;
+}
+
+/* Where the region is part of the host's name, another one is another host. */
+static bool mend_region(struct cloud_store *s, const struct cloud_refusal *r)
+{
+    char line[160];
+    if (s->moved || slice_empty(s->o.settings.endpoint) || slice_empty(r->region) || slice_is(r->region, s->region) ||
+        (r->status != 400 && r->status != 301 && r->status != 403) || !slice_copy(r->region, s->region, sizeof s->region))
+        return false;
+    s->moved = true;
+    snprintf(line, sizeof line, "the bucket is in region %s, which is used: set AWS_REGION", s->region);
+    say(s, line);
+    return true;
+}
+
+static bool mend_credentials(struct cloud_store *s, const struct cloud_refusal *r)
+{
+    bool expired = slice_is(r->code, "ExpiredToken") || slice_is(r->code, "InvalidToken") || slice_is(r->code, "TokenRefreshRequired");
+    if (s->renewed || !expired || s->expires_us == TIME_NEVER)
+        return false;
+    s->renewed = true;
+    s->expires_us = 0;
+    return true;
+}
+
+/* ---- an answer ---- */
+
+static bool passes_by_itself(const struct cloud_refusal *r)
+{
+    return r->status == 429 || r->status == 408 || (r->status >= 500 && r->status != 501) || slice_is(r->code, "SlowDown") ||
+           slice_is(r->code, "RequestTimeout") || slice_is(r->code, "OperationAborted");
+}
+
+/* An upload can fail while the store keeps its 200 waiting. */
+static bool is_error(const struct cloud_store *s)
+{
+    return strcmp(s->call.method, "POST") == 0 && slice_has(slice_head(buf_slice(&s->answer), 512), "<Error>");
+}
+
+static void answered(struct cloud_store *s, struct now now)
+{
+    struct cloud_refusal r;
+    struct err e = {0};
+    bool whole = slice_empty(s->unsent) && (s->to_identity || s->sent == s->call.size);
+    bool well = s->reader.status / 100 == 2 && !is_error(s);
+    if (!s->reader.keep_alive || !whole || s->link->state != LINK_OPEN)
+        drop_link(s);
+    s->reused = true;
+    if (well && s->to_identity) {
+        if (cloud_credentials_take(s, &e))
+            at_once(s, now);
+        else
+            fail(s, &e, now);
+        return;
+    }
+    cloud_refusal_read(s, &s->a, &r);
+    if (!well && !s->to_identity && (mend_clock(s, &r, now) || mend_region(s, &r) || mend_credentials(s, &r))) {
+        at_once(s, now);
+        return;
+    }
+    if (!well && (passes_by_itself(&r) || is_error(s)) && again(s, http_retry_after_ms(&s->reader, now.wall_us), now))
+        return;
+    if (!well)
+        cloud_refusal_words(s, &r, &e);
+    if (!well && s->to_identity) {
+        fail(s, &e, now);
+        return;
+    }
+    struct cloud_answer answer = {
+        .err = e, .status = r.status, .code = r.code, .message = r.message, .body = buf_slice(&s->answer), .reader = &s->reader};
+    end(s, &answer, now);
+}
+
+/* ---- the link ---- */
+
+/* False: the body cannot be read. */
+static bool send_some(struct cloud_store *s, struct link *l, struct err *e)
+{
+    if (!link_put(l, &s->unsent) || s->to_identity)
+        return true;
+    while (s->sent < s->call.size) {
+        size_t n;
+        char *room = link_room(l, &n);
+        uint64_t left = s->call.size - s->sent;
+        n = n < left ? n : (size_t)left;
+        if (n == 0)
+            break;
+        if (!s->call.read)
+            memcpy(room, s->call.body.ptr + s->sent, n);
+        else if (!s->call.read(s->call.owner, s->sent, room, n, e))
+            return false;
+        link_wrote(l, n);
+        s->sent += n;
+    }
+    return true;
+}
+
+static bool check_head(struct cloud_store *s, struct err *e)
+{
+    struct slice etag = http_header_get(&s->reader, SLICE("etag"));
+    if (!s->got && (slice_empty(etag) || !slice_copy(etag, s->etag, sizeof s->etag)))
+        s->etag[0] = '\0';
+    return s->to_identity || !s->call.piece || s->reader.status != 200 || s->call.from + s->got == 0 ||
+           err_set(e, ERR_STATUS, "the store sends an object from its beginning where the rest of it was asked for (Range)");
+}
+
+static bool take_piece(struct cloud_store *s, struct slice piece, struct err *e)
+{
+    if (s->call.piece && !s->to_identity && s->reader.status / 100 == 2) {
+        s->got += piece.len;
+        return s->call.piece(s->call.owner, piece, e);
+    }
+    return buf_put(&s->answer, piece) ||
+           err_set(e, ERR_LIMIT, "the store's answer has more than %d bytes (LIMIT_CLOUD_ANSWER)", LIMIT_CLOUD_ANSWER);
+}
+
+static void on_link(struct link_owner *owner, struct link *l, struct now now)
+{
+    struct cloud_store *s = (struct cloud_store *)owner;
+    struct err e = {0};
+    enum http_step step = HTTP_MORE;
+    if (l->state == LINK_OPENING)
+        return;
+    if (!s->busy || s->next_ms != TIME_NEVER) { /* nothing is under way: the store may end a connection that it has kept */
+        if (l->state != LINK_OPEN || !slice_empty(link_peek(l)))
+            drop_link(s);
+        return;
+    }
+    bool well = l->state != LINK_OPEN || send_some(s, l, &e);
+    l->deadline_ms = now.mono_ms + CLOUD_SILENCE_MS;
+    for (; well;) {
+        struct slice in = link_peek(l), piece;
+        size_t had = in.len;
+        step = http_read(&s->reader, &in, &piece, &e);
+        if (step == HTTP_HEAD)
+            well = check_head(s, &e);
+        if (step == HTTP_BODY)
+            well = take_piece(s, piece, &e);
+        link_used(l, had - in.len);
+        if (step == HTTP_END || step == HTTP_BAD || (step == HTTP_MORE && had == 0))
+            break;
+    }
+    if (!well)
+        fail(s, &e, now);
+    else if (step == HTTP_END)
+        answered(s, now);
+    else if (step == HTTP_BAD)
+        lost(s, &e, now);
+    else if (l->state == LINK_FAILED)
+        lost(s, &l->error, now);
+    else if (l->state == LINK_ENDED && http_read_end(&s->reader, &e) == HTTP_END)
+        answered(s, now);
+    else if (l->state == LINK_ENDED) {
+        err_set(&e, ERR_CLOSED, "the store closed the connection before its answer was complete");
+        lost(s, &e, now);
+    }
+}
+
+static void begin(struct cloud_store *s, struct now now)
+{
+    struct err e = {0};
+    bool identity = cloud_credentials_due(s, now);
+    const struct cloud_host *to = identity ? &s->o.identity : &s->o.store;
+    if (s->to_identity != identity)
+        drop_link(s);
+    s->to_identity = identity;
+    arena_reset(&s->a, KEEP);
+    buf_clear(&s->head);
+    buf_shrink(&s->answer, KEEP);
+    http_reader_free(&s->reader);
+    http_reader_init(&s->reader, HTTP_RESPONSES);
+    if (!identity && strcmp(s->call.method, "HEAD") == 0)
+        http_reader_expect_no_body(&s->reader);
+    s->next_ms = TIME_NEVER;
+    s->sent = 0;
+    if (!cloud_request_write(s, now, &e)) {
+        fail(s, &e, now);
+        return;
+    }
+    s->unsent = buf_slice(&s->head);
+    s->reused = s->link != NULL;
+    if (!s->link)
+        s->link = net_open(s->net, &to->at, &s->owner, now.mono_ms + OPEN_MS, &e);
+    if (!s->link)
+        fail(s, &e, now);
+    else
+        net_wake(s->link);
+}
+
+/* ---- the client ---- */
+
+struct cloud_store *cloud_store_new(struct net *net, const struct cloud_store_options *o)
+{
+    struct cloud_store *s = mem_alloc(sizeof *s);
+    const struct cloud_keys *k = &o->settings.keys;
+    s->owner.step = on_link;
+    s->net = net;
+    s->o = *o;
+    s->next_ms = TIME_NEVER;
+    rng_seed(&s->rng, o->seed);
+    buf_init(&s->head, HEAD_MAX);
+    buf_init(&s->answer, LIMIT_CLOUD_ANSWER);
+    http_reader_init(&s->reader, HTTP_RESPONSES);
+    slice_copy(slice_empty(o->settings.region) ? SLICE("us-east-1") : o->settings.region, s->region, sizeof s->region);
+    if (slice_empty(o->settings.role) && slice_empty(o->settings.container)) {
+        s->expires_us = TIME_NEVER;
+        slice_copy(k->id, s->id, sizeof s->id);
+        slice_copy(k->secret, s->secret, sizeof s->secret);
+        slice_copy(k->session, s->session, sizeof s->session);
+    }
+    return s;
+}
+
+void cloud_store_free(struct cloud_store *s)
+{
+    if (!s)
+        return;
+    drop_link(s);
+    http_reader_free(&s->reader);
+    if (s->head.len)
+        mem_wipe(s->head.ptr, s->head.len);
+    buf_free(&s->head);
+    buf_free(&s->answer);
+    arena_wipe(&s->a);
+    mem_wipe(s, sizeof *s);
+    mem_free(s);
+}
+
+void cloud_store_call(struct cloud_store *s, const struct cloud_call *call, struct now now)
+{
+    s->call = *call;
+    s->busy = true;
+    s->renewed = false;
+    s->tries = 0;
+    s->got = 0;
+    s->next_ms = now.mono_ms;
+}
+
+int64_t cloud_store_tick(struct cloud_store *s, struct now now)
+{
+    if (s->busy && s->next_ms <= now.mono_ms)
+        begin(s, now);
+    return s->next_ms;
+}
+
+int64_t cloud_store_expires_us(const struct cloud_store *s)
+{
+    return s->expires_us;
+}

@@ -1,0 +1,131 @@
+/* Signatures as their vendor publishes them; names of buckets and objects. */
+#include "../json/cases.h"
+
+#include <mobula/cloud.h>
+#include <mobula/tls.h>
+
+static struct slice word(struct slice *line)
+{
+    return slice_cut(line, ' ');
+}
+
+static struct slice part_line(const struct case_text *c, const char *part)
+{
+    return slice_trim(case_part(c, part));
+}
+
+static void read_pairs(struct slice text, char sep, struct http_header *list, uint32_t *count)
+{
+    while (!slice_empty(text)) {
+        struct slice line = slice_cut(&text, '\n');
+        if (slice_empty(line))
+            continue;
+        struct slice name = slice_cut(&line, sep);
+        list[(*count)++] = (struct http_header){name, sep == ':' ? slice_skip(line, 1) : line};
+    }
+}
+
+static void test_vectors(void)
+{
+    struct arena a = {0};
+    struct slice file = read_file("tests/data/cloud/sign.case", &a);
+    for (struct case_text c; case_next(&file, &c);) {
+        struct cloud_request r = {.payload = part_line(&c, "payload")};
+        struct cloud_signer s = {0};
+        struct slice keys = part_line(&c, "keys"), when = part_line(&c, "when"), what = part_line(&c, "request"), out;
+        int64_t seconds = 0;
+        s.keys.id = word(&keys);
+        s.keys.secret = word(&keys);
+        s.keys.session = word(&keys);
+        CHECK(time_parse(word(&when), &s.wall_us, NULL));
+        s.region = word(&when);
+        s.service = word(&when);
+        r.method = word(&what);
+        r.host = word(&what);
+        r.path = word(&what);
+        read_pairs(case_part(&c, "query"), '=', r.query, &r.query_count);
+        read_pairs(case_part(&c, "headers"), ':', r.headers, &r.header_count);
+        if (slice_int(part_line(&c, "seconds"), &seconds)) {
+            cloud_sign_query(&r, &s, seconds, &a);
+            out = r.query[r.query_count - 1].value;
+        } else {
+            cloud_sign(&r, &s, &a);
+            out = r.headers[r.header_count - 1].value;
+            out = slice_skip(out, (size_t)slice_find_text(out, "Signature=") + strlen("Signature="));
+        }
+        CHECK_SLICE(out, part_line(&c, "signature"));
+    }
+    arena_free(&a);
+}
+
+static void test_target(void)
+{
+    struct arena a = {0};
+    struct cloud_request r = {.path = SLICE("/b/a b%2F\xc3\xbc+&/c"), .query = {{SLICE("x"), SLICE("a/b")}}, .query_count = 1};
+    test_case("a path is encoded once: what looks encoded is part of a name");
+    CHECK_STR(cloud_target(&r, &a), "/b/a%20b%252F%C3%BC%2B%26/c?x=a%2Fb");
+    test_case("two names of which one begins the other are in the order of names");
+    r.query[0] = (struct http_header){SLICE("a-b"), SLICE("1")};
+    r.query[1] = (struct http_header){SLICE("a"), SLICE("2")};
+    r.query_count = 2;
+    CHECK_STR(cloud_target(&r, &a), "/b/a%20b%252F%C3%BC%2B%26/c?a=2&a-b=1");
+    arena_free(&a);
+}
+
+static void test_pieces(void)
+{
+    char whole[TLS_SHA256_HEX], pieces[TLS_SHA256_HEX];
+    struct tls_sha256 h;
+    test_case("a hash in pieces");
+    tls_sha256_hex(SLICE("hello world"), whole);
+    tls_sha256_begin(&h);
+    tls_sha256_add(&h, SLICE("hello"));
+    tls_sha256_add(&h, SLICE(" world"));
+    tls_sha256_end(&h, pieces);
+    CHECK_STR(slice_of(pieces), whole);
+}
+
+static bool place(const char *url, struct err *e)
+{
+    struct cloud_place p;
+    *e = (struct err){0};
+    return cloud_place(guarded(slice_of(url)), &p, e);
+}
+
+static void test_places(void)
+{
+    static const char *const good[] = {"s3://abc", "s3://abc/", "s3://my.bucket-1/a/b.zip", "s3://abc/\xc3\xbc %2F..x/..."};
+    static const char *const bad[] = {"abc",        "s3:abc",       "s3://",           "s3://ab",    "s3://-abc",     "s3://a/b",
+                                      "s3://a b c", "http://abc/x", "s3://abc/a/../b", "s3://abc/.", "s3://abc/a\nb", "s3://abc/\xff"};
+    struct err e;
+    struct cloud_place p;
+    test_case("places");
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        if (!CHECK(place(good[i], &e)))
+            printf("  %s: %s\n", good[i], e.text);
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        if (!CHECK(!place(bad[i], &e)))
+            printf("  %s\n", bad[i]);
+    CHECK(cloud_place(SLICE("s3://abc/d/e"), &p, &e));
+    CHECK_STR(p.bucket, "abc");
+    CHECK_STR(p.key, "d/e");
+    test_case("another cloud's scheme is refused by name");
+    CHECK(!place("gs://bucket/x", &e));
+    CHECK(slice_has(slice_of(e.text), "gs:// is not supported yet"));
+    test_case("a name as long as it may be, and one byte longer");
+    char name[LIMIT_CLOUD_KEY + 1];
+    memset(name, 'n', sizeof name);
+    e = (struct err){0};
+    CHECK(cloud_key((struct slice){name, LIMIT_CLOUD_KEY}, &e));
+    CHECK(!cloud_key((struct slice){name, LIMIT_CLOUD_KEY + 1}, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+}
+
+int main(void)
+{
+    test_vectors();
+    test_target();
+    test_pieces();
+    test_places();
+    return test_done();
+}
