@@ -268,13 +268,14 @@ enum {
 
 /* cli */
 enum {
-    LIMIT_CLI_FILES = 4096,     /* files in all folders that -f names */
-    LIMIT_PACK_FILES = 10000,   /* of a folder that is packed; the format's own limit is 65,535 */
-    LIMIT_PACK_SIZE = 64 * MIB, /* bytes of one file, and of all of them packed */
-    LIMIT_PACK_DEPTH = 64,      /* folders in each other */
-    LIMIT_PACK_RULES = 4096,    /* lines of .gitignore files */
-    LIMIT_PACK_PATTERN = KIB,   /* bytes of one */
-    EXPLAIN_PAGE = 100,         /* pods in one page of a list … */
+    LIMIT_CLI_FILES = 4096,         /* files in all folders that -f names */
+    LIMIT_PACK_FILES = 10000,       /* of a folder that is packed; the format's own limit is 65,535 */
+    LIMIT_PACK_SIZE = 64 * MIB,     /* bytes of one file, and of all of them packed */
+    LIMIT_PACK_BUCKET = 1024 * MIB, /* of all of them packed, for a bucket */
+    LIMIT_PACK_DEPTH = 64,          /* folders in each other */
+    LIMIT_PACK_RULES = 4096,        /* lines of .gitignore files */
+    LIMIT_PACK_PATTERN = KIB,       /* bytes of one */
+    EXPLAIN_PAGE = 100,             /* pods in one page of a list … */
     LIMIT_EXPLAIN_PAGES = 2000, /* … and pages that `mobula explain cluster` reads: twice LIMIT_RAY_PODS, because some may be terminating */
     LIMIT_EXPLAIN_PODS = EXPLAIN_PAGE * LIMIT_EXPLAIN_PAGES, /* … and pods that it keeps if a server sends more than a page */
 };

@@ -365,23 +365,6 @@ static const struct flag cloud_list[] = {
     {"force", FLAG_SWITCH, FLEET_AT(force), NULL, "of delete: also while workloads run there; they go on, and nobody controls them"},
 };
 static const struct flag config_list[] = {{"f", FLAG_TEXT, FLEET_AT(file), "FILE", "the compute config, in YAML or JSON"}};
-static const struct flag job_list[] = {
-    {"cloud", FLAG_TEXT, FLEET_AT(cloud), "NAME", "where it runs"},
-    {"compute-config", FLAG_TEXT, FLEET_AT(config), "NAME[:N]", "the nodes that it runs on"},
-    {"image-uri", FLAG_TEXT, FLEET_AT(image), "IMAGE", "of Ray's container"},
-    {"working-dir", FLAG_TEXT, FLEET_AT(dir), "DIR|URL", "folder of at most 512 KiB as a zip file, or the URL of one, which Ray unpacks"},
-    {"exclude", FLAG_TEXTS, FLEET_AT(excludes), "PATTERN",
-     "files of the folder that are left out, as in .gitignore; ! takes them in again"},
-    {"py-modules", FLAG_TEXTS, FLEET_AT(modules), "URL", "of Python packages; those of your own go into the folder"},
-    {"requirements", FLAG_TEXT, FLEET_AT(requirements), "FILE", "of pip: installed before the program runs"},
-    {"env", FLAG_TEXTS, FLEET_AT(env), "NAME=VALUE", "environment variable"},
-    {"max-retries", FLAG_INT, FLEET_AT(retries), "N", "further attempts after one that failed"},
-    {"wait", FLAG_SWITCH, FLEET_AT(wait), NULL, "wait for its end"},
-    {"timeout", FLAG_DURATION, FLEET_AT(timeout_ms), "TIME", "of waiting (0: never)"},
-    {"f", FLAG_SWITCH, FLEET_AT(follow), NULL, "of logs: go on until the job has ended"},
-    {"follow", FLAG_SWITCH, FLEET_AT(follow), NULL, "the same"},
-    {"tail", FLAG_INT, FLEET_AT(lines), "N", "of logs: so many lines of the end, at most 10000"},
-};
 static const struct flag node_list_flags[] = {{"cloud", FLAG_TEXT, FLEET_AT(cloud), "NAME", "whose nodes"}};
 
 static const struct noun cloud = {
@@ -437,7 +420,7 @@ static const struct noun job = {
      "Jobs of a control plane. submit makes one for a cloud; wait ends with 0 when it has succeeded, with 1 when it has ended otherwise, "
      "and\n"
      "with 3 when it goes on: after --timeout, or a signal.",
-     job_list, fleet_flags, COUNT_OF(job_list), FLEET_FLAGS, FLEET_AT(word),
+     job_flags, fleet_flags, JOB_FLAGS, FLEET_FLAGS, FLEET_AT(word),
      "mobula job submit --cloud edge --image-uri rayproject/ray:2.52.0 --working-dir . --wait -- python main.py\nmobula job logs "
      "train -f\nmobula job wait --name train --timeout 1h",
      NULL},
@@ -458,16 +441,30 @@ static const struct noun node = {
     .verbs = {{"list", node_list}},
 };
 
-bool fleet_has_cloud(struct desk *d, struct slice name, struct err *e)
+static bool read_cloud(struct desk *d, struct slice name, struct ask_answer *a, struct err *e)
 {
     const struct noun *own = d->noun;
+    d->noun = &cloud;
+    bool well = fleet_get(d, name, a, e);
+    d->noun = own;
+    return well;
+}
+
+bool fleet_has_cloud(struct desk *d, struct slice name, struct err *e)
+{
     struct ask_answer a = {0};
     struct err why = {0};
-    d->noun = &cloud;
-    bool well = fleet_get(d, name, &a, &why) || a.code != 404;
-    d->noun = own;
+    bool well = read_cloud(d, name, &a, &why) || a.code != 404;
     if (!well)
         *e = why;
+    return well;
+}
+
+bool fleet_cloud(struct desk *d, struct slice name, struct slice *body, struct err *e)
+{
+    struct ask_answer a = {0};
+    bool well = read_cloud(d, name, &a, e);
+    *body = a.body;
     return well;
 }
 

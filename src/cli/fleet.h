@@ -4,6 +4,7 @@
 
 #include "ask.h"
 #include "flags.h"
+#include "storage.h"
 
 #include <mobula/hub.h>
 #include <mobula/work.h>
@@ -16,12 +17,15 @@ struct fleet_options {
     struct slice cloud, config, image, dir, requirements;                 /* of a job */
     struct flag_texts env, excludes, modules;
     int64_t retries, timeout_ms, lines;
-    bool wait, follow, force;
+    bool wait, follow, force, bucket_uri;
+    struct storage_options store;
 };
 #define FLEET_AT(field) offsetof(struct fleet_options, field)
 /* Of all these commands; the first of them are those of login. */
 enum { FLEET_FLAGS = 9, FLEET_FLAGS_LOGIN = 5 };
 extern const struct flag fleet_flags[FLEET_FLAGS];
+enum { JOB_FLAGS = 16 + STORAGE_FLAG_COUNT };
+extern const struct flag job_flags[JOB_FLAGS];
 
 /* ---- where the objects are: behind the API of a control plane, or in its cluster ---- */
 
@@ -69,6 +73,7 @@ bool fleet_open_hub(struct desk *d, struct slice server, struct slice token, con
 bool fleet_get(struct desk *d, struct slice name, struct ask_answer *a, struct err *e);
 /* False: there is no cloud of that name, and *e says so. Whoever may not look is not kept from asking for it. */
 bool fleet_has_cloud(struct desk *d, struct slice name, struct err *e);
+bool fleet_cloud(struct desk *d, struct slice name, struct slice *body, struct err *e); /* false: it cannot be read */
 bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct ask_answer *a, struct err *e);
 /* Lays the patch (RFC 7386) over the spec. */
 bool fleet_update(struct desk *d, struct slice patch, struct ask_answer *a, struct err *e);
@@ -100,6 +105,15 @@ fleet_verb job_submit, job_status, job_wait, job_logs, job_terminate;
  */
 bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e);
 bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e);
+
+/* ---- the folder of a job, in a bucket ---- */
+
+struct pack_result;
+/* Packs o.dir and stores it in o.bucket; *url: where Ray gets it. */
+bool bucket_store(struct desk *d, struct slice *url, struct err *e);
+/* Sets o.bucket, and the settings of its store that were not given. False: the cloud has none, or *e. */
+bool bucket_of_cloud(struct desk *d, struct err *e);
+bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e); /* false */
 
 /* ---- who is logged in ---- */
 

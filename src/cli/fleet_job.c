@@ -10,6 +10,29 @@
 
 enum { LOOK_MS = 1000 };
 
+const struct flag job_flags[JOB_FLAGS] = {
+    {"cloud", FLAG_TEXT, FLEET_AT(cloud), "NAME", "where it runs"},
+    {"compute-config", FLAG_TEXT, FLEET_AT(config), "NAME[:N]", "the nodes that it runs on"},
+    {"image-uri", FLAG_TEXT, FLEET_AT(image), "IMAGE", "of Ray's container"},
+    {"working-dir", FLAG_TEXT, FLEET_AT(dir), "DIR|URL",
+     "folder of at most 512 KiB as a zip file, of 1 GiB with a bucket, or the URL of a zip file: Ray unpacks it"},
+    {"bucket", FLAG_TEXT, FLEET_AT(bucket), "s3://BUCKET[/NAME]", "the folder goes there (default: what is too large, to the cloud's)"},
+    {"bucket-uri", FLAG_SWITCH, FLEET_AT(bucket_uri), NULL,
+     "Ray gets it as s3://…, with credentials of its pods, and not by a signed URL, which ends after 7 days"},
+    STORAGE_FLAGS(FLEET_AT(store)),
+    {"exclude", FLAG_TEXTS, FLEET_AT(excludes), "PATTERN",
+     "files of the folder that are left out, as in .gitignore; ! takes them in again"},
+    {"py-modules", FLAG_TEXTS, FLEET_AT(modules), "URL", "of Python packages; those of your own go into the folder"},
+    {"requirements", FLAG_TEXT, FLEET_AT(requirements), "FILE", "of pip: installed before the program runs"},
+    {"env", FLAG_TEXTS, FLEET_AT(env), "NAME=VALUE", "environment variable"},
+    {"max-retries", FLAG_INT, FLEET_AT(retries), "N", "further attempts after one that failed"},
+    {"wait", FLAG_SWITCH, FLEET_AT(wait), NULL, "wait for its end"},
+    {"timeout", FLAG_DURATION, FLEET_AT(timeout_ms), "TIME", "of waiting (0: never)"},
+    {"f", FLAG_SWITCH, FLEET_AT(follow), NULL, "of logs: go on until the job has ended"},
+    {"follow", FLAG_SWITCH, FLEET_AT(follow), NULL, "the same"},
+    {"tail", FLAG_INT, FLEET_AT(lines), "N", "of logs: so many lines of the end, at most 10000"},
+};
+
 static bool is_over(struct slice state)
 {
     static const char *const words[] = {"SUCCEEDED", "FAILED", "TERMINATED", "REFUSED"};
@@ -196,7 +219,7 @@ static bool put_spec(struct desk *d, struct slice dir, struct jout *w, struct er
 
 /* ---- the folder that goes along ---- */
 
-static bool too_large(struct desk *d, const struct pack_result *r, struct err *e)
+bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e)
 {
     struct slice sizes = SLICE(""), flags = SLICE("");
     for (size_t i = 0; i < COUNT_OF(r->largest) && r->largest[i].size; i++) {
@@ -206,24 +229,28 @@ static bool too_large(struct desk *d, const struct pack_result *r, struct err *e
         flags = arena_printf(&d->a, "%.*s%s--exclude '/%.*s'", SLICE_ARG(flags), i ? " " : "", SLICE_ARG(name));
     }
     return err_set(e, ERR_LIMIT,
-                   "--working-dir: %.*s (%u files, %llu bytes) packs to more than the %d bytes that the control plane stores "
-                   "(LIMIT_WORK_FOLDER). The largest, in bytes: %.*s. Leave out what the job does not need (%.*s, or .gitignore), or put a "
-                   "zip file into object storage and give its URL",
-                   SLICE_ARG(slice_head(d->o.dir, 128)), r->files, (unsigned long long)r->size, LIMIT_WORK_FOLDER, SLICE_ARG(sizes),
-                   SLICE_ARG(flags));
+                   "--working-dir: %.*s (%u files, %llu bytes) packs to more than the %llu bytes that %s. "
+                   "The largest, in bytes: %.*s. Leave out what the job does not need (%.*s, or .gitignore), give --bucket s3://…, or put "
+                   "a zip file into object storage and give its URL",
+                   SLICE_ARG(slice_head(d->o.dir, 128)), r->files, (unsigned long long)r->size, (unsigned long long)most, what,
+                   SLICE_ARG(sizes), SLICE_ARG(flags));
 }
 
-static bool pack(struct desk *d, struct work_folder *f, struct err *e)
+/* What is too large for the control plane goes into the cloud's bucket. */
+static bool pack(struct desk *d, struct work_folder *f, struct slice *dir, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf zip = {.max = LIMIT_WORK_FOLDER}, base64 = {.max = MIB};
     struct pack_result r;
     char hex[TLS_SHA256_HEX];
-    if (!pack_folder(d->o.dir, &d->o.excludes, &d->a, &zip, &r, e))
+    if (!pack_folder(d->o.dir, &d->o.excludes, &d->a, &zip, -1, &r, e))
         return err_wrap(e, "--working-dir");
+    if (r.over && bucket_of_cloud(d, &(struct err){0}))
+        return bucket_store(d, dir, e);
     if (r.over)
-        return too_large(d, &r, e);
+        return job_too_large(d, &r, LIMIT_WORK_FOLDER, "the control plane stores (LIMIT_WORK_FOLDER)", e);
     tls_sha256_hex(buf_slice(&zip), hex);
     f->hash = arena_dup(&d->a, slice_of(hex));
+    *dir = arena_printf(&d->a, WORK_FOLDER "%s", hex);
     if (!base64_encode(buf_slice(&zip), &base64))
         return err_set(e, ERR_LIMIT, "--working-dir: too large");
     f->base64 = arena_dup(&d->a, buf_slice(&base64));
@@ -265,9 +292,8 @@ bool job_submit(struct desk *d, struct err *e)
     if (!fleet_has_cloud(d, o->cloud, e))
         return false;
     if (!slice_empty(o->dir) && !slice_has(o->dir, "://")) {
-        if (!pack(d, &f, e))
+        if (!(slice_empty(o->bucket) ? pack(d, &f, &dir, e) : bucket_store(d, &dir, e)))
             return false;
-        dir = arena_printf(&d->a, WORK_FOLDER "%.*s", SLICE_ARG(f.hash));
     }
     rng_seed_system(&rng);
     hash_suffix(rng_next(&rng), suffix);

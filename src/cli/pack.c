@@ -15,7 +15,7 @@
 
 #define LEAVE_MORE_OUT ": leave more out (--exclude, .gitignore), or put a zip file into object storage and give its URL"
 
-enum { SKIPPED_SHOWN = 20 };
+enum { SKIPPED_SHOWN = 20, SPILL = 4 * MIB };
 enum {
     FILE_MODE = 0100644,
     PROGRAM_MODE = 0100755,
@@ -33,6 +33,7 @@ struct pack {
     struct arena *arena;
     struct buf *zip;
     struct buf directory; /* the zip file's own */
+    int spill;            /* -1: none */
     struct pack_result *result;
     uint32_t folders; /* empty folders, which are entries of the archive, too */
     struct err *e;
@@ -74,11 +75,30 @@ static void put_name(struct buf *b, const struct entry *n)
     buf_put(b, n->name);
 }
 
+/* At the end, or when there is much of it: to the file. */
+static void spill(struct pack *p, size_t least)
+{
+    struct slice rest = buf_slice(p->zip);
+    if (p->spill < 0 || rest.len < least || p->result->over)
+        return;
+    p->result->spilled += rest.len;
+    while (!slice_empty(rest)) {
+        ssize_t n = write(p->spill, rest.ptr, rest.len);
+        if (n < 0) {
+            err_put(p->e, ERR_IO, "a temporary file for the packed folder: %s", strerror(errno));
+            break;
+        }
+        rest = slice_skip(rest, (size_t)n);
+    }
+    buf_clear(p->zip);
+    p->result->over |= p->result->spilled > LIMIT_PACK_BUCKET;
+}
+
 static void put_file(struct pack *p, struct slice name, uint32_t mode, struct slice text)
 {
     size_t room = p->zip->max - p->zip->len; /* for what takes more the work of packing it is spared */
     __attribute__((cleanup(buf_free))) struct buf small = {.max = !text.len ? 0 : text.len - 1 < room ? text.len - 1 : room};
-    struct entry n = {.name = name, .crc = crc32(text), .mode = mode, .size = text.len, .offset = p->zip->len};
+    struct entry n = {.name = name, .crc = crc32(text), .mode = mode, .size = text.len, .offset = (size_t)p->result->spilled + p->zip->len};
     n.deflated = deflate(text, &small);
     n.packed = n.deflated ? small.len : text.len;
     put_number(p->zip, 4, 0x04034b50);
@@ -93,11 +113,12 @@ static void put_file(struct pack *p, struct slice name, uint32_t mode, struct sl
     put_number(&p->directory, 4, n.offset);
     put_name(&p->directory, &n);
     p->result->over = p->zip->full || p->directory.full;
+    spill(p, SPILL);
 }
 
 static void put_end(struct pack *p)
 {
-    size_t at = p->zip->len;
+    size_t at = (size_t)p->result->spilled + p->zip->len;
     buf_put(p->zip, buf_slice(&p->directory));
     put_number(p->zip, 4, 0x06054b50);
     put_number(p->zip, 4, 0); /* this disk, and that of the directory */
@@ -107,6 +128,7 @@ static void put_end(struct pack *p)
     put_number(p->zip, 4, at);
     put_number(p->zip, 2, 0); /* comment */
     p->result->over |= p->zip->full;
+    spill(p, 0);
 }
 
 /* ---- the folder ---- */
@@ -288,10 +310,10 @@ static bool pack_entries(struct pack *p, struct slice folder, unsigned depth)
     return well;
 }
 
-bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, struct pack_result *out,
-                 struct err *e)
+bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, int spill_fd,
+                 struct pack_result *out, struct err *e)
 {
-    struct pack p = {.arena = a, .zip = zip, .directory = {.max = LIMIT_PACK_SIZE}, .result = out, .e = e};
+    struct pack p = {.arena = a, .zip = zip, .spill = spill_fd, .directory = {.max = LIMIT_PACK_SIZE}, .result = out, .e = e};
     struct slice real = real_place(folder.ptr, a);
     *out = (struct pack_result){0};
     if (!real.ptr)
@@ -305,6 +327,7 @@ bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct 
     well = well && pack_entries(&p, SLICE(""), 0);
     if (well)
         put_end(&p);
+    well = well && e->code == ERR_NONE;
     if (out->skipped > SKIPPED_SHOWN)
         fprintf(stderr, "mobula: left out: %u more\n", out->skipped - SKIPPED_SHOWN);
     if (well && !out->files)

@@ -38,11 +38,13 @@ struct pack_result {
     struct pack_size largest[3]; /* of the folder's own entries, the largest first; size 0: there are fewer */
     uint64_t size;               /* of all files */
     bool over;                   /* they do not fit: from here on files are only counted */
+    uint64_t spilled;            /* bytes of the zip file that are in the file `spill`, and no longer in the buffer */
 };
 /* excludes: items as in a .gitignore of the folder itself, which count for more than any file's. Everything stands under one folder at the
  * top, which Ray takes away. Paths lie in a. What does not fit zip
- * any more is not read (out->over); more than LIMIT_PACK_FILES are refused. */
-bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, struct pack_result *out,
-                 struct err *e);
+ * any more is not read (out->over); more than LIMIT_PACK_FILES are refused. spill: a file to which the zip file goes as it grows, all of
+ * it, up to LIMIT_PACK_BUCKET; -1: none. */
+bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, int spill,
+                 struct pack_result *out, struct err *e);
 
 #endif

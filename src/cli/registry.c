@@ -439,8 +439,8 @@ struct registry *registry_open(const struct registry_options *o, struct err *e)
     r->allow = net_allow_new();
     buf_init(&r->body, LIMIT_HTTP_HEAD);
     http_reader_init(&r->reader, HTTP_RESPONSES);
-    bool well = read_url(r, e) && set_basic(r, e) && (!r->at.tls || load_trust(r, e)) && way_find(r->allow, &r->at, &r->proxy, "--to", &r->a, e) &&
-                (r->loop = loop_new(r->allow, e)) != NULL;
+    bool well = read_url(r, e) && set_basic(r, e) && (!r->at.tls || load_trust(r, e)) &&
+                way_find(r->allow, &r->at, &r->proxy, "--to", &r->a, e) && (r->loop = loop_new(r->allow, e)) != NULL;
     if (well)
         return r;
     registry_close(r);

@@ -343,15 +343,22 @@ static void abort_upload(struct storage *s, struct slice key, struct slice uploa
     storage_call(s, &c, &(struct err){0});
 }
 
-bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e)
+bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e)
 {
-    char hex[TLS_SHA256_HEX];
     struct stat st;
     struct part p = {.fd = fd};
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
         return err_set(e, ERR_CONFIG, "only a regular file can be stored");
-    uint64_t size = (uint64_t)st.st_size;
-    if (!hash_part(&p, size, hex, e))
+    *size = (uint64_t)st.st_size;
+    return hash_part(&p, *size, hex, e);
+}
+
+bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e)
+{
+    char hex[TLS_SHA256_HEX];
+    struct part p = {.fd = fd};
+    uint64_t size;
+    if (!storage_hash_file(fd, hex, &size, e))
         return false;
     struct cloud_call c = {.method = "PUT", .right = "s3:PutObject", .key = key, .read = read_part, .owner = &p, .size = size};
     c.sha256 = slice_of(hex);

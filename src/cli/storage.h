@@ -2,7 +2,7 @@
 #ifndef MOBULA_CLI_STORAGE_H
 #define MOBULA_CLI_STORAGE_H
 
-#include "check.h"
+#include "flags.h"
 
 #include <mobula/cloud.h>
 #include <mobula/tls.h>
@@ -50,6 +50,7 @@ void storage_close(struct storage *s);
 bool storage_call(struct storage *s, struct cloud_call *call, struct err *e);
 
 bool storage_put(struct storage *s, struct slice key, struct slice body, struct err *e);
+bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e); /* of a regular file */
 /* A regular file, in parts when it is larger than CLOUD_PART. Its SHA-256 becomes part of the object's metadata. */
 bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e);
 /* False without an error: there is no such object. */
@@ -62,6 +63,7 @@ bool storage_list(struct storage *s, struct slice prefix, bool deep, struct slic
 bool storage_url(struct storage *s, struct slice key, int64_t *seconds, struct slice *url, struct err *e);
 
 /* Rows of a check: writes, reads, lists, signs, fetches and deletes an object below the place. */
+struct check;
 void storage_probe(struct check *c, struct storage *s, struct slice prefix);
 
 #endif

@@ -1,4 +1,5 @@
 /* Whether a place in a bucket can be used: an object is written, read, listed, fetched by a signed URL and deleted. */
+#include "check.h"
 #include "storage.h"
 
 #include <stdio.h>

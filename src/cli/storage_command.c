@@ -1,4 +1,5 @@
 /* mobula storage: objects of a bucket, and whether it can be used. */
+#include "check.h"
 #include "cli.h"
 #include "storage.h"
 

@@ -32,7 +32,7 @@ static const struct {
     {"XAmzContentSHA256Mismatch", 0, "the body was changed on the way, or the file while it was sent: try again"},
     {"BadDigest", 0, "the body was changed on the way, or the file while it was sent: try again"},
     {"", 403, NULL}, /* the right that is missing */
-    {"", 404, "there is no such object"},
+    {"NoSuchKey", 0, "there is no such object"},
     {"", 412, "the object was changed while it was read: try again"},
     {"", 416, "the range begins behind the object's end"},
     {"", 413, "the store, or a proxy before it, takes no body of this size"},

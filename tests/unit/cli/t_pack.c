@@ -117,7 +117,7 @@ static bool pack(const struct flag_texts *excludes, struct buf *zip, struct pack
 {
     *e = (struct err){0};
     buf_init(zip, LIMIT_PACK_SIZE);
-    return pack_folder(slice_of(root), excludes, &texts, zip, r, e);
+    return pack_folder(slice_of(root), excludes, &texts, zip, -1, r, e);
 }
 
 static void make_folder(void)
@@ -165,6 +165,38 @@ static void read_by_python(struct slice zip)
     CHECK(system(arena_printf(&texts, "python3 -c \"%s\" '%s'", program, path).ptr) == 0);
 }
 
+/* The same folder through a file, which gets the archive while it grows. */
+static void test_spill(void)
+{
+    enum { LARGE = 5 * MIB };
+    struct buf zip, small = {.max = 12 * MIB};
+    struct pack_result r, spilled;
+    struct flag_texts none = {.count = 0};
+    struct err e;
+    struct arena a = {0};
+    char *noise = arena_alloc(&a, LARGE + 1);
+    uint64_t state = 1;
+    for (size_t i = 0; i < LARGE; i++)
+        noise[i] = (char)('0' + (state = state * 6364136223846793005u + 1) / (1ull << 40) % 64);
+    write_file("src/large", noise, 0644);
+    test_case("an archive that goes to a file has the same bytes");
+    CHECK(pack(&none, &zip, &r, &e));
+    FILE *f = tmpfile();
+    if (CHECK(f != NULL)) {
+        CHECK(pack_folder(slice_of(root), &none, &texts, &small, fileno(f), &spilled, &e));
+        CHECK_INT(spilled.spilled, zip.len);
+        CHECK_INT(small.len, 0);
+        char *back = arena_alloc(&a, zip.len);
+        CHECK_INT(pread(fileno(f), back, zip.len, 0), zip.len);
+        CHECK_SLICE(((struct slice){back, zip.len}), buf_slice(&zip));
+        fclose(f);
+    }
+    CHECK(unlink(place("src/large")) == 0);
+    buf_free(&zip);
+    buf_free(&small);
+    arena_free(&a);
+}
+
 static void test_folder(void)
 {
     static const char want[] = "dir/.gitignore 100644 *.log\nsecret.txt\n\n"
@@ -188,6 +220,7 @@ static void test_folder(void)
     CHECK_INT(r.skipped, 7); /* four links, the pipe, and two names that are not UTF-8 */
     CHECK(slice_starts(r.name, SLICE("t_pack-")));
     read_by_python(buf_slice(&zip));
+    test_spill();
     test_case("the same again: the same bytes, whenever the files were written");
     write_file("src/a.py", "", 0644);
     CHECK(pack(&none, &again, &r, &e));
@@ -226,7 +259,7 @@ static void test_over(void)
     write_file("zz", "", 0644);
     CHECK(truncate(place("zz"), HUGE_FILE) == 0);
     buf_init(&zip, 200);
-    CHECK(pack_folder(slice_of(root), &none, &texts, &zip, &r, &e));
+    CHECK(pack_folder(slice_of(root), &none, &texts, &zip, -1, &r, &e));
     CHECK(r.over && zip.len <= 200);
     CHECK_INT(r.files, 8);
     CHECK_STR(r.largest[0].name, "zz");

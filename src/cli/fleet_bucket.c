@@ -1,0 +1,86 @@
+/* The folder of a job goes into a bucket: once for each content, under its SHA-256. */
+#include "cli.h"
+#include "fleet.h"
+#include "pack.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { URL_MAX = 2048 /* of a Workload's workingDir */, SHORT_S = 24 * 3600 };
+
+/* The bucket of the job's cloud. */
+bool bucket_of_cloud(struct desk *d, struct err *e)
+{
+    struct fleet_options *o = &d->o;
+    struct json doc;
+    struct slice body;
+    if (!fleet_cloud(d, o->cloud, &body, e) || !json_parse(&doc, body, &d->a, e))
+        return false;
+    struct jval storage = json_get(json_root(&doc), "spec.objectStorage");
+    o->bucket = json_get_str(storage, "bucket", &d->a);
+    if (slice_empty(o->store.endpoint))
+        o->store.endpoint = json_get_str(storage, "endpoint", &d->a);
+    if (slice_empty(o->store.region))
+        o->store.region = json_get_str(storage, "region", &d->a);
+    return !slice_empty(o->bucket);
+}
+
+/* With whose help Ray gets it: a signed URL, which needs nothing in the pods and ends, or s3://, which needs credentials in them. */
+static bool say_place(struct desk *d, struct storage *s, struct slice key, struct slice *url, struct err *e)
+{
+    int64_t seconds = CLOUD_URL_S;
+    if (d->o.bucket_uri) {
+        *url = arena_printf(&d->a, "s3://%.*s/%.*s", SLICE_ARG(s->with.bucket), SLICE_ARG(key));
+        return true;
+    }
+    if (!storage_url(s, key, &seconds, url, e))
+        return false;
+    *url = arena_dup(&d->a, *url);
+    if (seconds < SHORT_S)
+        fprintf(stderr, "mobula: the folder's URL ends with the credentials, in %lld min: pods that start later do not get it\n",
+                (long long)seconds / 60);
+    return url->len <= URL_MAX ||
+           err_set(
+               e, ERR_LIMIT,
+               "the folder's signed URL has more than %d bytes, because of its session token: give --bucket-uri, and the pods their own "
+               "credentials",
+               URL_MAX);
+}
+
+static bool store(struct desk *d, struct storage *s, struct slice prefix, int fd, struct slice *url, struct err *e)
+{
+    char hex[TLS_SHA256_HEX];
+    uint64_t size;
+    bool slash = slice_empty(prefix) || slice_ends(prefix, SLICE("/"));
+    if (!storage_hash_file(fd, hex, &size, e))
+        return false;
+    struct slice key = arena_printf(&d->a, "%.*s%sworking-dirs/%s.zip", SLICE_ARG(prefix), slash ? "" : "/", hex);
+    /* Who may write here need not be allowed to look: then it goes up again. */
+    bool there = storage_head(s, key, &(struct err){0}) && s->size == (int64_t)size;
+    fprintf(stderr, "%s: s3://%.*s/%.*s, %llu bytes\n", there ? "stored already" : "storing", SLICE_ARG(s->with.bucket), SLICE_ARG(key),
+            (unsigned long long)size);
+    return (there || storage_put_file(s, key, fd, e)) && say_place(d, s, key, url, e);
+}
+
+bool bucket_store(struct desk *d, struct slice *url, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf zip = {.max = 2 * LIMIT_PACK_SIZE};
+    struct cloud_place at;
+    struct storage s = {.store = NULL};
+    struct pack_result r;
+    if (!cloud_place(d->o.bucket, &at, e))
+        return err_wrap(e, "--bucket");
+    FILE *file = tmpfile();
+    if (!file)
+        return err_set(e, ERR_IO, "a temporary file for the packed folder: %s", strerror(errno));
+    bool well = pack_folder(d->o.dir, &d->o.excludes, &d->a, &zip, fileno(file), &r, e) || err_wrap(e, "--working-dir");
+    if (well && r.over)
+        well = job_too_large(d, &r, LIMIT_PACK_BUCKET, "fit in a bucket (LIMIT_PACK_BUCKET)", e);
+    if (well)
+        fprintf(stderr, "%.*s: %u files, packed %llu bytes\n", SLICE_ARG(r.name), r.files, (unsigned long long)r.spilled);
+    well = well && storage_open(&s, &d->o.store, at.bucket, e) && store(d, &s, at.key, fileno(file), url, e);
+    if (s.allow)
+        storage_close(&s);
+    fclose(file);
+    return well;
+}

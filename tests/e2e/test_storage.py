@@ -1,0 +1,209 @@
+"""mobula storage, and jobs whose folder goes into a bucket, against two stores that share no code."""
+
+import hashlib
+import http.server
+import io
+import json
+import os
+import subprocess
+import threading
+import urllib.error
+import urllib.request
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cluster import MOBULA, eventually
+from hub import GROUP, PEOPLE, account, certificate, definitions, hubs, meet  # noqa: F401 (definitions and hubs are fixtures)
+from stores import KEYS, run_moto, run_versitygw, store  # noqa: F401 (store is a fixture)
+
+NAMES = ["plain", "dir/a b+c", "ü/✓.txt", "looks%2Fencoded", "quote'\"&<>;=?#", "x" * 200 + "/" + "y" * 200]
+
+
+def storage(store, *words, code=0, env=(), stdin=None):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+    out = subprocess.run([MOBULA, "storage", *map(str, words), *(["--endpoint", store.url] if store else [])], input=stdin,
+                         capture_output=True, timeout=300, check=False, env={**clean, **KEYS, "HOME": "/nonexistent", **dict(env)})
+    text = out.stdout + out.stderr
+    assert out.returncode == code, (words, out.returncode, text[:2000])
+    assert KEYS["AWS_SECRET_ACCESS_KEY"].encode() not in text
+    return out.stdout if not out.stderr else text
+
+
+def test_every_operation(store, tmp_path):
+    said = storage(store, "check", "s3://bucket/probe").decode()
+    assert said.count("pass ") == 6 and "failed: 0" in said, said
+    rows = json.loads(storage(store, "check", "s3://bucket", "-o", "json"))
+    assert [row["check"] for row in rows["checks"]] == ["write", "list", "read", "sign", "delete", "settings"]
+    assert storage(store, "ls", "s3://bucket/", "--recursive") == b""
+    file, back = tmp_path / "file", tmp_path / "back"
+    for n, name in enumerate(NAMES):
+        file.write_bytes(f"{n}".encode() * 100)
+        storage(store, "put", f"s3://bucket/{name}", "-f", file)
+        assert storage(store, "get", f"s3://bucket/{name}") == file.read_bytes()
+        url = storage(store, "sign", f"s3://bucket/{name}").decode().strip()
+        assert urllib.request.urlopen(url).read() == file.read_bytes()
+    listed = storage(store, "ls", "s3://bucket/", "--recursive").decode()
+    assert sorted(line[34:] for line in listed.splitlines()) == sorted(NAMES), listed
+    folders = storage(store, "ls", "s3://bucket/").decode()
+    assert "- dir/\n" in folders and "a b" not in folders
+    for name in NAMES:
+        storage(store, "rm", f"s3://bucket/{name}")
+    assert "there is no such object" in storage(store, "get", "s3://bucket/plain", "-f", back, code=1).decode()
+    assert not back.exists()
+
+
+def test_a_file_in_parts(store, tmp_path):
+    file, back = tmp_path / "large", tmp_path / "back"
+    file.write_bytes(os.urandom(2 * 8 * 2**20 + 12345))
+    storage(store, "put", "s3://bucket/large", "-f", file)
+    storage(store, "get", "s3://bucket/large", "-f", back)
+    assert file.read_bytes() == back.read_bytes()
+    storage(store, "rm", "s3://bucket/large")
+
+
+def test_pages_of_a_list(store):
+    """More names than one page holds, and a name as long as a file system here takes it."""
+    names = [f"many/{n:04}" for n in range(1003)]
+    if store.kind == "versitygw":
+        (store.folder / "root/bucket/many").mkdir()
+        for name in names:
+            (store.folder / "root/bucket" / name).touch()
+    else:
+        for name in names:
+            urllib.request.urlopen(urllib.request.Request(f"{store.url}/bucket/{name}", method="PUT")).close()
+    listed = storage(store, "ls", "s3://bucket/many/").decode()
+    assert [line[34:] for line in listed.splitlines()] == names
+
+
+def test_what_a_store_refuses(store, tmp_path):
+    assert "create the bucket, or correct its name" in storage(store, "ls", "s3://no-such-bucket/", code=1).decode()
+    said = storage(store, "check", "s3://no-such-bucket", code=3).decode()
+    assert "fail  write" in said and "fail  list" in said
+    for name, why in (("a/../b", "a part \"..\""), ("x" * 1025, "LIMIT_CLOUD_KEY"), ("a\nb", "control character")):
+        assert why in storage(store, "get", f"s3://bucket/{name}", code=2).decode()
+    assert "gs:// is not supported yet" in storage(store, "ls", "gs://bucket", code=2).decode()
+    assert "-f FILE is needed" in storage(store, "put", "s3://bucket/x", code=1).decode()
+    assert "only a regular file" in storage(store, "put", "s3://bucket/x", "-f", tmp_path, code=1).decode()
+    assert "no credentials for the store" in storage(store, "ls", "s3://bucket", code=1, env={"AWS_ACCESS_KEY_ID": "",
+                                                                                              "AWS_SECRET_ACCESS_KEY": ""}.items()).decode()
+    url = storage(store, "sign", "s3://bucket/x", "--valid", "1s").decode().strip()
+    with pytest.raises(urllib.error.HTTPError):  # there is no such object, or its time is over
+        urllib.request.urlopen(url)
+
+
+def test_a_wrong_secret_and_another_region(tmp_path):
+    (tmp_path / "root").mkdir()
+    gate = run_versitygw(tmp_path, "--region", "hall-2")
+    try:
+        gate.bucket("bucket")
+        said = storage(gate, "ls", "s3://bucket", code=1, env={"AWS_SECRET_ACCESS_KEY": "another"}.items()).decode()
+        assert "403 SignatureDoesNotMatch" in said and "check AWS_SECRET_ACCESS_KEY" in said
+        said = storage(gate, "ls", "s3://bucket", code=1, env={"AWS_ACCESS_KEY_ID": "another"}.items()).decode()
+        assert "No user exists with the provided access key ID" in said
+        assert "warn  settings      the bucket is in region hall-2" in storage(gate, "check", "s3://bucket", code=4).decode()
+        storage(gate, "check", "s3://bucket", "--region", "hall-2")
+    finally:
+        gate.stop()
+
+
+def test_tls_and_a_mounted_secret(tmp_path):
+    cert, key = certificate(tmp_path)
+    gate = run_versitygw(tmp_path, "--cert", str(cert), "--key", str(key), scheme="https", host="localhost")
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    for name, value in {**KEYS, "AWS_ENDPOINT_URL_S3": gate.url}.items():
+        (secret / name).write_text(value + "\n")
+    none = {name: "" for name in KEYS}.items()
+    try:
+        gate.bucket("bucket")
+        assert "unknown CA" in storage(gate, "ls", "s3://bucket", code=1).decode()
+        said = storage(None, "check", "s3://bucket", "--credentials-dir", secret, "--storage-ca", cert, env=none).decode()
+        assert "failed: 0" in said
+        file = tmp_path / "large"
+        file.write_bytes(os.urandom(9 * 2**20))
+        storage(None, "put", "s3://bucket/large", "-f", file, "--credentials-dir", secret, "--storage-ca", cert, env=none)
+        assert storage(None, "get", "s3://bucket/large", env={"AWS_CA_BUNDLE": cert, "AWS_ENDPOINT_URL_S3": gate.url}.items()) == \
+            file.read_bytes()
+    finally:
+        gate.stop()
+
+
+def test_identities_of_pods(tmp_path):
+    """IRSA against moto's STS; EKS Pod Identity against an agent of our own."""
+    cloud = run_moto(tmp_path)
+    token = tmp_path / "token"
+    token.write_text("eyJ.pod.token\n")
+    heard = []
+
+    class Agent(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            heard.append((self.path, self.headers["Authorization"]))
+            body = json.dumps({"AccessKeyId": "AK", "SecretAccessKey": "SK", "Token": "T", "Expiration": "2099-01-01T00:00:00Z"}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    agent = http.server.HTTPServer(("127.0.0.1", 0), Agent)
+    threading.Thread(target=agent.serve_forever, daemon=True).start()
+    none = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+    try:
+        cloud.bucket("bucket")
+        irsa = {**none, "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/ray", "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
+                "AWS_ENDPOINT_URL_STS": cloud.url.replace("127.0.0.1", "localhost")}
+        said = storage(cloud, "check", "s3://bucket", env=irsa.items()).decode()
+        assert "failed: 0" in said and "credentials from AWS_WEB_IDENTITY_TOKEN_FILE" in said
+        storage(cloud, "sign", "s3://bucket/x", env=irsa.items())
+        pod = {**none, "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"http://127.0.0.1:{agent.server_port}/v1/credentials",
+               "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(token)}
+        assert "failed: 0" in storage(cloud, "check", "s3://bucket", env=pod.items()).decode()
+        assert heard == [("/v1/credentials", "eyJ.pod.token")]
+        far = {**pod, "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://10.0.0.1/v1"}
+        assert "would show the token" in storage(cloud, "ls", "s3://bucket", code=1, env=far.items()).decode()
+    finally:
+        agent.shutdown()
+        cloud.stop()
+
+
+def test_the_folder_of_a_job(space, hubs, tmp_path, store, monkeypatch):  # noqa: F811
+    person = meet(space, hubs, tmp_path)
+    person.login(account(space, "ann", *PEOPLE))
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    person.type("cloud", "register", "--name", "edge", "--cloud-storage-bucket-name", "s3://bucket", "--cloud-storage-bucket-endpoint",
+                store.url)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "main.py").write_text("print(1)\n")
+
+    def submit(name, *more):
+        said = person.type("job", "submit", "--name", name, "--cloud", "edge", "--working-dir", work, *more, "--", "python", "main.py")
+        return said, eventually(lambda: space.api.get(space.path("workloads", name, GROUP))["spec"]["workingDir"])
+
+    said, url = submit("small")
+    assert url.startswith("upload:"), said
+    said, url = submit("bucket", "--bucket", "s3://bucket/team", "--endpoint", store.url)
+    packed = urllib.request.urlopen(url).read()
+    where = f"s3://bucket/team/working-dirs/{hashlib.sha256(packed).hexdigest()}.zip"
+    assert f"storing: {where}, {len(packed)} bytes" in said
+    assert zipfile.ZipFile(io.BytesIO(packed)).namelist() == ["dir/main.py"]
+    said, url = submit("again", "--bucket", "s3://bucket/team", "--endpoint", store.url, "--bucket-uri")
+    assert f"stored already: {where}" in said and url == where
+    (work / "noise").write_bytes(os.urandom(10_000_000))
+    said, url = submit("large")  # too large for the control plane: it goes to the cloud's bucket
+    assert "storing: s3://bucket/working-dirs/" in said
+    assert len(zipfile.ZipFile(io.BytesIO(urllib.request.urlopen(url).read())).read("dir/noise")) == 10_000_000
+    assert KEYS["AWS_SECRET_ACCESS_KEY"] not in said + url
+
+
+def test_the_store_goes_away(store, tmp_path):
+    """A file that is cut short, and a port on which nobody listens."""
+    gone = type("Gone", (), {"url": "http://127.0.0.1:9"})
+    said = storage(gone, "ls", "s3://bucket", code=1).decode()
+    assert "GET s3://bucket: " in said and "refused" in said, said
+    assert Path(store.log).exists()
