@@ -1,93 +1,7 @@
 /* Sessions with OpenSSL's programs at the other end: every version, group, suite, kind of certificate and of client certificate. */
-#include "pki.h"
-#include "wire.h"
-
-#include "src/tls/v13.h"
-
-#include <arpa/inet.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-
-/* A child with a pipe to its standard input and one from its output. */
-struct child {
-    pid_t pid;
-    int in, out;
-};
-
-static struct child spawn(const char *command)
-{
-    int to[2], from[2];
-    if (pipe(to) || pipe(from))
-        fatal("pipe");
-    struct child c = {.pid = fork(), .in = to[1], .out = from[0]};
-    if (c.pid == 0) {
-        dup2(to[0], 0);
-        dup2(from[1], 1);
-        dup2(from[1], 2);
-        for (int fd = 3; fd < 64; fd++)
-            close(fd);
-        execl("/bin/sh", "sh", "-c", command, NULL);
-        _exit(127);
-    }
-    close(to[0]);
-    close(from[1]);
-    return c;
-}
-
-static void finish(struct child *c)
-{
-    close(c->in);
-    kill(c->pid, SIGTERM);
-    waitpid(c->pid, NULL, 0);
-    close(c->out);
-}
-
-/* Moves ciphertext until the session has plaintext, has ended, or (when `open`) is open. */
-static void move(struct tls *t, int fd, bool open)
-{
-    for (;;) {
-        struct slice out = tls_send_peek(t);
-        if (out.len) {
-            ssize_t n = send(fd, out.ptr, out.len, MSG_NOSIGNAL);
-            if (n <= 0)
-                return;
-            tls_send_used(t, (size_t)n);
-            continue;
-        }
-        if (tls_state(t) >= TLS_CLOSED || tls_read_peek(t).len || (open && tls_state(t) == TLS_OPEN))
-            return;
-        size_t room = 0;
-        char *to = tls_recv_room(t, &room);
-        ssize_t n = to ? recv(fd, to, room, 0) : 0;
-        if (n <= 0) {
-            tls_eof(t);
-            return;
-        }
-        tls_recv_wrote(t, (size_t)n);
-    }
-}
-
-static void check_info(struct tls *t, const char *want)
-{
-    struct tls_info i;
-    char text[128];
-    tls_info(t, &i);
-    snprintf(text, sizeof text, "%s %s %s", i.version, i.group, i.suite);
-    char *hybrid = strstr(text, " X25519MLKEM768 "); /* OpenSSL from 3.5 on takes the hybrid, unless the row forces a group */
-    if (hybrid && strstr(want, " X25519 "))
-        memmove(hybrid + 7, hybrid + 15, strlen(hybrid + 15) + 1);
-    /* a processor without instructions for AES prefers ChaCha20, where a row does not force the suite */
-    const char *aes = v13_fast_aes() ? NULL : strstr(want, "AES_128_GCM_SHA256");
-    char otherwise[128];
-    snprintf(otherwise, sizeof otherwise, "%.*sCHACHA20_POLY1305_SHA256", aes ? (int)(aes - want) : 0, want);
-    CHECK_STR(slice_of(text), aes && strcmp(text, otherwise) == 0 ? otherwise : want);
-}
+#include "program.h"
 
 /* ---- OpenSSL as the server ---- */
-
-#define AES128 "TLS_AES_128_GCM_SHA256"
 
 static const struct {
     const char *name, *args, *client;
@@ -144,33 +58,6 @@ static unsigned short wait_port(struct child *c)
             return (unsigned short)strtol(at + 17, NULL, 10);
     }
     fatal("openssl s_server: %s", text);
-}
-
-static int dial(unsigned short port)
-{
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    if (connect(fd, (struct sockaddr *)&at, sizeof at))
-        fatal("connect");
-    return fd;
-}
-
-static const char *ca_of(const char *server)
-{
-    return strcmp(server, "rsa8192") == 0                                 ? "rsa8192-ca.pem"
-           : strcmp(server, "rsa") == 0 || strncmp(server, "pss", 3) == 0 ? "rsa-ca.pem"
-                                                                          : "ca.pem";
-}
-
-static struct tls *session(const char *server, const char *client)
-{
-    struct tls_options o = {.name = SLICE("kubernetes.default.svc"), .wall_us = clock_now().wall_us};
-    o.trust = pki_trust(ca_of(server));
-    o.identity = client ? pki_identity(client) : NULL;
-    struct tls *t = tls_open(&o, NULL);
-    tls_trust_drop(o.trust);
-    tls_identity_drop(o.identity);
-    return t;
 }
 
 static void talk_to_server(size_t i)
@@ -317,21 +204,18 @@ static void insist(int listener, unsigned short port)
 
 int main(void)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof at;
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    unsigned short port;
+    int listener = listener_on(&port);
     struct arena a = {0};
     pki_file("ca.pem", &a);
     arena_free(&a);
     alarm(120);
     signal(SIGPIPE, SIG_IGN);
-    if (bind(listener, (struct sockaddr *)&at, sizeof at) || listen(listener, 4) || getsockname(listener, (struct sockaddr *)&at, &len))
-        fatal("listen");
     for (size_t i = 0; i < COUNT_OF(servers); i++)
         talk_to_server(i);
     for (size_t i = 0; i < COUNT_OF(clients); i++)
-        talk_to_client(i, listener, ntohs(at.sin_port));
-    insist(listener, ntohs(at.sin_port));
+        talk_to_client(i, listener, port);
+    insist(listener, port);
     close(listener);
     return test_done();
 }
