@@ -42,6 +42,7 @@ static struct subject *subject_new(bool server, enum v13_step step)
         v13_keys_set(&s->v.out, s->v.suite, secret);
         v13_keys_set(&s->keys, s->v.suite, secret);
     }
+    s->v.peer_finished = step == V13_OPEN;
     if (step == V13_OPEN)
         v13_opened(&s->v);
     return s;

@@ -2,6 +2,8 @@
 #include "pki.h"
 #include "wire.h"
 
+#include "src/tls/trust.h"
+
 static struct tls *client(const char *trust)
 {
     struct tls_options o = {.name = SLICE("kubernetes.default.svc"), .wall_us = clock_now().wall_us, .trust = pki_trust(trust)};
@@ -54,11 +56,28 @@ static void talk(const char *name, const char *trust, size_t most)
     tls_free(s);
 }
 
+/* A server that shows a certificate whose key it does not have. */
+static void wrong_key(void)
+{
+    test_case("a server without the key of its certificate");
+    struct tls_identity *id = pki_identity("both"), *other = pki_identity("no-ca");
+    id->key = other->key;
+    struct tls *c = client("ca.pem"), *s = tls_accept(id);
+    pump(c, s, SIZE_MAX);
+    CHECK_STR(slice_of(tls_error(c)->text), "server sent a wrong signature: it does not have the key of its certificate");
+    CHECK_STR(slice_of(tls_error(s)->text), "client ended the TLS session: alert 51 decrypt_error");
+    tls_free(c);
+    tls_free(s);
+    tls_identity_drop(id);
+    tls_identity_drop(other);
+}
+
 int main(void)
 {
     talk("both", "ca.pem", 1);
     talk("both", "ca.pem", SIZE_MAX);
     talk("rsa", "rsa-ca.pem", SIZE_MAX);
+    wrong_key();
     test_case("a client that does not trust the certificate goes");
     struct tls *c = client("rsa-ca.pem"), *s = server("both");
     pump(c, s, SIZE_MAX);

@@ -16,7 +16,7 @@ static const struct {
     {"change_cipher_spec sealed", false, V13_EXTENSIONS, 20, SLICE("\1"), NONE},
     {"change_cipher_spec of 2", false, V13_EXTENSIONS, 20, SLICE("\2"), 10},
     {"change_cipher_spec of two bytes", false, V13_EXTENSIONS, 20, SLICE("\1\1"), 10},
-    {"change_cipher_spec when open", false, V13_OPEN, 20, SLICE("\1"), NONE},
+    {"change_cipher_spec when open", false, V13_OPEN, 20, SLICE("\1"), 10},
     {"alert of one byte", false, V13_EXTENSIONS, RECORD_ALERT, SLICE("\2"), 50},
     {"alert of three bytes", false, V13_OPEN, RECORD_ALERT, SLICE("\2\50\0"), 50},
     {"message of 16 MiB", false, V13_EXTENSIONS, HS, SLICE("\x08\xff\xff\xff"), 47},

@@ -121,6 +121,38 @@ static void signature(const struct v13_suite *s, const unsigned char *transcript
     CHECK(!v13_verify(key, 0x0804, true, s, changed, message));
 }
 
+/* In TLS 1.3 a scheme fixes the curve of the key, and PKCS #1 v1.5 is none. */
+static void schemes(void)
+{
+    static const struct {
+        unsigned scheme;
+        unsigned char key_type;
+        int curve;
+        bool fits;
+    } rows[] = {
+        {0x0403, BR_KEYTYPE_EC, BR_EC_secp256r1, true},
+        {0x0403, BR_KEYTYPE_EC, BR_EC_secp384r1, false},
+        {0x0503, BR_KEYTYPE_EC, BR_EC_secp384r1, true},
+        {0x0503, BR_KEYTYPE_EC, BR_EC_secp256r1, false},
+        {0x0603, BR_KEYTYPE_EC, BR_EC_secp521r1, true},
+        {0x0403, BR_KEYTYPE_RSA, 0, false},
+        {0x0804, BR_KEYTYPE_RSA, 0, true},
+        {0x0806, BR_KEYTYPE_RSA, 0, true},
+        {0x0804, BR_KEYTYPE_EC, BR_EC_secp256r1, false},
+        {0x0401, BR_KEYTYPE_RSA, 0, false},
+        {0x0809, BR_KEYTYPE_RSA, 0, false},
+        {0x0203, BR_KEYTYPE_EC, BR_EC_secp256r1, false},
+        {0x0807, BR_KEYTYPE_EC, BR_EC_secp256r1, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        br_x509_pkey key = {.key_type = rows[i].key_type};
+        test_case("scheme %04x with a key of type %d on curve %d", rows[i].scheme, rows[i].key_type, rows[i].curve);
+        if (rows[i].curve)
+            key.key.ec.curve = rows[i].curve;
+        CHECK_INT(v13_scheme_fits(&key, rows[i].scheme), rows[i].fits);
+    }
+}
+
 /* Private keys of NIST curves are from 1 to the order less 1; P-521 has 521 bits in 66 bytes. */
 static void scalars(void)
 {
@@ -189,6 +221,7 @@ int main(void)
     test_case("records");
     record(hs_client, "14000020a8ec436d677634ae525ac1fcebe11a039ec17694fac6e98527b642f2edd5ce6116",
            "170303003575ec4dc238cce60b298044a71e219c56cc77b0517fe9b93c7a4bfc44d87f38f80338ac98fc46deb384bd1caeacab6867d726c40546");
+    schemes();
     scalars();
     return test_done();
 }
