@@ -8,7 +8,7 @@
 #   KUBELET=0 leaves out the installation on a real kubelet, which is root's alone
 #   AGAIN=1 runs what failed once more, three tests at most: for machines that others use too
 #   HALVES=1 runs all of them one after the other. Else, without arguments, half of the files run beside the others, with a control plane
-#   of their own (NAME-2): tests mostly wait
+#   of their own (NAME-2), whose API server accepts only TLS 1.3: tests mostly wait
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/rig/lib.sh
@@ -44,7 +44,8 @@ if ((! $#)); then
         read -r -a second <<<"${halves[1]?the tests could not be listed}"
         # shellcheck disable=SC2086 # names of files
         set -- ${halves[0]}
-        HALVES=1 NAME=$NAME-2 tests/e2e/run.sh "${second[@]}" >"$RIG_DIR/$NAME-2.log" 2>&1 9>&- &
+        insist="--tls-min-version=VersionTLS13 ${APISERVER_ARGS:-}"
+        HALVES=1 NAME=$NAME-2 APISERVER_ARGS=$insist tests/e2e/run.sh "${second[@]}" >"$RIG_DIR/$NAME-2.log" 2>&1 9>&- &
         other=$!
     fi
 fi

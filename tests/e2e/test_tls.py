@@ -1,6 +1,6 @@
-"""TLS with the API server (Go's crypto/tls), which chooses TLS 1.3 and the hybrid key exchange. tests/unit/tls/t_peers tests every group,
-suite, signature and kind of client certificate against OpenSSL, as client and as server. With
-APISERVER_ARGS=--tls-min-version=VersionTLS13 all of tests/e2e runs against an API server that accepts only TLS 1.3."""
+"""TLS with the API server (Go's crypto/tls), which chooses TLS 1.3 and the hybrid key exchange. tests/unit/tls/t_peers and t_gnutls test
+every group, suite, signature and kind of client certificate against OpenSSL and GnuTLS, test_tls_go.py against Go. One half of tests/e2e
+(run.sh) runs against an API server that accepts only TLS 1.3."""
 
 import json
 import os

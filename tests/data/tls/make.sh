@@ -85,7 +85,9 @@ for bits in 256 384 512; do
     digest=-sha$bits options=$pss:-1
     leaf pss$bits rsa rsa-ca rsa-ca /CN=x $k8s $server
 done
-options=$pss:20
+options=$pss:20 # the default, which is not written
+leaf pss-salt20 rsa rsa-ca rsa-ca /CN=x $k8s $server
+options=$pss:40
 leaf pss-salt rsa rsa-ca rsa-ca /CN=x $k8s $server
 options="$pss:-1 -sigopt rsa_mgf1_md:sha384"
 leaf pss-mask rsa rsa-ca rsa-ca /CN=x $k8s $server
@@ -102,9 +104,9 @@ leaf pkcs1-inter rsa rsa-ca rsa-ca '/CN=mobula PKCS 1 intermediate' 'basicConstr
 options=$pss:-1 # PSS below PKCS #1
 leaf pss-below ec pkcs1-inter rsa /CN=x $k8s $server
 cat pkcs1-inter.pem >>pss-below.pem
-# The signature of another certificate by the same key.
-openssl x509 -in pss384.pem -outform DER | head -c -256 >lie.der
-openssl x509 -in pss256.pem -outform DER | tail -c 256 >>lie.der
+# The signature of another certificate by the same key and hash.
+openssl x509 -in pss256.pem -outform DER | head -c -256 >lie.der
+openssl x509 -in pss-inter.pem -outform DER | tail -c 256 >>lie.der
 openssl x509 -inform DER -in lie.der -out pss-wrong.pem
 cp rsa.key pss-wrong.key
 

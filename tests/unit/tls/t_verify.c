@@ -53,6 +53,7 @@ static const struct {
     {"pss512", "rsa-ca.pem", K8S, 0, ERR_NONE, NULL},
     {"pss256", "rsa8192-ca.pem", K8S, 0, ERR_TLS_TRUST, "certificate is signed by an unknown CA (mobula test RSA CA)"},
     {"pss-salt", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "a certificate of the server's chain uses an algorithm that is not known here"},
+    {"pss-salt20", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "a certificate of the server's chain uses an algorithm that is not known here"},
     {"pss-mask", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "a certificate of the server's chain uses an algorithm that is not known here"},
     {"pss-sha1", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "a certificate of the server's chain uses an algorithm that is not known here"},
     {"pss-wrong", "rsa-ca.pem", K8S, 0, ERR_TLS_TRUST, "certificate is signed by an unknown CA (mobula test RSA CA)"},
