@@ -292,7 +292,10 @@ static bool take_request(struct v13 *v, struct slice in)
 
 static int alert_for(int verdict)
 {
-    return verdict == BR_ERR_X509_EXPIRED ? ALERT_EXPIRED : verdict == BR_ERR_X509_NOT_TRUSTED ? ALERT_NO_CA : ALERT_BAD_CERT;
+    return verdict == BR_ERR_X509_EXPIRED       ? ALERT_EXPIRED
+           : verdict == BR_ERR_X509_NOT_TRUSTED ? ALERT_NO_CA
+           : verdict == BR_ERR_X509_UNSUPPORTED ? ALERT_UNSUPPORTED_CERT
+                                                : ALERT_BAD_CERT;
 }
 
 static bool take_certificate(struct v13 *v, struct slice in)

@@ -86,6 +86,12 @@ int main(void)
     CHECK_STR(slice_of(tls_error(s)->text), "client ended the TLS session: alert 48 unknown_ca");
     tls_free(c);
     tls_free(s);
+    test_case("a client that cannot verify the certificate names the reason");
+    c = client("rsa-ca.pem"), s = server("sha1");
+    pump(c, s, SIZE_MAX);
+    CHECK_STR(slice_of(tls_error(s)->text), "client ended the TLS session: alert 43 unsupported_certificate");
+    tls_free(c);
+    tls_free(s);
     test_case("what is no TLS at all");
     s = server("both");
     size_t room = 0;
