@@ -1,78 +1,27 @@
 """The program and Go's crypto/tls, each as client and as server: groups, suites, kinds of certificates and of client certificates.
 tests/unit/tls/t_peers and t_gnutls have the same with OpenSSL and GnuTLS."""
 
-import contextlib
 import json
 import os
-import re
 import subprocess
 
 import pytest
 
-from cluster import ROOT, mobula, workspace
-from hub import definitions, hubs_in  # noqa: F401 (a fixture)
+from cluster import ROOT, mobula
 from processes import kubeconfig
 from rig import RIG
+from tls_peers import definitions, pki, planes, served  # noqa: F401 (fixtures)
 
-KEYS = {"p256": ("ec", "ec_paramgen_curve:P-256"), "p384": ("ec", "ec_paramgen_curve:P-384"), "p521": ("ec", "ec_paramgen_curve:P-521"),
-        "rsa": ("rsa", "rsa_keygen_bits:2048"), "rsa4096": ("rsa", "rsa_keygen_bits:4096"), "pss": ("rsa", "rsa_keygen_bits:2048")}
-PSS = ("-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:-1")
 AES128 = "TLS_AES_128_GCM_SHA256"
 
 
-def openssl(*args, stdin=None):
-    subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True, input=stdin)
-
-
-class Pki:
-    """A CA on P-256, one on RSA, and a certificate of each kind for localhost."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        for name, (kind, option) in {**KEYS, "ca": KEYS["p256"], "rsa-ca": KEYS["rsa"]}.items():
-            openssl("genpkey", "-algorithm", kind, "-pkeyopt", option, "-out", folder / f"{name}.key")
-        for name in ("ca", "rsa-ca"):
-            openssl("req", "-x509", "-key", self.key(name), "-subj", f"/CN={name}", "-days", 2, "-out", self.cert(name))
-        (folder / "ext").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-        for name in KEYS:
-            openssl("req", "-new", "-key", self.key(name), "-subj", f"/CN={name}", "-out", folder / "csr")
-            ca = self.issuer(name)
-            openssl("x509", "-req", "-in", folder / "csr", "-CA", self.cert(ca), "-CAkey", self.key(ca), "-set_serial", 7, "-days", 2,
-                    "-extfile", folder / "ext", "-out", self.cert(name), *(PSS if name == "pss" else ()))
-
-    def issuer(self, name):
-        return "rsa-ca" if name == "pss" else "ca"
-
-    def cert(self, name):
-        return self.folder / f"{name}.pem"
-
-    def key(self, name):
-        return self.folder / f"{name}.key"
-
-
 @pytest.fixture(scope="module")
-def pki(tmp_path_factory):
-    return Pki(tmp_path_factory.mktemp("pki"))
-
-
-@pytest.fixture(scope="module")
-def peer():
+def go():
     """The program on crypto/tls; Go builds it once and keeps it."""
     program = RIG / "gopeer"
     subprocess.run(["go", "build", "-o", program, "."], check=True, cwd=ROOT / "tests/e2e/gopeer",
                    env={**os.environ, "PATH": f"{os.environ['PATH']}:/usr/local/go/bin"})
     return program
-
-
-@contextlib.contextmanager
-def served(peer, pki, name, *flags):
-    """(port, lines of its sessions) of Go's server."""
-    command = [peer, "serve", "-cert", pki.cert(name), "-key", pki.key(name), *flags]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        lines = [process.stdout.readline()]
-        yield int(lines[0]), lines
-        process.kill()
-        lines += process.stdout.readlines()
 
 
 SERVERS = [  # certificate, flags, client certificate, and what check must say
@@ -98,10 +47,10 @@ SERVERS = [  # certificate, flags, client certificate, and what check must say
 
 
 @pytest.mark.parametrize(("name", "flags", "client", "want"), SERVERS, ids=lambda v: "-".join(v) if isinstance(v, tuple) else v)
-def test_our_client(peer, pki, tmp_path, name, flags, client, want):
+def test_our_client(go, pki, tmp_path, name, flags, client, want):  # noqa: F811
     flags = (*flags, "-ca", pki.cert("ca")) if client else flags
     user = f'client-certificate: "{pki.cert(client)}", client-key: "{pki.key(client)}"' if client else 'token: "x"'
-    with served(peer, pki, name, *flags) as (port, lines):
+    with served(go, "serve", "-cert", pki.cert(name), "-key", pki.key(name), *flags) as (port, lines):
         config = kubeconfig(tmp_path / "config", "x", user, port, pki.cert(pki.issuer(name)))
         out = mobula("check", "--kubeconfig", str(config), "-o", "json")
     found = [r["found"] for r in json.loads(out.stdout)["checks"] if "with the API server" in r["found"]]
@@ -125,19 +74,10 @@ CLIENTS = [  # certificate, flags, and what Go says of it; None: it fails
 ]
 
 
-@pytest.fixture(scope="module")
-def planes(api, pki, definitions, tmp_path_factory):  # noqa: F811
-    """The port of a control plane with each certificate."""
-    folder = tmp_path_factory.mktemp("planes")
-    with workspace(api, f"go{os.getpid()}") as space, hubs_in(space, folder) as make:
-        hubs = {name: make(name, "--https-addr", "127.0.0.1:0", "--tls-cert", pki.cert(name), "--tls-key", pki.key(name)) for name in KEYS}
-        yield {name: int(re.search(r"for=https-addr address=\S+ port=(\d+)", hub.log()).group(1)) for name, hub in hubs.items()}
-
-
-def test_our_server(peer, pki, planes):
+def test_our_server(go, pki, planes):  # noqa: F811
     wrong = []
     for name, flags, want in CLIENTS:
-        command = [peer, "dial", f"127.0.0.1:{planes[name]}", "-ca", pki.cert(pki.issuer(name)), *flags]
+        command = [go, "dial", f"127.0.0.1:{planes[name]}", "-ca", pki.cert(pki.issuer(name)), *flags]
         said = json.loads(subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout)
         got = None if "error" in said else (said["version"], said["group"], said["suite"])
         if got != want or (got and said["protocol"] != "http/1.1"):
