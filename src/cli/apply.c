@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { POLL_MS = 250, PATH_MAX_BYTES = 2 * KIB, WORDS_MAX = 400, TAKEOVER_TRIES = 8 };
+enum { POLL_MS = 250, PATH_MAX_BYTES = 2 * KIB, TAKEOVER_TRIES = 8 };
 
 static void show(const struct apply_object *o, const char *what)
 {
@@ -72,14 +72,6 @@ void apply_fail(struct apply *p, struct slice text)
     p->failed++;
 }
 
-static struct slice refusal(struct apply *p, const struct apply_object *o, const struct ask_answer *answer)
-{
-    char words[ASK_WORDS];
-    struct slice said = slice_of(ask_words(answer, words));
-    struct slice line = arena_cut(p->a, slice_cut(&said, '\n'), WORDS_MAX); /* lists of rights have a line for each */
-    return arena_printf(p->a, "%.*s %.*s: %.*s%s", SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(line), apply_remedy(o, answer));
-}
-
 static bool send(struct apply *p, const struct apply_object *o, bool dry, struct ask_answer *answer, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf path;
@@ -106,9 +98,8 @@ bool apply_dry(struct apply *p, const struct apply_object *o, struct ask_answer 
 int apply_failed(const struct apply *p, const struct err *e)
 {
     for (uint32_t i = 0; i < p->failed && i < APPLY_FAILURES_MAX; i++) {
-        struct err one = {0};
-        err_set(&one, ERR_STATUS, "%.*s", SLICE_ARG(p->failures[i]));
-        cli_fail(&one);
+        static char line[APPLY_WORDS_MAX + KIB]; /* too long for an error: a list of rights is cut nowhere */
+        fprintf(stderr, "mobula: %.*s\n", SLICE_ARG(utf8_clean(p->failures[i], line, sizeof line)));
     }
     cli_fail(e);
     return p->ask->signal ? 128 + p->ask->signal : STATUS_ERROR;
@@ -248,7 +239,7 @@ static bool try_one(struct apply *p, struct apply_object *o, struct err *e)
     if (!send(p, o, true, &answer, e))
         return false;
     if (answer.code >= 300 && answer.code != 404) /* 404: a RoleBinding's Role, which comes before it */
-        apply_fail(p, refusal(p, o, &answer));
+        apply_fail(p, apply_refusal(o, &answer, p->a));
     return true;
 }
 
@@ -300,6 +291,12 @@ static bool wait_established(struct apply *p, const struct apply_object *o, int6
     }
 }
 
+static bool refused(struct apply *p, const struct apply_object *o, const struct ask_answer *answer, struct err *e)
+{
+    apply_fail(p, apply_refusal(o, answer, p->a));
+    return err_set(e, ERR_STATUS, "%.*s %.*s was refused", SLICE_ARG(o->kind), SLICE_ARG(o->name));
+}
+
 /* Takes over what kubectl has applied. Against a controller that writes the object at the same time it is tried again. */
 static bool take_over(struct apply *p, struct apply_object *o, struct ask_answer *answer, struct err *e)
 {
@@ -330,7 +327,7 @@ static bool apply_one(struct apply *p, struct apply_object *o, int64_t until_ms,
     if (!ready || (answer.code < 300 && !send(p, o, false, &answer, e)))
         return err_wrap(e, "%.*s %.*s", SLICE_ARG(o->kind), SLICE_ARG(o->name));
     if (answer.code >= 300)
-        return err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(refusal(p, o, &answer)));
+        return refused(p, o, &answer, e);
     if (!parse(p, &answer, &there, e))
         return false;
     o->changed = !slice_eq(o->version, json_get_str(there, "metadata.resourceVersion", p->a)) || slice_empty(o->version);
@@ -480,8 +477,7 @@ static bool delete_begin(struct apply *p, const struct apply_object *o, bool *ab
     kube_delete_options(&body, json_get_str(there, "metadata.uid", p->a), 0, SLICE("Foreground"));
     if (!ask_delete(p->ask, o->path, buf_slice(&body), p->a, &answer, e))
         return false;
-    return answer.code < 300 || answer.code == 404 || answer.code == 409 ||
-           err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(refusal(p, o, &answer)));
+    return answer.code < 300 || answer.code == 404 || answer.code == 409 || refused(p, o, &answer, e);
 }
 
 static bool delete_end(struct apply *p, const struct apply_object *o, int64_t until_ms, struct err *e)

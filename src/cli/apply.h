@@ -20,7 +20,7 @@ struct apply_object {
     bool changed;                                   /* it was created, changed or deleted by us */
 };
 
-enum { APPLY_OBJECTS_MAX = 128, APPLY_FAILURES_MAX = 16 };
+enum { APPLY_OBJECTS_MAX = 128, APPLY_FAILURES_MAX = 16, APPLY_WORDS_MAX = 8 * KIB };
 struct apply {
     struct ask *ask;
     struct arena *a;
@@ -86,6 +86,8 @@ struct slice apply_pods(const struct apply_object *o, struct arena *a);
 bool apply_available(struct jval deployment, struct arena *a, struct slice *why);
 /* What keeps a pod from running, in the kubelet's words; empty: nothing is known. */
 struct slice apply_pod_words(struct jval pod, struct arena *a);
+/* "Role mobula: 403 Forbidden: …", in all of the server's words on one line, and what to do about it. */
+struct slice apply_refusal(const struct apply_object *o, const struct ask_answer *answer, struct arena *a);
 /* What to do about a refusal, as words to stand behind it; "" when its own text says it. */
 const char *apply_remedy(const struct apply_object *o, const struct ask_answer *answer);
 

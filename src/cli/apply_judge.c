@@ -14,7 +14,7 @@ const char *apply_remedy(const struct apply_object *o, const struct ask_answer *
     if (answer->manager_conflict)
         return definition ? ": keep it with --no-crds (mobula check says whether it fits), or take it over: mobula install --print "
                             "--crds-only | kubectl apply --server-side --force-conflicts -f -"
-                          : ": another tool manages it; remove it there, or choose another --namespace";
+                          : ": the tool named there manages these fields: remove them there, or choose another --namespace";
     if (answer->namespace_terminating)
         return ": the namespace is being deleted; wait until it is gone, or choose another";
     if (answer->reason != KUBE_FORBIDDEN)
@@ -24,8 +24,27 @@ const char *apply_remedy(const struct apply_object *o, const struct ask_answer *
     if (slice_empty(o->ns))
         return ": let an admin of the cluster apply --crds-only, then go on with --no-crds";
     if (slice_has(answer->message, "not currently held"))
-        return ": whoever makes a Role must have every right in it; let an admin of the namespace apply it";
+        return ": whoever makes a Role must have every right in it: let a cluster's admin bind these to you, or apply it";
     return ": let an admin of the namespace apply it";
+}
+
+struct slice apply_refusal(const struct apply_object *o, const struct ask_answer *answer, struct arena *a)
+{
+    struct slice said = answer->message, rest;
+    struct jval status;
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, APPLY_WORDS_MAX);
+    if (answer->object && json_read(&status, answer->body, a, NULL)) /* the message is a shortened one */
+        said = json_get_str(status, "message", a);
+    buf_printf(&out, "%.*s %.*s: ", SLICE_ARG(o->kind), SLICE_ARG(o->name));
+    if (answer->object)
+        buf_printf(&out, "%d %s: ", answer->code, kube_reason_text(answer->reason));
+    for (rest = arena_cut(a, said, APPLY_WORDS_MAX / 2); rest.ptr;) { /* lists of rights and fields have a line for each */
+        buf_put(&out, slice_cut(&rest, '\n'));
+        buf_put(&out, slice_empty(rest) ? SLICE_NONE : SLICE(" "));
+    }
+    buf_put(&out, slice_of(apply_remedy(o, answer)));
+    return arena_dup(a, buf_slice(&out));
 }
 
 /* ---- what is there ---- */

@@ -224,11 +224,24 @@ static bool look_beside(struct apply *p, const struct install_options *o, const 
     return true;
 }
 
+/* Without the right to read the Deployment the dry run is done all the same: it names every right that is missing. */
+static bool read_inventory(struct apply *p, bool plane, struct inventory *now, struct err *e)
+{
+    if (inventory_read(p, plane, now, e))
+        return true;
+    if (e->code != ERR_STATUS)
+        return false;
+    if (!slice_has(slice_of(e->text), ": 401 ")) /* the dry run says what to do about that */
+        apply_fail(p, arena_dup(p->a, slice_of(e->text)));
+    *e = (struct err){0};
+    return true;
+}
+
 /* Before anything is changed: adds failures, for apply_try, for namespaces that would no longer be watched or that another installation
  * watches. */
 static bool look_around(struct apply *p, const struct install_options *o, struct inventory *now, struct err *e)
 {
-    return o->crds_only || (inventory_read(p, o->plane, now, e) && inventory_clash(p, o, e) &&
+    return o->crds_only || (read_inventory(p, o->plane, now, e) && inventory_clash(p, o, e) &&
                             (!p->keeps_flags || (inventory_given_up(p, now, o, e) && look_beside(p, o, now, e))));
 }
 

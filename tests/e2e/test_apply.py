@@ -145,6 +145,7 @@ def test_without_rights(made, tmp_path):
     kubectl("-n", made, "create", "rolebinding", "weak", "--clusterrole=admin", f"--serviceaccount={made}:default")
     done, said = run("install", "--apply", "--no-crds", "--namespace", made, kubeconfig=weak, status=1)
     assert "whoever makes a Role must have every right in it" in said and "Deployment" not in said
+    assert '{APIGroups:["events.k8s.io"], Resources:["events"], Verbs:["create" "patch"]}' in said, said  # each of them is named
     kubectl("-n", made, "delete", "rolebinding", "weak")
     assert left_in(made) == set()
 

@@ -1,8 +1,12 @@
 """What comes after an installation: upgrades of what kubectl has applied, what is not wanted any more, differences."""
 
+import json
+import re
+import shlex
+
 import pytest
 
-from cluster import kubectl, manifests
+from cluster import ROOT, RUN, eventually, kubectl, manifests, raycluster
 from test_apply import left_in, made, place, run  # noqa: F401 the fixtures
 
 FLAGS = ("--no-crds", "--no-admission-policy")
@@ -56,3 +60,27 @@ def test_what_somebody_else_has_set_stays(api, made):  # noqa: F811
     run("upgrade", *FLAGS, "--namespace", made, "--resources=cpu=300m,memory=80Mi")
     assert deployment(api, made)["spec"]["template"]["spec"]["tolerations"] == [{"operator": "Exists"}]
     assert "role.rbac.authorization.k8s.io/mobula-leader" in left_in(made)
+
+
+def test_an_admin_of_one_namespace(made, tmp_path):  # noqa: F811
+    """docs/install.md, "Who applies what", word for word: as a user with these rights and no others."""
+    page = (ROOT / "docs/install.md").read_text()
+    grant = shlex.split(re.search(r"^    (kubectl create clusterrole ray-admin .+)$", page, re.M)[1])[1:]
+    kubectl("delete", "clusterrole", "ray-admin", "--ignore-not-found")
+    kubectl(*grant)
+    for role in ("admin", "ray-admin"):
+        kubectl("-n", made, "create", "rolebinding", f"ann-{role}", f"--clusterrole={role}", "--user=ann")
+    ann = tmp_path / "ann"
+    ann.write_text((RUN / "admin.kubeconfig").read_text().replace("user: {client-certificate", "user: {as: ann, client-certificate"))
+    run("install", "--apply", "--crds-only", "--namespace", made)
+    for right in ("events.events.k8s.io", "deployments.apps"):  # bindings take effect a moment later
+        eventually(lambda: kubectl("-n", made, "auth", "can-i", "create", right, kubeconfig=ann, check=False).stdout == "yes\n")
+    run("install", "--apply", "--no-crds", "--namespace", made, kubeconfig=ann)
+    kubectl("-n", made, "apply", "-f", "-", stdin=json.dumps(raycluster("c")), kubeconfig=ann)
+    kubectl("-n", made, "delete", "rayclusters.ray.io", "c", kubeconfig=ann)
+    run("upgrade", "--no-crds", "--namespace", made, "--replicas=2", kubeconfig=ann)
+    run("rollback", "--namespace", made, kubeconfig=ann)
+    run("uninstall", "--apply", "--namespace", made, kubeconfig=ann)
+    kubectl("-n", made, "delete", "rolebinding", "ann-admin", "ann-ray-admin")
+    kubectl("delete", "clusterrole", "ray-admin")
+    assert left_in(made) == set()

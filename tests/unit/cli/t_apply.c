@@ -271,7 +271,9 @@ static void remedies(void)
         const char *says;
     } cases[] = {
         {{.kind = SLICE("CustomResourceDefinition")}, {.code = 409, .reason = KUBE_CONFLICT, .manager_conflict = true}, "--no-crds"},
-        {{.kind = SLICE("Role"), .ns = SLICE("n")}, {.code = 409, .reason = KUBE_CONFLICT, .manager_conflict = true}, "another tool"},
+        {{.kind = SLICE("Role"), .ns = SLICE("n")},
+         {.code = 409, .reason = KUBE_CONFLICT, .manager_conflict = true},
+         "manages these fields"},
         {{.kind = SLICE("Role"), .ns = SLICE("n")},
          {.code = 403, .reason = KUBE_FORBIDDEN, .namespace_terminating = true},
          "is being deleted"},
@@ -292,6 +294,28 @@ static void remedies(void)
     }
 }
 
+static void refusals(struct arena *a)
+{
+    static const struct {
+        const char *body, *text;
+    } cases[] = {
+        {"{\"message\":\"not currently held:\\n{a}\\n{b}\"}",
+         "Role r: 403 Forbidden: not currently held: {a} {b}: whoever makes a Role must have every right in it: let a cluster's admin bind "
+         "these to you, or apply it"},
+        {"no JSON", "Role r: 403 Forbidden: not currently held:: whoever makes"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("a refusal keeps all lines, %zu", i);
+        struct ask_answer answer = {.code = 403,
+                                    .reason = KUBE_FORBIDDEN,
+                                    .object = true,
+                                    .message = SLICE("not currently held:\n"),
+                                    .body = slice_of(cases[i].body)};
+        struct slice text = apply_refusal(&(struct apply_object){.kind = SLICE("Role"), .name = SLICE("r"), .ns = SLICE("n")}, &answer, a);
+        CHECK(slice_starts(text, slice_of(cases[i].text)));
+    }
+}
+
 int main(void)
 {
     struct arena a = {0};
@@ -304,6 +328,7 @@ int main(void)
     takes_over(&a);
     waits(&a);
     remedies();
+    refusals(&a);
     arena_free(&a);
     return test_done();
 }
