@@ -26,9 +26,10 @@ struct apply {
     struct arena *a;
     struct apply_object *list;
     uint32_t count;
-    bool replaces;                                     /* an installation of another version may be replaced */
-    bool keeps_flags;                                  /* fails if a flag of the existing Deployment would be dropped */
-    bool image_given, resources_given, replicas_given; /* the command sets them: they may differ from those of the existing Deployment */
+    bool replaces;    /* an installation of another version may be replaced */
+    bool keeps_flags; /* fails if a flag of the existing Deployment would be dropped */
+    bool image_given, resources_given, requests_given,
+        replicas_given;        /* the command sets them: they may differ from those of the existing Deployment */
     bool spares;               /* apply_delete leaves objects that have a name of ours but were made by somebody else */
     struct slice installation; /* its namespace: apply_delete leaves objects of other installations; empty: it does not check */
     struct slice failures[APPLY_FAILURES_MAX];

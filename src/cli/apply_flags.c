@@ -2,6 +2,7 @@
 #include "apply.h"
 #include "cli.h"
 #include "inventory.h"
+#include "surplus.h"
 
 static struct slice flag_of(struct jval argument, struct arena *a)
 {
@@ -74,29 +75,71 @@ static void put_pull_secrets(struct jval old, struct jval new, struct arena *a, 
     }
 }
 
-/* Names the flags without their values: a proxy's URL may hold a password. */
-static void put_environment(struct jval old, struct jval new, struct buf *out)
+/* Whether an applier of our manifests has set a field of the pod, as managedFields has it: what somebody else has set stays in any case. */
+static bool is_applied(struct jval there, struct slice field)
 {
-    static const struct {
-        struct slice name;
-        const char *flag;
-    } all[] = {{SLICE("HTTPS_PROXY"), "--proxy"},
-               {SLICE("NO_PROXY"), "--no-proxy"},
-               {SLICE("MOBULA_PROXIES"), "--proxies"},
-               {SLICE("PROXY_CREDENTIALS"), "--proxy-secret"}};
-    for (size_t i = 0; i < COUNT_OF(all); i++)
-        if (json_there(list_find(json_key(old, SLICE("env")), "name", all[i].name)) &&
-            !json_there(list_find(json_key(new, SLICE("env")), "name", all[i].name)))
-            put_flag(out, all[i].flag, SLICE_NONE);
+    struct jval key, entry;
+    for (struct jiter it = json_iter(json_get(there, "metadata.managedFields")); json_next(&it, &key, &entry);)
+        if (surplus_applies(entry) && json_there(json_key(json_get(json_key(entry, SLICE("fieldsV1")), "f:spec.f:template.f:spec"), field)))
+            return true;
+    return false;
 }
 
-static void put_resources(struct jval old, struct jval new, struct arena *a, struct buf *out)
+static bool is_applied_variable(struct jval there, struct slice container, struct slice name, struct arena *a)
 {
-    struct slice cpu = json_get_str(old, "resources.limits.cpu", a), memory = json_get_str(old, "resources.limits.memory", a);
+    struct jval key, entry;
+    for (struct jiter it = json_iter(json_get(there, "metadata.managedFields")); json_next(&it, &key, &entry);) {
+        struct jval list = json_get(json_key(entry, SLICE("fieldsV1")), "f:spec.f:template.f:spec.f:containers");
+        struct jval env = json_get(json_key(list, arena_printf(a, "k:{\"name\":\"%.*s\"}", SLICE_ARG(container))), "f:env");
+        if (surplus_applies(entry) && json_there(json_key(env, arena_printf(a, "k:{\"name\":\"%.*s\"}", SLICE_ARG(name)))))
+            return true;
+    }
+    return false;
+}
+
+/* Names the flags without their values: a proxy's URL may hold a password. */
+static void put_environment(struct jval there, struct jval old, struct jval new, struct arena *a, struct buf *out)
+{
+    static const struct {
+        const char *name, *flag;
+    } all[] = {
+        {"HTTPS_PROXY", "--proxy"}, {"NO_PROXY", "--no-proxy"}, {"MOBULA_PROXIES", "--proxies"}, {"PROXY_CREDENTIALS", "--proxy-secret"}};
+    struct jval key, one;
+    for (struct jiter it = json_iter(json_key(old, SLICE("env"))); json_next(&it, &key, &one);) {
+        struct slice name = json_get_str(one, "name", a);
+        const char *flag = NULL;
+        if (json_there(list_find(json_key(new, SLICE("env")), "name", name)))
+            continue;
+        for (size_t i = 0; i < COUNT_OF(all); i++)
+            flag = slice_is(name, all[i].name) ? all[i].flag : flag;
+        if (flag || is_applied_variable(there, json_get_str(old, "name", a), name, a))
+            put_flag(out, flag ? flag : "--values: extraEnv", flag ? SLICE_NONE : name);
+    }
+}
+
+/* Fields of the pod that place it, and the flag or value that sets each. */
+static void put_placement(struct jval there, struct pod old, struct pod new, struct arena *a, struct buf *out)
+{
+    static const struct {
+        const char *field, *flag;
+    } all[] = {{"tolerations", "--toleration"},
+               {"nodeSelector", "--node-selector"},
+               {"priorityClassName", "--priority-class-name"},
+               {"affinity", "--values: affinity"},
+               {"topologySpreadConstraints", "--values: topologySpreadConstraints"}};
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        struct slice field = slice_of(all[i].field), managed = arena_printf(a, "f:%s", all[i].field);
+        if (json_there(json_key(old.spec, field)) && !json_there(json_key(new.spec, field)) && is_applied(there, managed))
+            put_flag(out, all[i].flag, SLICE_NONE);
+    }
+}
+
+static void put_resources(struct jval old, struct jval new, const char *flag, struct arena *a, struct buf *out)
+{
+    struct slice cpu = json_get_str(old, "cpu", a), memory = json_get_str(old, "memory", a);
     if (!slice_empty(cpu) && !slice_empty(memory) &&
-        (!slice_eq(cpu, json_get_str(new, "resources.limits.cpu", a)) ||
-         !slice_eq(memory, json_get_str(new, "resources.limits.memory", a))))
-        put_flag(out, "--resources", arena_printf(a, "cpu=%.*s,memory=%.*s", SLICE_ARG(cpu), SLICE_ARG(memory)));
+        (!slice_eq(cpu, json_get_str(new, "cpu", a)) || !slice_eq(memory, json_get_str(new, "memory", a))))
+        put_flag(out, flag, arena_printf(a, "cpu=%.*s,memory=%.*s", SLICE_ARG(cpu), SLICE_ARG(memory)));
 }
 
 /* The name of the Secret or ConfigMap in the projected volume that provides the file at this path. */
@@ -146,9 +189,13 @@ struct slice apply_dropped_elsewhere(const struct apply *p, struct jval there, s
     if (!json_there(old.container))
         return SLICE_NONE;
     put_pull_secrets(old.spec, new.spec, a, &out);
-    put_environment(old.container, new.container, &out);
+    put_environment(there, old.container, new.container, a, &out);
+    put_placement(there, old, new, a, &out);
+    struct jval had = json_get(old.container, "resources"), has = json_get(new.container, "resources");
     if (!p->resources_given)
-        put_resources(old.container, new.container, a, &out);
+        put_resources(json_get(had, "limits"), json_get(has, "limits"), "--resources", a, &out);
+    if (!p->requests_given)
+        put_resources(json_get(had, "requests"), json_get(has, "requests"), "--requests", a, &out);
     put_sources(old.spec, new.spec, a, &out);
     put_places(p, old, new, a, &out);
     if (!p->replicas_given && json_get_int(there, "spec.replicas", 1) > json_get_int(wanted, "spec.replicas", 1))

@@ -122,6 +122,12 @@ static bool find_flag(const struct flags *f, struct slice name, struct flag *out
     return false;
 }
 
+bool flags_has(const struct flags *f, struct slice name)
+{
+    struct flag flag;
+    return find_flag(f, name, &flag);
+}
+
 struct slice flags_value(const struct flags *f, const void *options, const char *name)
 {
     struct flag flag;

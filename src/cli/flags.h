@@ -61,6 +61,7 @@ enum { STATUS_OK = 0, STATUS_ERROR = 1, STATUS_USAGE = 2 }; /* exit statuses of 
 bool flags_parse(const struct flags *f, int argc, char **argv, void *options, int *status);
 /* The same without printing; *help is set by --help or -h and ends the reading. */
 bool flags_read(const struct flags *f, int argc, char **argv, void *options, bool *help, struct err *e);
+bool flags_has(const struct flags *f, struct slice name);
 /* What options have for a text, or for a switch as "true" or "false"; SLICE_NONE: there is no such flag, or it is of another type. */
 struct slice flags_value(const struct flags *f, const void *options, const char *name);
 /* For what the table cannot say ("--replicas must be at least 1"): prints it on stderr, and which command prints the usage, so that the

@@ -145,7 +145,7 @@ static struct slice pull_secrets(const struct install_options *o, struct arena *
         buf_put(&out, SLICE("      imagePullSecrets:\n"));
     while (!slice_empty(rest)) {
         struct slice name = slice_trim(slice_cut(&rest, ','));
-        buf_printf(&out, "      - name: %.*s\n", SLICE_ARG(name));
+        buf_printf(&out, "      - name: \"%.*s\"\n", SLICE_ARG(name)); /* a name may look like a number */
     }
     return part(&out, a);
 }
@@ -159,12 +159,85 @@ static struct slice proxy_environment(const struct install_options *o, struct ar
         buf_put(&out, SLICE("        env:\n        - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}\n"));
     struct slice key = o->proxy_secret, name = slice_cut(&key, '/');
     if (!slice_empty(name)) /* before those that name it: Kubernetes fills it in in this order */
-        buf_printf(&out, "%s        - {name: PROXY_CREDENTIALS, valueFrom: {secretKeyRef: {name: %.*s, key: %.*s}}}\n",
+        buf_printf(&out, "%s        - {name: PROXY_CREDENTIALS, valueFrom: {secretKeyRef: {name: \"%.*s\", key: \"%.*s\"}}}\n",
                    out.len ? "" : "        env:\n", SLICE_ARG(name), SLICE_ARG(key.ptr ? key : SLICE("credentials")));
     for (size_t i = 0; i < COUNT_OF(all); i++)
         if (!slice_empty(all[i].value))
             buf_printf(&out, "%s        - {name: %s, value: \"%.*s\"}\n", out.len ? "" : "        env:\n", all[i].name,
                        SLICE_ARG(all[i].value));
+    struct jval list, none, one;
+    bool more = !slice_empty(o->raw[RAW_ENV]) && json_read(&list, o->raw[RAW_ENV], a, NULL);
+    for (struct jiter it = json_iter(more ? list : NO_VALUE); json_next(&it, &none, &one);)
+        buf_printf(&out, "%s        - %.*s\n", out.len ? "" : "        env:\n", SLICE_ARG(json_raw(one)));
+    return part(&out, a);
+}
+
+/* ---- placement ---- */
+
+static struct slice line_of(const char *before, struct slice json, struct arena *a)
+{
+    return slice_empty(json) ? SLICE_NONE : arena_printf(a, "%s%.*s\n", before, SLICE_ARG(json));
+}
+
+static void put_tolerations(struct slice rest, struct jout *w)
+{
+    jout_array(w);
+    while (!slice_empty(rest)) {
+        struct slice effect = slice_trim(slice_cut(&rest, ',')), value = slice_cut(&effect, ':'), key = slice_cut(&value, '=');
+        jout_form(w, "{key:'%.*s',operator:'%s',value?:'%.*s',effect?:'%.*s'}", SLICE_ARG(key), value.ptr ? "Equal" : "Exists",
+                  SLICE_ARG(value), SLICE_ARG(effect));
+    }
+    jout_end(w);
+}
+
+/* A program in a ConfigMap runs on one architecture. */
+static void put_selector(const struct install_options *o, struct jout *w)
+{
+    jout_object(w);
+    if (!slice_empty(o->program))
+        jout_kstr(w, "kubernetes.io/arch", o->arch);
+    for (struct slice rest = o->node_selector; !slice_empty(rest);) {
+        struct slice value = slice_trim(slice_cut(&rest, ',')), key = slice_cut(&value, '=');
+        jout_key(w, key);
+        jout_str(w, value);
+    }
+    jout_end(w);
+}
+
+/* Of the pod: a line for each field. */
+static struct slice placement(const struct install_options *o, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf out;
+    struct jout w;
+    buf_init(&out, LIMIT_JSON_ITEM);
+    for (size_t i = RAW_TOLERATIONS; i <= RAW_SPREAD; i++)
+        buf_put(&out, line_of(arena_printf(a, "      %s: ", install_raw[i].key).ptr, o->raw[i], a));
+    if (!slice_empty(o->priority_class))
+        buf_printf(&out, "      priorityClassName: \"%.*s\"\n", SLICE_ARG(o->priority_class));
+    jout_init(&w, &out);
+    if (!slice_empty(o->tolerations) && slice_empty(o->raw[RAW_TOLERATIONS])) {
+        buf_put(&out, SLICE("      tolerations: "));
+        put_tolerations(o->tolerations, &w);
+        buf_putc(&out, '\n');
+    }
+    jout_init(&w, &out);
+    if (!slice_empty(o->node_selector) || !slice_empty(o->program)) {
+        buf_put(&out, SLICE("      nodeSelector: "));
+        put_selector(o, &w);
+        buf_putc(&out, '\n');
+    }
+    return part(&out, a);
+}
+
+static struct slice pod_labels(const struct install_options *o, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf out;
+    struct jval all, key, value;
+    buf_init(&out, LIMIT_JSON_ITEM);
+    if (slice_empty(o->raw[RAW_POD_LABELS]) || !json_read(&all, o->raw[RAW_POD_LABELS], a, NULL))
+        return SLICE_NONE;
+    for (struct jiter it = json_iter(all); json_next(&it, &key, &value);)
+        buf_printf(&out, "        %.*s: %.*s\n", SLICE_ARG(json_raw(key)), SLICE_ARG(json_raw(value)));
     return part(&out, a);
 }
 
@@ -188,7 +261,7 @@ struct slice install_program_name(bool plane, struct slice program, struct arena
 static void fill_program(struct variables *v, struct slice files, const struct install_options *o, struct arena *a)
 {
     if (slice_empty(o->program)) {
-        static const char *const names[] = {"COMMAND", "ARCH", "PROGRAM_MOUNT", "PROGRAM_VOLUME"};
+        static const char *const names[] = {"COMMAND", "PROGRAM_MOUNT", "PROGRAM_VOLUME"};
         for (size_t i = 0; i < COUNT_OF(names); i++)
             set(v, names[i], SLICE_NONE);
         return;
@@ -196,7 +269,6 @@ static void fill_program(struct variables *v, struct slice files, const struct i
     struct slice name = install_program_name(o->plane, o->program, a);
     set(v, "PROGRAM", name);
     set(v, "COMMAND", SLICE("        command: [/program/mobula]\n"));
-    set(v, "ARCH", arena_printf(a, "      nodeSelector:\n        kubernetes.io/arch: %.*s\n", SLICE_ARG(o->arch)));
     set(v, "PROGRAM_MOUNT", embed_file(files, "airgap/install/program-mount.yaml"));
     set(v, "PROGRAM_VOLUME",
         arena_printf(a, "      - name: program\n        configMap:\n          name: %.*s\n          defaultMode: 0555\n", SLICE_ARG(name)));
@@ -317,8 +389,9 @@ static void fill_flags(struct variables *v, const struct install_options *o, con
 static struct slice key_source(const char *kind, struct slice text, struct slice usual, const char *path, struct arena *a)
 {
     struct slice key = text, name = slice_cut(&key, '/');
-    return arena_printf(a, "          - %s:\n              name: %.*s\n              items:\n              - {key: %.*s, path: %s}\n", kind,
-                        SLICE_ARG(name), SLICE_ARG(key.ptr ? key : usual), path);
+    return arena_printf(a,
+                        "          - %s:\n              name: \"%.*s\"\n              items:\n              - {key: \"%.*s\", path: %s}\n",
+                        kind, SLICE_ARG(name), SLICE_ARG(key.ptr ? key : usual), path);
 }
 
 /* Files of the control plane: the token and the CA of the operator that calls one, or the certificate and key of the hub. */
@@ -328,7 +401,7 @@ static void fill_plane(struct variables *v, const struct install_options *o, str
     static const char own_token[] = "          - serviceAccountToken: {path: token, audience: " HUB_AUDIENCE ", expirationSeconds: 3607}\n";
     struct slice sources = SLICE_NONE;
     if (!slice_empty(o->tls_secret))
-        sources = arena_printf(a, "          - secret:\n              name: %.*s\n", SLICE_ARG(o->tls_secret));
+        sources = arena_printf(a, "          - secret:\n              name: \"%.*s\"\n", SLICE_ARG(o->tls_secret));
     else if (!slice_empty(o->plane_url))
         sources = arena_printf(
             a, "%.*s%.*s%.*s",
@@ -358,6 +431,12 @@ static void fill_pod(struct variables *v, const struct install_options *o, const
     set(v, "PORT", o->plane ? SLICE("https") : SLICE("health"));
     set(v, "PORT_NUMBER", o->plane ? SLICE("8443") : SLICE("8081"));
     set(v, "SCHEME", o->plane ? SLICE("            scheme: HTTPS\n") : SLICE_NONE);
+    set(v, "PLACEMENT", placement(o, a));
+    set(v, "POD_LABELS", pod_labels(o, a));
+    set(v, "POD_ANNOTATIONS", line_of("      annotations: ", o->raw[RAW_POD_ANNOTATIONS], a));
+    set(v, "SERVICE_ANNOTATIONS", line_of("  annotations: ", o->raw[RAW_SERVICE_ANNOTATIONS], a));
+    set(v, "REQUEST_CPU", want->requests.cpu);
+    set(v, "REQUEST_MEMORY", want->requests.memory);
     set(v, "CPU", want->limits.cpu);
     set(v, "MEMORY", want->limits.memory);
     set(v, "EGRESS_PORTS", egress_ports(o, want, a));

@@ -16,6 +16,13 @@ enum {
 
 #define INSTALL_IMAGE "localhost/mobula:" MOBULA_VERSION
 
+/* Values of the chart that become parts of the manifests as they are; flags have none of them. */
+enum { RAW_TOLERATIONS, RAW_AFFINITY, RAW_SPREAD, RAW_POD_ANNOTATIONS, RAW_POD_LABELS, RAW_SERVICE_ANNOTATIONS, RAW_ENV, INSTALL_RAW };
+extern const struct install_raw {
+    const char *key;
+    bool list, texts; /* list: of objects, else an object; texts: whose members are strings */
+} install_raw[INSTALL_RAW];
+
 struct install_options {
     struct slice ns;              /* where the operator runs */
     struct slice watch;           /* "a,b": where it makes clusters; empty: in ns */
@@ -35,6 +42,8 @@ struct install_options {
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */
     bool print, apply, leader_elect, create_namespace, crds_only, no_crds, agent, agent_direct, ray_auth, report_nodes, egress_strict,
         shapes, all_namespaces, openshift, no_network_policy, no_admission_policy, registryless, drop_flags, dry_run;
+    struct slice values, requests, node_selector, tolerations, priority_class; /* values: a file */
+    struct slice raw[INSTALL_RAW];                                             /* JSON; empty: none */
     bool optional[LIMIT_KINDS]; /* by place in kinds[]: optional kinds that are wanted although --kinds does not bring every kind */
     bool no_definitions;        /* no flag: of what needs a cluster's admin only the definitions are left out */
     struct slice program_file;  /* of registryless; empty: this program */

@@ -101,7 +101,8 @@ static bool check_plane(const struct install_options *o, uint16_t *port, struct 
     if (slice_empty(o->plane_url) && o->report_nodes)
         return err_set(e, ERR_CONFIG, "--report-nodes needs --control-plane-url");
     if (slice_empty(o->plane_url))
-        return (slice_empty(o->cloud) && slice_empty(o->plane_token) && slice_empty(o->plane_ca) && slice_empty(o->egress_ca) &&
+        return (slice_empty(o->cloud) && slice_empty(o->plane_token) &&
+                (slice_empty(o->plane_ca) || slice_is(o->plane_ca, "mobula-control-plane-ca")) && slice_empty(o->egress_ca) &&
                 slice_empty(o->default_image)) ||
                err_set(e, ERR_CONFIG,
                        "--cloud-deployment-id, --control-plane-token, --control-plane-ca, --default-image and --egress-ca need "
@@ -123,6 +124,18 @@ static bool check_pull_secrets(struct slice text, struct err *e)
             return err_set(e, ERR_CONFIG, "--pull-secret: \"%.*s\" is not the name of a Secret", SLICE_ARG(name));
     }
     return true;
+}
+
+/* The API server judges the rest in the dry run. */
+static bool check_placement(const struct install_options *o, struct err *e)
+{
+    for (struct slice rest = o->node_selector; !slice_empty(rest);) {
+        struct slice one = slice_cut(&rest, ',');
+        if (slice_find(one, '=') <= 0)
+            return err_set(e, ERR_CONFIG, "--node-selector: \"%.*s\" is not LABEL=VALUE", SLICE_ARG(one));
+    }
+    return slice_empty(o->priority_class) || name_dns1123_subdomain(o->priority_class) ||
+           err_set(e, ERR_CONFIG, "--priority-class-name: \"%.*s\" is not a name", SLICE_ARG(o->priority_class));
 }
 
 /* The default name lies in the registry that was named, or on the node. */
@@ -173,10 +186,16 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
         (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||
         !cli_submitter(o->submitter, &want->tools, &want->pods, e) || !cli_access(o->ray_access, &access, e) || !check_egress(o, e) ||
         !check_proxy(o, &want->proxy_port, e) || !check_plane(o, &want->plane_port, e) || !check_key(o->tls_secret, "--tls-secret", e) ||
-        !check_pull_secrets(o->pull_secrets, e) || !defaults_check(&o->defaults, e))
+        !check_pull_secrets(o->pull_secrets, e) || !check_placement(o, e) || !defaults_check(&o->defaults, e))
         return false;
     if (!slice_empty(o->resources) && !ray_tools_resources(o->resources, &want->limits, e))
         return err_wrap(e, "--resources");
+    if (!slice_empty(o->requests) && !ray_tools_resources(o->requests, &want->requests, e))
+        return err_wrap(e, "--requests");
+    if (slice_empty(want->requests.cpu))
+        want->requests.cpu = SLICE("10m");
+    if (slice_empty(want->requests.memory))
+        want->requests.memory = SLICE("8Mi");
     if (slice_empty(want->limits.cpu))
         want->limits.cpu = o->plane ? SLICE("500m") : SLICE("200m");
     if (slice_empty(want->limits.memory))

@@ -7,6 +7,7 @@
 #include "program.h"
 #include "revision.h"
 #include "surplus.h"
+#include "values.h"
 
 #include <mobula/kinds.h>
 
@@ -39,6 +40,14 @@ static const struct flag list[] = {
      "this program in a ConfigMap, run in an image that each node has: --image, with --apply found by itself"},
     {"program", FLAG_TEXT, AT(program_file), "FILE", "of --registryless: another program than this one, for nodes of another architecture"},
     {"resources", FLAG_TEXT, AT(resources), "cpu=N,memory=N", "limits of the operator (cpu=200m,memory=64Mi)"},
+    {"requests", FLAG_TEXT, AT(requests), "cpu=N,memory=N", "what the operator asks for (cpu=10m,memory=8Mi)"},
+    {"toleration", FLAG_LIST, AT(tolerations), "KEY[=VALUE][:EFFECT][,...]", "taints of nodes that its pod may run on"},
+    {"node-selector", FLAG_LIST, AT(node_selector), "LABEL=VALUE[,...]", "of nodes that its pod runs on"},
+    {"priority-class-name", FLAG_TEXT, AT(priority_class), "NAME", "of its pod"},
+    {"values", FLAG_TEXT, AT(values), "FILE",
+     "values of the chart, by the chart's names: all flags, and tolerations, affinity, topologySpreadConstraints, podAnnotations, "
+     "podLabels, "
+     "serviceAnnotations, extraEnv as Kubernetes has them. A flag wins over the file"},
     {"proxy", FLAG_TEXT, AT(proxy), "URL", "HTTPS_PROXY of the operator, for what --egress-allow names"},
     {"no-proxy", FLAG_LIST, AT(no_proxy), "LIST", "its NO_PROXY"},
     {"proxies", FLAG_LIST, AT(proxies), "ENTRY=URL|direct[,...]",
@@ -330,10 +339,18 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
     int status;
     if (!flags_parse(flags, argc, argv, &o, &status))
         return status;
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    if (!slice_empty(o.values)) { /* the flags again, over what the file says */
+        struct slice file = o.values;
+        struct err e = {0};
+        bool help;
+        o = install_defaults;
+        if (!values_read(flags, file, &o, &a, &e) || !flags_read(flags, argc, argv, &o, &help, &e))
+            return flags_wrong(flags, "%s", e.text);
+    }
     o.apply |= (upgrade || o.dry_run) && !o.print;
     if (o.print == o.apply)
         return flags_wrong(flags, "want --print, which changes nothing, or --apply");
-    __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct ask ask = {0};
     struct apply p = {.ask = &ask,
                       .a = &a,
@@ -341,6 +358,7 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
                       .keeps_flags = !o.drop_flags,
                       .image_given = o.image.ptr || o.registry.ptr || o.registryless,
                       .resources_given = !slice_empty(o.resources),
+                      .requests_given = !slice_empty(o.requests),
                       .replicas_given = o.replicas > 0};
     status = print_or_apply(flags, &o, &p);
     ask_close(&ask);

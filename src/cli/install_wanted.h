@@ -9,7 +9,7 @@
 struct install_wanted {
     enum operator_kinds kinds;
     struct ray_options tools;
-    struct ray_tools_resources limits; /* of the operator's own pod */
+    struct ray_tools_resources limits, requests; /* of the operator's own pod */
     struct cli_namespaces watch;
     struct slice image, name, component;
     uint16_t proxy_port, plane_port; /* 0: none */

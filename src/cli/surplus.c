@@ -75,6 +75,11 @@ static bool is_own(struct jval entry)
     return json_is(json_key(entry, SLICE("manager")), APPLY_MANAGER) && json_is(json_key(entry, SLICE("operation")), "Apply");
 }
 
+bool surplus_applies(struct jval entry)
+{
+    return is_own(entry) || is_kubectl(entry);
+}
+
 struct slice surplus_takeover(struct jval there, struct arena *a)
 {
     struct slice fields = SLICE("{}"), version = SLICE_NONE;

@@ -12,4 +12,7 @@ bool surplus_find(struct apply *gone, const struct apply *p, const struct instal
  * side; what we do not set again is then removed by our own apply. SLICE_NONE: kubectl has not applied our manifests. */
 struct slice surplus_takeover(struct jval there, struct arena *a);
 
+/* Whether an entry of managedFields is of an apply of our manifests, by mobula or kubectl. */
+bool surplus_applies(struct jval entry);
+
 #endif

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import ROOT, kubectl, manifests, mobula
+from cluster import ROOT, RUN, kubectl, manifests, mobula
 
 HELM = "helm.sh/helm/v3/cmd/helm@v3.16.4"  # by the Go module proxy, as the rest of the rig
 CACHE = Path(os.environ.get("RIG_DIR", Path.home() / ".cache/mobula-rig")) / "helm"
@@ -118,6 +118,57 @@ def test_the_chart_of_a_control_plane(helm, plane_chart, values, flags):
     assert objects(rendered) == {k: v for k, v in made.items() if k[0] != "CustomResourceDefinition"}
 
 
+PLACED = {
+    "tolerations": [{"operator": "Exists"}], "nodeSelector": {"a": "b", "c/d": ""}, "podLabels": {"team": "1"},
+    "podAnnotations": {"q": "x: <y>"}, "serviceAnnotations": {"s": "t"}, "extraEnv": [{"name": "A", "value": "b"}],
+    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}},
+    "topologySpreadConstraints": [{"maxSkew": 1}], "priorityClassName": "high", "requests": {"cpu": 1, "memory": "32Mi"}, "cpu": 1,
+    "memory": 67108864, "pullSecrets": ["123", "true"], "networkPolicy": False, "replicas": 2, "enabled": True, "global": {"x": 1}}
+
+
+@pytest.mark.parametrize("plane", [False, True])
+def test_one_file_of_values_for_both(helm, chart, plane_chart, tmp_path, plane):
+    file = tmp_path / "values.yaml"
+    file.write_text(json.dumps(PLACED | ({"tlsSecret": "1e3"} if plane else {"proxy": "http://p:1", "watchNamespaces": ["a", "b"]})))
+    rendered = objects(render(helm, plane_chart if plane else chart, "-f", file).stdout)
+    flags = ("--control-plane",) if plane else ()
+    made = objects(manifests("--namespace", "ray", *flags, "--registry=localhost", f"--values={file}"))
+    assert rendered == {k: v for k, v in made.items() if k[0] != "CustomResourceDefinition"}
+    pods = [o["spec"]["template"]["spec"] for k, o in rendered.items() if k[0] == "Deployment"]
+    assert pods[0]["imagePullSecrets"] == [{"name": "123"}, {"name": "true"}] and pods[0]["tolerations"] == [{"operator": "Exists"}]
+
+
+def test_a_part_of_another_chart(helm, chart, tmp_path):
+    shutil.copytree(chart, tmp_path / "charts/mobula")
+    version = re.search(r"^version: (.+)$", (chart / "Chart.yaml").read_text(), re.M)[1]
+    (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: platform\nversion: 1.0.0\ndependencies:\n"
+                                         f"- {{name: mobula, version: {version}, repository: '', condition: mobula.enabled}}\n")
+    (tmp_path / "values.yaml").write_text("global: {clusterName: north-1}\nmobula: {enabled: true, registry: r.example}\n")
+    assert ("Deployment", "ray", "mobula") in objects(render(helm, tmp_path).stdout)
+    assert "Deployment" not in render(helm, tmp_path, "--set", "mobula.enabled=false").stdout
+
+
+def test_values_of_an_older_chart(helm, chart, space, tmp_path):
+    """helm upgrade --reuse-values brings the old chart's values alone: those that it had not are the defaults."""
+    def run(*words):
+        env = {**os.environ, "KUBECONFIG": str(RUN / "admin.kubeconfig")}
+        out = subprocess.run([helm, *words, "-n", space.name], env=env, capture_output=True, text=True, timeout=120, check=False)
+        assert out.returncode == 0, out.stderr
+        return out.stdout
+
+    shutil.copytree(chart, tmp_path / "old")
+    kept = ("image", "registry", "replicas", "cpu", "memory", "kinds")
+    lines = (chart / "values.yaml").read_text().splitlines(True)
+    (tmp_path / "old/values.yaml").write_text("".join(line for line in lines if line.startswith(kept)))
+    for name in ("serviceaccounts", "roles", "rolebindings", "networkpolicies"):
+        kubectl("-n", space.name, "delete", name, "--all")
+    run("install", "m", tmp_path / "old", "--set", "registry=r.example")
+    for how in ("--reuse-values", "--reset-then-reuse-values"):
+        run("upgrade", "m", chart, how)
+        assert objects(run("get", "manifest", "m")) == objects(render(helm, chart, "-n", space.name, "--set", "registry=r.example").stdout)
+    run("uninstall", "m")
+
+
 def test_the_charts_bring_the_definitions(chart, plane_chart):
     for at, flags in (chart, ("--raycronjobs", "--rayservices", "--no-admission-policy")), (plane_chart, ("--control-plane",)):
         brought = objects("\n---\n".join(p.read_text() for p in (at / "crds").iterdir()))
@@ -131,6 +182,7 @@ def test_the_charts_bring_the_definitions(chart, plane_chart):
                                     "controlPlaneUrl=https://hub.example", "agent=true", "reportNodes=true", "egressCa=a", "noProxy=a",
                                     "submitter=pod,tools=none", "allNamespaces=true,watchNamespaces={a}", "agentDirect=true",
                                     "proxySecret=p", "proxySecret=p,proxy=http://p.example", "defaultImage=a",
+                                    "toolsResources=much", "pullSecrets={1}", "image=a b", "podLabels.a=1", "tolerations=all",
                                     "controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,kinds=legacy"])
 def test_the_schema_refuses(helm, chart, values):
     out = render(helm, chart, "--set", values, check=False)

@@ -84,3 +84,38 @@ def test_an_admin_of_one_namespace(made, tmp_path):  # noqa: F811
     kubectl("-n", made, "delete", "rolebinding", "ann-admin", "ann-ray-admin")
     kubectl("delete", "clusterrole", "ray-admin")
     assert left_in(made) == set()
+
+
+@pytest.mark.parametrize("text,said", [
+    ("nonsense: 1", "values:1: nonsense: unknown flag --nonsense"), ("replicas: many", 'values:1: replicas: --replicas: "many" is not a whole'),
+    ("a: 1\npodLabels: {n: 1}", "unknown flag --a"), ("podLabels: {team: 1}", "values:1: podLabels: team: must be a string: put it in quotes"),
+    ("tolerations: {}", "tolerations: must be a list"), ("tolerations: [1]", "tolerations: must be a list of objects"),
+    ("shapes: 7", 'shapes: --shapes: "7" is neither true nor false'), ("networkPolicy: 'no'", "networkPolicy: must be true or false"),
+    ("pullSecrets: [[a]]", "pullSecrets: must be a text, or a list of texts"), ("", "values: is not an object of values"),
+    ("- a", "values: is not an object of values"), ("a: b: c", "values: line 1"), ("image: a b", '"a b" is not an image reference'),
+    ("extraEnv", "is not an object of values"), ("---\na: 1\n---\nb: 1", "is not an object of values")])
+def test_values_that_are_none(tmp_path, text, said):
+    """Named with file, line and key, before a server is asked."""
+    (tmp_path / "values").write_text(text)
+    _, words = run("install", "--apply", "--values", str(tmp_path / "values"), kubeconfig=tmp_path / "none", status=2)
+    assert said in words, words
+
+
+def test_placed_by_values(api, made, tmp_path):  # noqa: F811
+    """The values are in force, an upgrade without them names them, and a flag wins over the file."""
+    values = {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"kubernetes.io/os": "linux"}, "podLabels": {"team": "7"},
+              "podAnnotations": {"a": "b"}, "extraEnv": [{"name": "A", "value": "1"}], "replicas": 2, "memory": 67108864, "cpu": 1,
+              "requests": {"cpu": "50m", "memory": "32Mi"}, "admissionPolicy": False}
+    (tmp_path / "values").write_text(json.dumps(values))
+    for node in api.get("/api/v1/nodes")["items"]:
+        api.patch(f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": {"labels": {"kubernetes.io/os": "linux"}}})
+    run("install", "--apply", "--no-crds", "--namespace", made, "--values", str(tmp_path / "values"), "--replicas=1")
+    there = deployment(api, made)["spec"]
+    pod = there["template"]["spec"]
+    assert pod["tolerations"] == [{"operator": "Exists"}] and pod["nodeSelector"] == {"kubernetes.io/os": "linux"}
+    assert pod["containers"][0]["env"] == [{"name": "A", "value": "1"}] and there["replicas"] == 1
+    assert pod["containers"][0]["resources"] == {"limits": {"cpu": "1", "memory": "67108864"}, "requests": {"cpu": "50m", "memory": "32Mi"}}
+    assert there["template"]["metadata"]["labels"]["team"] == "7" and there["template"]["metadata"]["annotations"]["a"] == "b"
+    _, said = run("upgrade", *FLAGS, "--namespace", made, status=1)
+    for flag in ("--values: extraEnv=A", "--toleration", "--node-selector", "--resources=cpu=1", "--requests=cpu=50m"):
+        assert flag in said, said

@@ -151,6 +151,14 @@ static void drops(struct arena *a)
 #define LIMITS_OF(cpu) "\"image\":\"r.example/mobula:1\",\"resources\":{\"limits\":{\"cpu\":\"" cpu "\",\"memory\":\"64Mi\"}}"
 
 /* Flags of install that do not become arguments of the operator. */
+#define PLACED(manager)                                                                                                                    \
+    "{\"metadata\":{\"managedFields\":[{\"manager\":\"" manager                                                                            \
+    "\",\"operation\":\"Apply\",\"fieldsV1\":{\"f:spec\":{\"f:template\":{\"f:spec\":{\"f:containers\":{\"k:{\\\"name\\\":\\\"o\\\"}\":{"  \
+    "\"f:env\":{\"k:{\\\"name\\\":\\\"X\\\"}\":{}}}},\"f:tolerations\":{},\"f:nodeSelector\":{},\"f:priorityClassName\":{},"               \
+    "\"f:affinity\":{},\"f:topologySpreadConstraints\":{}}}}}}]},"                                                                         \
+    "\"spec\":{\"template\":{\"spec\":{\"tolerations\":[],\"nodeSelector\":{},\"affinity\":{},\"topologySpreadConstraints\":[],"           \
+    "\"priorityClassName\":\"p\",\"containers\":[{\"name\":\"o\",\"env\":[{\"name\":\"X\"}]}]}}}}"
+
 static void drops_elsewhere(struct arena *a)
 {
     static const struct {
@@ -160,6 +168,10 @@ static void drops_elsewhere(struct arena *a)
          "--pull-secret=a"},
         {POD("", "\"env\":[{\"name\":\"HTTPS_PROXY\",\"value\":\"http://u:secret@p\"},{\"name\":\"NO_PROXY\"},{\"name\":\"X\"}]"),
          POD("", "\"env\":[{\"name\":\"NO_PROXY\"}]"), "--proxy"},
+        {PLACED("mobula"), POD("", ""),
+         "--values: extraEnv=X, --toleration, --node-selector, --priority-class-name, --values: affinity, "
+         "--values: topologySpreadConstraints"},
+        {PLACED("kubectl-edit"), POD("", ""), ""}, /* they stay */
         {POD("", "\"env\":[{\"name\":\"MOBULA_PROXIES\"},{\"name\":\"PROXY_CREDENTIALS\"}]"), POD("", ""), "--proxies, --proxy-secret"},
         {POD("", LIMITS_OF("500m")), POD("", LIMITS_OF("200m")), "--resources=cpu=500m,memory=64Mi"},
         {POD("", LIMITS_OF("200m")), POD("", LIMITS_OF("200m")), ""},

@@ -218,7 +218,7 @@ static void parts(struct arena *a)
     text = written(&o, a, &e);
     CHECK_STR(slice_of(e.text), "");
     static const char *const holds[] = {"        image: \"r.example:5000/x/mobula:VERSION\"\n",
-                                        "      imagePullSecrets:\n      - name: one\n      - name: two\n",
+                                        "      imagePullSecrets:\n      - name: \"one\"\n      - name: \"two\"\n",
                                         "        - {name: HTTPS_PROXY, value: \"http://u:p@proxy.example:3128\"}\n",
                                         "        - {name: NO_PROXY, value: \".svc,10.0.0.0/8\"}\n",
                                         "        - {name: MOBULA_PROXIES, value: \"hub.example:8443=http://x:y@dmz.example:8118,10.0",
@@ -229,6 +229,17 @@ static void parts(struct arena *a)
     for (size_t i = 0; i < COUNT_OF(holds); i++)
         CHECK(text.ptr && strstr(text.ptr, holds[i]));
     CHECK(!strstr(text.ptr, "runAsUser"));
+    test_case("where the pod runs, and what it asks for");
+    o.requests = SLICE("memory=32Mi");
+    o.tolerations = SLICE("gpu=yes:NoSchedule,spot");
+    o.node_selector = SLICE("pool=ops,zone=");
+    o.priority_class = SLICE("high");
+    text = written(&o, a, &e);
+    CHECK(strstr(text.ptr, "            cpu: \"10m\"\n            memory: \"32Mi\"\n"));
+    CHECK(strstr(text.ptr,
+                 "      priorityClassName: \"high\"\n      tolerations: [{\"key\":\"gpu\",\"operator\":\"Equal\",\"value\":\"yes\","
+                 "\"effect\":\"NoSchedule\"},{\"key\":\"spot\",\"operator\":\"Exists\"}]\n"
+                 "      nodeSelector: {\"pool\":\"ops\",\"zone\":\"\"}\n"));
 }
 
 static void proxy_secrets(struct arena *a)
@@ -239,10 +250,10 @@ static void proxy_secrets(struct arena *a)
     o.proxy = SLICE("http://$(PROXY_CREDENTIALS)@proxy.example:3128");
     o.proxy_secret = SLICE("proxy");
     CHECK(strstr(written(&o, a, &e).ptr,
-                 "        env:\n        - {name: PROXY_CREDENTIALS, valueFrom: {secretKeyRef: {name: proxy, key: credentials}}}\n"
+                 "        env:\n        - {name: PROXY_CREDENTIALS, valueFrom: {secretKeyRef: {name: \"proxy\", key: \"credentials\"}}}\n"
                  "        - {name: HTTPS_PROXY, value: \"http://$(PROXY_CREDENTIALS)@proxy.example:3128\"}\n"));
     o.proxy_secret = SLICE("proxy/dmz");
-    CHECK(strstr(written(&o, a, &e).ptr, "{secretKeyRef: {name: proxy, key: dmz}}"));
+    CHECK(strstr(written(&o, a, &e).ptr, "{secretKeyRef: {name: \"proxy\", key: \"dmz\"}}"));
     test_case("a Secret that nothing names");
     o.proxy = SLICE("http://proxy.example:3128");
     CHECK(!written(&o, a, &e).ptr);
@@ -277,7 +288,7 @@ static void planes(struct arena *a)
     o.tls_secret = SLICE("hub-tls");
     text = written(&o, a, &e);
     CHECK_STR(kinds_of(text, a), "ServiceAccount ClusterRole ClusterRoleBinding Service NetworkPolicy Deployment ");
-    CHECK(strstr(text.ptr, "          - secret:\n              name: hub-tls\n"));
+    CHECK(strstr(text.ptr, "          - secret:\n              name: \"hub-tls\"\n"));
     test_case("an operator with a control plane");
     o = install_defaults;
     o.no_crds = true;
@@ -289,7 +300,7 @@ static void planes(struct arena *a)
         "        - --control-plane-url=https://hub.example:9443\n",
         "token-file=/control-plane/token\n",
         ("          sources:\n          - serviceAccountToken: {path: token, audience: mobula.dev/control-plane, expirationSeconds: 3607}\n"
-         "          - configMap:\n              name: mobula-control-plane-ca\n"),
+         "          - configMap:\n              name: \"mobula-control-plane-ca\"\n"),
         "    - {port: 9443, protocol: TCP}\n",
         "  resourceNames: [mobula-policy]\n  verbs: [list, watch]\n",
         "        - --policy-configmap=mobula-policy\n",
@@ -300,14 +311,15 @@ static void planes(struct arena *a)
     o.plane_token = SLICE("edge/ANYSCALE_CLI_TOKEN");
     o.plane_ca = SLICE("ca/x.crt");
     text = written(&o, a, &e);
-    CHECK(strstr(text.ptr, "              name: edge\n              items:\n              - {key: ANYSCALE_CLI_TOKEN, path: token}\n"));
-    CHECK(strstr(text.ptr, "              - {key: x.crt, path: ca.crt}\n") && !strstr(text.ptr, "egress-ca"));
+    CHECK(strstr(text.ptr,
+                 "              name: \"edge\"\n              items:\n              - {key: \"ANYSCALE_CLI_TOKEN\", path: token}\n"));
+    CHECK(strstr(text.ptr, "              - {key: \"x.crt\", path: ca.crt}\n") && !strstr(text.ptr, "egress-ca"));
     CHECK(strstr(text.ptr, "        - --default-image=registry.bank/ray:2\n"));
     test_case("CAs of a proxy that opens TLS");
     o.egress_ca = SLICE("corp");
     text = written(&o, a, &e);
     CHECK(strstr(text.ptr, "        - --egress-ca-file=/control-plane/egress-ca.crt\n"));
-    CHECK(strstr(text.ptr, "              name: corp\n              items:\n              - {key: ca.crt, path: egress-ca.crt}\n"));
+    CHECK(strstr(text.ptr, "              name: \"corp\"\n              items:\n              - {key: \"ca.crt\", path: egress-ca.crt}\n"));
     CHECK_STR(slice_of(e.text), "");
 }
 
@@ -341,7 +353,7 @@ static void without_a_registry(struct arena *a)
         "  mobula: f0VMRg==\n",
         "immutable: true\n",
         "        command: [/program/mobula]\n",
-        "      nodeSelector:\n        kubernetes.io/arch: arm64\n",
+        "      nodeSelector: {\"kubernetes.io/arch\":\"arm64\"}\n",
         "        - name: program\n          mountPath: /program\n          readOnly: true\n      volumes:\n"};
     for (size_t i = 0; i < COUNT_OF(holds); i++)
         CHECK(text.ptr && strstr(text.ptr, holds[i]));

@@ -7,13 +7,16 @@ static void refused(struct arena *a)
         const char *ns, *watch, *kinds, *image, *tools, *submitter;
         int64_t replicas;
         bool crds_only, no_crds, all_namespaces;
-        const char *text, *registry, *pull_secrets, *resources;
+        const char *text, *registry, *pull_secrets, *resources, *requests, *selector, *priority;
     } cases[] = {
         {.watch = "a", .all_namespaces = true, .text = "--all-namespaces and --watch-namespace exclude each other"},
         {.image = "a", .registry = "b", .text = "--registry stands before the default image's name: with --image give the whole reference"},
         {.registry = "b c", .text = "--registry: \"b c\" is not an image reference"},
         {.pull_secrets = "a,B", .text = "--pull-secret: \"B\" is not the name of a Secret"},
         {.resources = "disk=1", .text = "--resources: "},
+        {.requests = "disk=1", .text = "--requests: "},
+        {.selector = "a=b,c", .text = "--node-selector: \"c\" is not LABEL=VALUE"},
+        {.priority = "A b", .text = "--priority-class-name: \"A b\" is not a name"},
         {.ns = "Upper", .text = "--namespace: \"Upper\" is not the name of a namespace"},
         {.ns = "", .text = "--namespace: \"\" is not the name of a namespace"},
         {.watch = "a,", .text = "--watch-namespace: \"\" is not the name of a namespace"},
@@ -47,6 +50,9 @@ static void refused(struct arena *a)
         o.registry = slice_of(cases[i].registry);
         o.pull_secrets = slice_of(cases[i].pull_secrets);
         o.resources = slice_of(cases[i].resources);
+        o.requests = slice_of(cases[i].requests);
+        o.node_selector = slice_of(cases[i].selector);
+        o.priority_class = slice_of(cases[i].priority);
         struct err e = {0};
         CHECK(!written(&o, a, &e).ptr);
         CHECK(slice_starts(slice_of(e.text), slice_of(cases[i].text)) || !printf("  %s\n", e.text));

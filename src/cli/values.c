@@ -1,0 +1,123 @@
+#include "values.h"
+#include "cli.h"
+
+#include <mobula/yaml.h>
+
+#include <stdio.h>
+
+const struct install_raw install_raw[INSTALL_RAW] = {
+    {"tolerations", true, false},    {"affinity", false, false}, {"topologySpreadConstraints", true, false},
+    {"podAnnotations", false, true}, {"podLabels", false, true}, {"serviceAnnotations", false, true},
+    {"extraEnv", true, false},
+};
+
+struct reading {
+    const struct flags *flags;
+    struct install_options *o;
+    struct arena *a;
+    struct buf limits; /* cpu and memory, as --resources has them */
+};
+
+/* "pullSecrets": "pull-secrets" */
+static struct slice flag_name(struct slice key, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, KIB);
+    for (size_t i = 0; i < key.len; i++) {
+        bool upper = key.ptr[i] >= 'A' && key.ptr[i] <= 'Z';
+        buf_printf(&out, "%s%c", upper ? "-" : "", upper ? key.ptr[i] - 'A' + 'a' : key.ptr[i]);
+    }
+    return arena_dup(a, buf_slice(&out));
+}
+
+static struct slice text_of(struct jval v, struct arena *a)
+{
+    return json_type(v) == JSON_STRING ? json_str(v, a) : json_raw(v);
+}
+
+/* As a flag has it: lists are joined by commas, objects are K=V. False: there is an object or a list inside. */
+static bool flag_text(struct jval v, struct arena *a, struct slice *out)
+{
+    struct jval key, one;
+    bool flat = true;
+    __attribute__((cleanup(buf_free))) struct buf text;
+    buf_init(&text, LIMIT_JSON_ITEM);
+    *out = text_of(v, a);
+    if (json_type(v) != JSON_ARRAY && json_type(v) != JSON_OBJECT)
+        return true;
+    for (struct jiter it = json_iter(v); json_next(&it, &key, &one);) {
+        flat &= json_type(one) != JSON_ARRAY && json_type(one) != JSON_OBJECT;
+        buf_printf(&text, "%s%.*s%s%.*s", text.len ? "," : "", SLICE_ARG(json_str(key, a)), json_there(key) ? "=" : "",
+                   SLICE_ARG(text_of(one, a)));
+    }
+    *out = arena_dup(a, buf_slice(&text));
+    return flat;
+}
+
+static bool set_raw(struct reading *r, size_t n, struct jval v, struct err *e)
+{
+    const struct install_raw *raw = &install_raw[n];
+    struct jval key, one;
+    if (json_type(v) != (raw->list ? JSON_ARRAY : JSON_OBJECT))
+        return err_set(e, ERR_CONFIG, "must be %s", raw->list ? "a list" : "an object");
+    for (struct jiter it = json_iter(v); json_next(&it, &key, &one);)
+        if (raw->texts && json_type(one) != JSON_STRING)
+            return err_set(e, ERR_CONFIG, "%.*s: must be a string: put it in quotes", SLICE_ARG(json_str(key, r->a)));
+        else if (raw->list && json_type(one) != JSON_OBJECT)
+            return err_set(e, ERR_CONFIG, "must be a list of objects");
+    r->o->raw[n] = json_len(v) ? json_raw(v) : SLICE_NONE;
+    return true;
+}
+
+static bool set_flag(struct reading *r, struct slice key, struct jval v, struct err *e)
+{
+    struct slice name = flag_name(key, r->a), value, less = slice_head(name, name.len - slice_ends(name, SLICE("s"))),
+                 no = arena_printf(r->a, "no-%.*s", SLICE_ARG(name));
+    bool not = !flags_has(r->flags, name) && flags_has(r->flags, no), help;
+    if (!flag_text(v, r->a, &value))
+        return err_set(e, ERR_CONFIG, "must be a text, or a list of texts");
+    if (not &&json_type(v) != JSON_BOOL)
+        return err_set(e, ERR_CONFIG, "must be true or false");
+    if (not )
+        value = json_bool(v, true) ? SLICE("false") : SLICE("true");
+    else if (slice_empty(value))
+        return true; /* the default */
+    name = not ? no : flags_has(r->flags, name) ? name : less;
+    size_t size = name.len + value.len + sizeof "--=";
+    char program[] = "mobula", *arg = arena_array(r->a, size, 1), *argv[] = {program, arg}; /* options point to it */
+    snprintf(arg, size, "--%.*s=%.*s", SLICE_ARG(name), SLICE_ARG(value));
+    return flags_read(r->flags, 2, argv, r->o, &help, e);
+}
+
+static bool set(struct reading *r, struct slice key, struct jval v, struct err *e)
+{
+    if (json_type(v) == JSON_NULL || slice_is(key, "enabled") || slice_is(key, "global")) /* the latter two are Helm's */
+        return true;
+    for (size_t n = 0; n < INSTALL_RAW; n++)
+        if (slice_is(key, install_raw[n].key))
+            return set_raw(r, n, v, e);
+    if (!slice_is(key, "cpu") && !slice_is(key, "memory"))
+        return set_flag(r, key, v, e);
+    buf_printf(&r->limits, "%s%.*s=%.*s", r->limits.len ? "," : "", SLICE_ARG(key), SLICE_ARG(text_of(v, r->a)));
+    r->o->resources = arena_dup(r->a, buf_slice(&r->limits));
+    return true;
+}
+
+bool values_read(const struct flags *f, struct slice file, struct install_options *o, struct arena *a, struct err *e)
+{
+    struct reading r = {.flags = f, .o = o, .a = a};
+    struct slice text;
+    struct yaml_docs docs;
+    struct jval root, key, v;
+    bool well = true;
+    if (!cli_read_file(file, a, &text, e))
+        return false;
+    if (!yaml_parse(text, a, &docs, e) || docs.count != 1 || !json_read(&root, docs.docs[0].json, a, e) || json_type(root) != JSON_OBJECT)
+        return err_set(e, ERR_CONFIG, "is not an object of values") || err_wrap(e, "%.*s", SLICE_ARG(file));
+    buf_init(&r.limits, KIB);
+    for (struct jiter it = json_iter(root); well && json_next(&it, &key, &v);)
+        well = set(&r, json_str(key, a), v, e) || err_wrap(e, "%.*s:%u: %.*s", SLICE_ARG(file),
+                                                           (unsigned)yaml_line(&docs.docs[0], json_offset(v)), SLICE_ARG(json_str(key, a)));
+    buf_free(&r.limits);
+    return well;
+}
