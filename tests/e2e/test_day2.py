@@ -87,8 +87,10 @@ def test_an_admin_of_one_namespace(made, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize("text,said", [
-    ("nonsense: 1", "values:1: nonsense: unknown flag --nonsense"), ("replicas: many", 'values:1: replicas: --replicas: "many" is not a whole'),
-    ("a: 1\npodLabels: {n: 1}", "unknown flag --a"), ("podLabels: {team: 1}", "values:1: podLabels: team: must be a string: put it in quotes"),
+    ("nonsense: 1", "values:1: nonsense: unknown flag --nonsense"),
+    ("replicas: many", 'values:1: replicas: --replicas: "many" is not a whole'),
+    ("a: 1\npodLabels: {n: 1}", "unknown flag --a"),
+    ("podLabels: {team: 1}", "values:1: podLabels: team: must be a string: put it in quotes"),
     ("tolerations: {}", "tolerations: must be a list"), ("tolerations: [1]", "tolerations: must be a list of objects"),
     ("shapes: 7", 'shapes: --shapes: "7" is neither true nor false'), ("networkPolicy: 'no'", "networkPolicy: must be true or false"),
     ("pullSecrets: [[a]]", "pullSecrets: must be a text, or a list of texts"), ("", "values: is not an object of values"),

@@ -178,6 +178,23 @@ static struct slice kinds_of(struct slice text, struct arena *a)
     return copy;
 }
 
+static void placed(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    test_case("where the pod runs, and what it asks for");
+    o.requests = SLICE("memory=32Mi");
+    o.tolerations = SLICE("gpu=yes:NoSchedule,spot");
+    o.node_selector = SLICE("pool=ops,zone=");
+    o.priority_class = SLICE("high");
+    struct slice text = written(&o, a, &e);
+    CHECK(strstr(text.ptr, "            cpu: \"10m\"\n            memory: \"32Mi\"\n"));
+    CHECK(strstr(text.ptr,
+                 "      priorityClassName: \"high\"\n      tolerations: [{\"key\":\"gpu\",\"operator\":\"Equal\",\"value\":\"yes\","
+                 "\"effect\":\"NoSchedule\"},{\"key\":\"spot\",\"operator\":\"Exists\"}]\n"
+                 "      nodeSelector: {\"pool\":\"ops\",\"zone\":\"\"}\n"));
+}
+
 static void parts(struct arena *a)
 {
     struct err e = {0};
@@ -229,17 +246,6 @@ static void parts(struct arena *a)
     for (size_t i = 0; i < COUNT_OF(holds); i++)
         CHECK(text.ptr && strstr(text.ptr, holds[i]));
     CHECK(!strstr(text.ptr, "runAsUser"));
-    test_case("where the pod runs, and what it asks for");
-    o.requests = SLICE("memory=32Mi");
-    o.tolerations = SLICE("gpu=yes:NoSchedule,spot");
-    o.node_selector = SLICE("pool=ops,zone=");
-    o.priority_class = SLICE("high");
-    text = written(&o, a, &e);
-    CHECK(strstr(text.ptr, "            cpu: \"10m\"\n            memory: \"32Mi\"\n"));
-    CHECK(strstr(text.ptr,
-                 "      priorityClassName: \"high\"\n      tolerations: [{\"key\":\"gpu\",\"operator\":\"Equal\",\"value\":\"yes\","
-                 "\"effect\":\"NoSchedule\"},{\"key\":\"spot\",\"operator\":\"Exists\"}]\n"
-                 "      nodeSelector: {\"pool\":\"ops\",\"zone\":\"\"}\n"));
 }
 
 static void proxy_secrets(struct arena *a)
@@ -466,6 +472,7 @@ int main(void)
     one_kind(&a);
     definitions(&a);
     parts(&a);
+    placed(&a);
     proxy_secrets(&a);
     planes(&a);
     nodes_reported(&a);
