@@ -54,9 +54,11 @@ static void show(struct tls_check *c)
     unsigned char was = at ? der[at - 1] : 0;
     if (hash)
         der[at - 1] = pkcs1[hash];
-    m->vtable->append(&m->vtable, der, at);
+    if (at)
+        m->vtable->append(&m->vtable, der, at);
     c->pss = hash != 0;
-    m->vtable->append(&m->vtable, der + at, c->cert.len - at);
+    if (at < c->cert.len)
+        m->vtable->append(&m->vtable, der + at, c->cert.len - at);
     if (hash)
         der[at - 1] = was;
     m->vtable->end_cert(&m->vtable);
