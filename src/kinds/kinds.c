@@ -1,5 +1,8 @@
 /* The table of all kinds. Each kind's own tables are in src/kinds/NAME/kind.c. */
+#include <mobula/kind_raycluster.h>
+#include <mobula/kind_workload.h>
 #include <mobula/kinds.h>
+#include <mobula/setting_patches.h>
 
 /* Lowest first. A new kind is one word here; it need not be declared anywhere else unless another kind speaks of it. */
 #define KINDS(kind)                                                                                                                        \

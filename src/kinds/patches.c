@@ -1,7 +1,7 @@
 /* The patches in force, and how they come into what is written. Patches of ConfigMap `patches` are those of the last text that could be
  * read. */
-#include <mobula/kinds.h>
 #include <mobula/patches.h>
+#include <mobula/setting_patches.h>
 
 struct written_patches {
     struct arena arena; /* holds the set */

@@ -2,6 +2,9 @@
 #ifndef MOBULA_OP_H
 #define MOBULA_OP_H
 
+#include <mobula/kind_raycluster.h>
+#include <mobula/kind_rayjob.h>
+#include <mobula/kind_workload.h>
 #include <mobula/kinds.h>
 #include <mobula/serve.h>
 

@@ -26,6 +26,8 @@ ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "s
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
     "rayjob": "kinds", "inspect": "operator"}
 
+ROOM_OF_HEADER |= {f"kind_{k}": "kinds" for k in ("child", "raycluster", "rayjob", "workload")} | {"setting_patches": "kinds"}
+
 # What decisions of kinds may not see: the core, and whatever makes calls. (heads.h they may: it says what a head has answered.)
 IMPURE = set("tls http net cloud serve kube grpc remote control kinds hub operator cli".split())
 
@@ -239,7 +241,7 @@ def core_breach(path, name):
     kind = re.search(r"src/kinds/([a-z]+)/", name)
     if kind and path.suffix == ".c" and (kind[1] in path.parts or path.stem == f"f_{kind[1]}"):
         return None
-    private = re.search(r"mobula/(control|kinds)\.h|src/(control|operator|kinds)/", name)
+    private = re.search(r"mobula/(control|kind\w+|setting_\w+)\.h|src/(control|operator|kinds)/", name)
     if private and path.parts[:3] != ("tests", "unit", "operator"):
         return f'"{name}" is private to the controller core: tests include <mobula/inspect.h>'
     return None
@@ -267,7 +269,7 @@ def decision_breaches(path):
     for includer in [path, *sorted(kinds_headers(path))]:
         for number, name in includes(includer):
             header = Path(name).stem
-            pure = Path("include", name) in kinds_headers(path) and header != "kinds"
+            pure = Path("include", name) in kinds_headers(path) and not header.startswith(("kind", "setting_"))
             if name.startswith("mobula/") and ROOM_OF_HEADER.get(header, header) in IMPURE and not pure:
                 yield f"{includer}:{number}: <{name}> is nothing that the decision in {path} may see"
 
@@ -284,8 +286,8 @@ def check_control():
                 breach = core_breach(path, name)
                 if breach:
                     yield f"{path}:{number}: {breach}"
-    folders = "|".join(sorted({path.parts[2] for path in files() if path.match("src/kinds/*/*")} - {"pod"}))  # the core has records of pods
-    named = re.compile(rf"mobula/kinds\.h|\bkind_(?!count\b|own\b|s\b)\w+|\b({folders})_\w+|\"Ray[A-Z]\w+\"")
+    folders = "|".join(sorted({path.parts[2] for path in files() if path.match("src/kinds/*/*")}))
+    named = re.compile(rf"mobula/kind\w+\.h|\bkind_(?!count\b|own\b|s\b)\w+|\b({folders})_\w+|\"Ray[A-Z]\w+\"")
     for path in files():
         if path.parts[:2] != ("src", "control"):
             continue
@@ -297,7 +299,7 @@ def check_control():
 
 def watched_resources():
     """Of the tables of kinds: what each is called that the operator watches."""
-    for path in sorted(Path("src/kinds").glob("*/kind.c")):
+    for path in sorted(Path("src/kinds").glob("*/*.c")):
         for table in re.findall(r"^const struct kind \w+ = \{.*?\};", text(path), re.S | re.M):
             if ".resource" in table:
                 yield path, re.search(r'\.plural = "([^"]+)"', table)[1]

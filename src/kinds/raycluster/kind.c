@@ -6,6 +6,11 @@ struct raycluster *raycluster_of(const struct record *c)
     return c->kind == &kind_raycluster || c->kind == &kind_raycluster_legacy ? c->own : NULL;
 }
 
+struct record *cluster_named(struct op *op, const struct record *beside, struct slice name)
+{
+    return name_find(op, &kind_raycluster, beside->ns, name);
+}
+
 struct rayclusters *rayclusters_of(const struct op *op)
 {
     return *kind_own(op, &kind_raycluster);

@@ -1,5 +1,5 @@
 /* What the command line asks of a RayCluster's manifest, of either API group: kind.check and kind.preview. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 #include <stdio.h>
 

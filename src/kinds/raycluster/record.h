@@ -2,7 +2,8 @@
 #ifndef MOBULA_RAYCLUSTER_RECORD_H
 #define MOBULA_RAYCLUSTER_RECORD_H
 
-#include <mobula/kinds.h>
+#include <mobula/kind_raycluster.h>
+#include <mobula/setting_patches.h>
 
 struct scaling; /* scaling.c */
 struct auth;    /* token.c */
@@ -76,11 +77,98 @@ static inline struct ray_cluster *cluster_model(const struct op *op)
 /* services.c: counts a refused create or apply against its group, or backs off the record if a retry may succeed */
 void group_refused(struct op *op, struct flight *f, const struct kube_status *s);
 
-/* pace.c: controller.service_gone */
-void service_gone(struct op *op, struct record *c, const struct service_record *r);
-
 /* view.c */
 int64_t decide_cluster(struct op *op, struct record *c, struct plan *p);
 void read_cluster(struct op *op, struct record *c, const struct spec_object *from);
+
+/* ---- what the files of this folder use of each other ---- */
+
+struct slice group_name(const struct op *op, int32_t group); /* of the loaded model; group: as in struct action */
+const struct group_failures *view_failures(struct op *op, struct record *c);
+/* The cause of a group's failures is gone: resets their count and backoff. */
+void failures_over(struct op *op, struct record *c, struct slice group, bool head);
+void failures_prune(struct op *op, struct record *c); /* drops failures of groups that the loaded model does not have */
+/* Reads the failure counts that the previous leader wrote into status. */
+void extract_failures(struct op *op, struct record *c);
+/* Counts a failure of the flight's group, unless the spec has changed since: then the number may mean another group. */
+void flight_failed(struct op *op, const struct flight *f, const char *text);
+/* Counts a failure of a group: drops the rest of the plan and backs off the group. During a backoff nothing more is counted: requests that
+ * fail together are one failure. */
+void group_failed(struct op *op, struct record *c, int32_t group, bool ended, const char *event, struct slice reason);
+void say_legacy(struct op *op, struct record *c, const char *level, struct slice text);
+void say_legacy_status(struct op *op, struct record *c);
+void raycluster_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);
+bool raycluster_preview(struct jval object, struct preview *p);
+
+/* held.c */
+void held_stripped(struct op *op, const struct flight *f, struct jval pod); /* it was created, but without its label or owner */
+void held_found(struct op *op, const struct flight *f, struct jval pod);    /* it occupies the name, and does not count */
+/* The next pod of this group and index is named as the successor of that one. False: too many of its names are occupied. */
+bool held_keep(struct op *op, struct record *c, struct slice group, int32_t index, struct slice uid);
+const struct held_name *view_held(struct op *op, const struct record *c, uint32_t *count); /* in the plan's arena; the model is loaded */
+void held_clear(struct op *op, struct record *c);
+
+/* pace.c */
+void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a); /* the apply succeeded */
+void service_gone(struct op *op, struct record *c, const struct service_record *r);       /* controller.service_gone */
+
+/* scaling.c */
+void scaling_follow(struct op *op, struct record *c); /* starts, stops or redirects scaling as the loaded model says */
+void scaling_drop(struct record *c);
+bool scaling_speaks(const struct record *c);  /* it writes the legacy log block itself */
+bool scaling_decides(const struct record *c); /* the autoscaler sets the number of pods and names those to delete */
+/* Cancels a pending removal: the autoscaler chose this pod because it had not started (or was thought deleted), and that turned out to be
+ * wrong. The whole replica is kept until the autoscaler chooses it again. */
+void scaling_spare(struct op *op, struct pod_record *r);
+/* The pod is being deleted, or is gone. If the autoscaler chose it, the other hosts of its replica stay chosen: a replica is deleted as a
+ * whole. */
+void scaling_goes(struct pod_record *r);
+/* The pod has ended. If the autoscaler chose it or asked it to drain, that is neither a failure nor a reason to replace it, even before the
+ * head reports the node as dead. */
+void scaling_ended(struct pod_record *r);
+/* Writes the autoscaler's last decision (desired replicas, names to delete) into `groups`, a copy of the model's. NULL: the cluster is not
+ * scaled here. */
+const struct scale_news *scaling_apply(const struct record *c, struct ray_group *groups, uint32_t count, struct arena *a);
+/* Whether its status says that all of its pods have run at once. */
+bool was_whole(const struct record *c, struct arena *a);
+
+/* heads.c */
+/* Address of the head; empty: none yet. Valid until a record changes. */
+struct slice head_address(struct op *op, struct record *c);
+
+/* token.c: tokens of clusters with authOptions */
+void auth_follow(struct op *op, struct record *c); /* the model is loaded */
+void auth_drop(struct record *c);
+/* The token; empty: the head needs none. False with *e: not read yet, or not available (ERR_STATUS); it is being read, and the cluster and
+ * its jobs are touched when it is there. Valid until the next call of any of these functions. e may be NULL. */
+bool auth_token(struct op *op, struct record *c, struct slice *token, struct err *e);
+uint32_t auth_serial(const struct record *c); /* changes with the token; 0: none */
+/* When a missing token is read again; TIME_NEVER: it is there, being read, or not needed. */
+int64_t auth_next(const struct op *op, const struct record *c);
+/* The head refused the token: reads it again, and adds to *e what to do. */
+void auth_refused(struct op *op, struct record *c, struct err *e);
+
+/* zones.c: chooses one of the cluster's zones, and places the model, just read, in it */
+void zones_apply(struct op *op, struct record *c);
+void zones_follow(struct op *op, struct record *c); /* before a decision: if all pods are gone, one is chosen anew */
+void zones_anew(struct op *op, struct record *c);   /* the pods tell in which it is */
+
+/* types.c, tools.c */
+/* Applies them to the model, just read. */
+void types_apply(struct op *op, const struct record *c);
+/* It names one, and the ConfigMap has not been read yet, nor refused to us: the end of that touches it. */
+bool types_awaited(const struct op *op, const struct record *c);
+/* Monotonic: workers are not created before, because the ConfigMap that they mount is being created for the first time; 0: it is there, or
+ * its creation has failed. The end of its creation touches the clusters of the namespace. */
+int64_t tools_from_ms(const struct op *op, const struct istr *ns);
+
+/* ---- handlers of verbs ---- */
+
+verb_make make_pod, make_service, account_make;
+bool seal_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
+verb_answer answer_create, answer_try, answer_service, account_answer;
+verb_failed group_failed_by;
+bool account_secret(int32_t index);
+verb_do count_failure, forget_failures, leave_spot, keep_zone, leave_zone;
 
 #endif

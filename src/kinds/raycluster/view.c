@@ -58,27 +58,10 @@ struct slice group_name(const struct op *op, int32_t group)
     return group < 0 ? SLICE(RAY_HEAD_GROUP) : SLICE_NONE;
 }
 
-struct service_record *service_of(const struct record *c, struct slice name)
-{
-    for (struct service_record *r = c->services; r; r = r->next)
-        if (slice_eq(slice_of(r->service.name), name))
-            return r;
-    return NULL;
-}
-
 static const struct service *find_service(const struct record *c, struct slice name)
 {
     const struct service_record *r = service_of(c, name);
     return r ? &r->service : NULL;
-}
-
-const struct pod **view_pods(struct op *op, const struct record *c, uint32_t *count)
-{
-    const struct pod **pods = arena_array(&op->plan_arena, c->pod_count + 1, sizeof *pods);
-    *count = 0;
-    for (const struct pod_record *r = c->pods; r; r = r->next)
-        pods[(*count)++] = &r->pod;
-    return pods;
 }
 
 static const struct service *const *view_services(struct op *op, const struct record *c, uint32_t *count)

@@ -1,7 +1,8 @@
 /* RayCronJobs as a kind: how one is read and decided, and how its RayJobs are made and deleted. */
 #include "raycronjob.h"
 
-#include <mobula/kinds.h>
+#include <mobula/kind_child.h>
+#include <mobula/kind_rayjob.h>
 
 /* ---- the view ---- */
 
@@ -204,6 +205,8 @@ static bool preview(struct jval object, struct preview *p)
             err_set(&p->err, ERR_LIMIT, "its RayJob does not fit %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM)) &&
            p->put(p, buf_slice(&job));
 }
+
+extern const struct kind kind_raycronjob;
 
 static const struct verb_handler handlers[] = {
     {.verb = &raycronjob_create_job, .make = make_job, .answer = answer_job, .failed = object_failed},

@@ -1,7 +1,6 @@
 /* Reading RayCronJobs: KubeRay's fields, and those of a CronJob of Kubernetes beside them. */
 #include "raycronjob.h"
 
-#include <mobula/kinds.h>
 #include <mobula/spec.h>
 
 const struct kube_resource raycronjob_resource = {SLICE("ray.io"), SLICE("v1"), SLICE("raycronjobs")};

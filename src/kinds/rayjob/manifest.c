@@ -1,5 +1,5 @@
 /* What the command line asks of a RayJob's manifest: kind.check and kind.preview. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 void rayjob_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
 {

@@ -2,7 +2,8 @@
 #ifndef MOBULA_RAYJOB_RECORD_H
 #define MOBULA_RAYJOB_RECORD_H
 
-#include <mobula/kinds.h>
+#include <mobula/kind_raycluster.h>
+#include <mobula/kind_rayjob.h>
 
 /* A time in status, and when this process first saw it there. */
 struct job_time {
@@ -46,5 +47,15 @@ static inline struct ray_job *job_model(const struct op *op)
 {
     return op->loaded->model;
 }
+
+/* manifest.c: kind.check and kind.preview */
+void rayjob_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);
+bool rayjob_preview(struct jval object, struct preview *p);
+
+/* ---- handlers of verbs ---- */
+
+verb_make job_make_cluster, job_make_delete, job_make_suspend, job_make_submitter;
+verb_answer job_answer;
+verb_do job_ask;
 
 #endif

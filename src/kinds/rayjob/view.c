@@ -262,8 +262,3 @@ void kept_job(struct op *op, struct record *c, struct jval object, uint32_t roun
     if (status && round != 0 && !slice_empty(json_get_str(object, "status.jobStatus", &op->event_arena)))
         job_doubt(c);
 }
-
-struct record *cluster_named(struct op *op, const struct record *beside, struct slice name)
-{
-    return name_find(op, &kind_raycluster, beside->ns, name);
-}

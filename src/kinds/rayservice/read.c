@@ -1,7 +1,6 @@
 /* Reads RayServices: KubeRay 1.7's fields and rules. */
 #include "rayservice.h"
 
-#include <mobula/kinds.h>
 #include <mobula/yaml.h>
 
 const struct kube_resource rayservice_resource = {SLICE("ray.io"), SLICE("v1"), SLICE("rayservices")};

@@ -9,7 +9,9 @@
 
 #include "view.h"
 
-#include <mobula/kinds.h>
+#include <mobula/kind_raycluster.h>
+#include <mobula/kind_rayjob.h>
+#include <mobula/kind_workload.h>
 #include <mobula/remote.h>
 
 #define WORKLOAD_FIELD_MANAGER "mobula-remote"

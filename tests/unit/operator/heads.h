@@ -4,6 +4,7 @@
 #define MOBULA_TEST_HEADS_H
 
 #include "tests/unit/kube/fakenet.h"
+#include <mobula/kind_rayjob.h>
 #include <mobula/kinds.h>
 
 #include "src/kinds/raycluster/record.h"

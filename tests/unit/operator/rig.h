@@ -4,6 +4,7 @@
 
 #include "tests/unit/kube/fakenet.h"
 
+#include "src/kinds/child/record.h"
 #include "src/kinds/raycluster/record.h"
 
 #define CLUSTER "00000000-0000-0000-0000-00000000000c"

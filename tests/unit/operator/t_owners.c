@@ -2,9 +2,12 @@
  * references too. */
 #include "heads.h"
 #include <mobula/inspect.h>
+#include <mobula/kind_rayjob.h>
 #include <mobula/kinds.h>
 
 #include "src/kinds/rayjob/record.h"
+
+extern const struct kind kind_raycronjob;
 
 static struct record *tell_owned(struct rig *r, int n, int owner, unsigned version)
 {

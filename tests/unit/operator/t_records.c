@@ -4,6 +4,8 @@
 
 #include "src/kube/watch.h"
 
+#include <mobula/kind_rayjob.h>
+
 #define POD(n) "00000000-0000-0000-0000-0000000000a" #n
 #define SERVICE "00000000-0000-0000-0000-0000000000b0"
 #define OWNED                                                                                                                              \

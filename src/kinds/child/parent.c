@@ -1,5 +1,5 @@
 /* The owner of a pod or service. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 struct slice extract_owner(const struct op *op, struct jval object, struct arena *a)
 {

@@ -1,5 +1,5 @@
 /* A service becomes a record. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 static struct service_record *service_make(struct op *op, struct record *c, struct slice uid, struct slice name)
 {
@@ -83,4 +83,12 @@ void kservice_by_us(struct op *op, struct slice uid, bool by_us)
     struct service_record *r = map_get(&op->services, uid);
     if (r)
         r->by_us = by_us;
+}
+
+struct service_record *service_of(const struct record *c, struct slice name)
+{
+    for (struct service_record *r = c->services; r; r = r->next)
+        if (slice_eq(slice_of(r->service.name), name))
+            return r;
+    return NULL;
 }

@@ -1,5 +1,5 @@
 /* Pods and services are deleted: how the call is made, and what an answer to it means. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 bool make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {

@@ -2,7 +2,7 @@
  * until the watch confirms it a pod keeps its place, a service its name, and neither is deleted again. If that takes too long, a consistent
  * list is requested and decides. While the object stays unchanged, each further 404 doubles the wait: a list stops decisions until it is
  * complete. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 static void doubt_until(struct op *op, struct doubt *d, int64_t ms, const struct source *of)
 {

@@ -1,5 +1,5 @@
 /* Services of Kubernetes as a kind: children, that nothing is decided on. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 static void keep_service(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round)
 {

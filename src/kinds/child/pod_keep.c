@@ -1,5 +1,5 @@
 /* A pod becomes a record of a few hundred bytes: the fields that decisions look at. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 static void keep_text(struct op *op, const struct istr **held, struct slice *view, struct slice text)
 {
@@ -156,4 +156,13 @@ void kind_tell(struct op *op, struct pod_record *pod, enum child_news what)
     const struct kind *k = pod->of->kind;
     if (k->controller->told)
         k->controller->told(op, pod->of, pod, what);
+}
+
+const struct pod **view_pods(struct op *op, const struct record *c, uint32_t *count)
+{
+    const struct pod **pods = arena_array(&op->plan_arena, c->pod_count + 1, sizeof *pods);
+    *count = 0;
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        pods[(*count)++] = &r->pod;
+    return pods;
 }

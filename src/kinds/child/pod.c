@@ -1,5 +1,5 @@
 /* Pods as a kind: children, that nothing is decided on. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 static void keep_pod(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round)
 {

@@ -1,0 +1,53 @@
+/* kind_raycluster: what higher kinds and the operator use of RayClusters. A decision on one is in raycluster.h. */
+#ifndef MOBULA_KIND_RAYCLUSTER_H
+#define MOBULA_KIND_RAYCLUSTER_H
+
+#include <mobula/heads.h>
+#include <mobula/kind_child.h>
+#include <mobula/raycluster.h>
+#include <mobula/shape.h>
+
+extern const struct kind kind_raycluster, kind_raycluster_legacy;
+
+/* The ray.io/v1 RayCluster of this name in the namespace of `beside`; NULL: none. */
+struct record *cluster_named(struct op *op, const struct record *beside, struct slice name);
+/* False with *e: a service of this name belongs to another object of ours. An apply would take it away without a conflict, because both are
+ * written by the same field manager. */
+bool service_free(struct op *op, const struct record *c, struct slice name, struct err *e);
+/* Keeps the pod in the answer to a create. False: the watch has passed its version without it, and the record waits for a list. */
+bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version);
+void say_work(struct op *op, struct record *c, const char *reason); /* log line and event about the pods that a plan created and deleted */
+
+/* ---- heads: the one place that knows how they are reached ---- */
+
+/* Name of the Secret with the token that the running head (else the next one) asks for; empty: none. May load the cluster's model. */
+struct slice head_secret(struct op *op, struct record *c, struct arena *a);
+/* Sends a request to the dashboard of the cluster's head. False with *e: it cannot be sent now, `done` is not called. */
+bool head_ask(struct op *op, struct record *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
+              struct err *e);
+void heads_forget(struct op *op, const void *owner); /* `done` of its requests is not called any more */
+void heads_init(struct op *op);
+int64_t heads_tick(struct op *op); /* sends waiting requests; returns when to call again */
+void heads_free(struct op *op);
+
+/* ---- the ConfigMap that workers and submitter pods mount (tools.c) ---- */
+
+void tools_want(struct op *op, const struct istr *ns);
+/* After the last cluster or job of a namespace is gone: the namespace may be deleted with the ConfigMap, and be made again without it. */
+void tools_drop_unused(struct op *op, const struct istr *ns);
+int64_t tools_tick(struct op *op);         /* retries what failed; returns when to call again */
+void tools_free(struct op *op);            /* before heads_free */
+uint32_t tools_known(const struct op *op); /* in how many namespaces */
+
+/* ---- instance types (types.c): ConfigMap `instance-types`, a struct setting_kind ---- */
+
+/* Applies them to a pod template of no cluster, such as a RayJob's submitter. False with *e: it names a type that does not exist. */
+bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e);
+bool types_text(struct op *op, struct slice text, struct err *e);
+const struct shape_types *types_in_force(const struct op *op); /* NULL: not known */
+const struct shape_types *
+types_held(const struct op *op); /* the same, and an empty list as long as they are not known; NULL: it has none */
+void types_trouble(struct op *op);
+void types_free(struct op *op);
+
+#endif
