@@ -300,7 +300,7 @@ int64_t kube_watch_asked_ms(const struct kube_watch *w); /* monotonic: when the 
 
 struct kube_lease_options {
     struct slice ns, name, identity;
-    int64_t lease_ms, renew_ms, retry_ms; /* 5000, 3000, 1000; lease > renew > 1.2 × retry is checked */
+    int64_t lease_ms, renew_ms, retry_ms; /* 0: KUBE_LEASE_MS …; lease > renew > 1.2 × retry is checked */
 };
 struct kube_lease;
 struct kube_lease *kube_lease_start(struct kube_client *c, const struct kube_lease_options *o, struct err *e);

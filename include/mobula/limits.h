@@ -142,6 +142,9 @@ enum {
     KUBE_WINDOW_IDLE_MS = 30 * 1000,  /* without an answer for so long, the window starts again: the load is another one by now */
     KUBE_WINDOW_FLOOR_MS = 5,         /* differences below this are our own clock's */
     KUBE_WINDOW_CLASSES = 16,         /* verbs and resources whose fastest answer is kept; the one used longest ago makes room */
+    KUBE_LEASE_MS = 4 * 1000,         /* a Lease that was not renewed for so long is taken over, so … */
+    KUBE_LEASE_RENEW_MS = 3 * 1000,   /* … its holder stops a second before: clocks that differ by a third of their speed do no harm */
+    KUBE_LEASE_RETRY_MS = 1000,       /* between two renewals */
     LIMIT_KUBE_EVENTS = 1024,         /* events waiting to be sent; more are dropped and counted */
     LIMIT_KUBE_EVENT_NOTE = 1024,
     LIMIT_KUBE_WARNINGS = 8,  /* warnings kept of one custom resource; later ones are dropped */

@@ -474,9 +474,9 @@ int cli_operator(int argc, char **argv)
                               .starting_ms = RAYCLUSTER_STARTING_MS,
                               .spot_fallback_ms = RAYCLUSTER_SPOT_FALLBACK_MS,
                               .spot_retry_ms = RAYCLUSTER_SPOT_RETRY_MS,
-                              .lease_ms = 5000,
-                              .renew_ms = 3000,
-                              .retry_ms = 1000}};
+                              .lease_ms = KUBE_LEASE_MS,
+                              .renew_ms = KUBE_LEASE_RENEW_MS,
+                              .retry_ms = KUBE_LEASE_RETRY_MS}};
     int status;
     struct err e = {0};
     memset(p.o.optional, true, sizeof p.o.optional);

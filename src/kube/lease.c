@@ -12,12 +12,16 @@
  *      A release says that it is one by a duration of one second;
  *   5. else write our name into it; whoever is told 409 was too late.
  *
+ * Who waits reads it once in retry_ms: LOOK_BEHIND_MS behind the time at which the holder renews it, so that a renewal is seen soon and
+ * the wait begins soon, and at the moment at which the wait is over. The phase of the holder's renewals comes from renewTime, by two wall
+ * clocks: where they differ a renewal is seen later, and never waited for less. (client-go reads at a random time between 1 and 2.2 s.)
+ *
  * It is held from the moment before a successful write was sent until renew_ms later, whatever is in flight. It is no fence: a write that
  * left us in time may land later, which is why every write carries its preconditions. */
 
 enum lease_step { LEASE_REST, LEASE_READ, LEASE_WRITE, LEASE_CREATE };
 
-enum { LEASE_RECORD_MAX = 64 * KIB, RELEASED_S = 1 };
+enum { LEASE_RECORD_MAX = 64 * KIB, RELEASED_S = 1, LOOK_BEHIND_MS = 200, LOOK_APART_MS = 100 };
 
 struct kube_lease {
     struct kube_client *client;
@@ -35,6 +39,7 @@ struct kube_lease {
     struct arena seen;
     int64_t duration_ms; /* how long a change of the record keeps others from writing it; 0: it was released, or never seen */
     int64_t transitions;
+    int64_t stamp_us;    /* renewTime, by the holder's wall clock; 0: none */
     int64_t observed_ms; /* when the spec was seen to change */
     int64_t asked_ms;    /* when the request in flight was made */
     int64_t renewed_ms;  /* when the last successful write of ours was made */
@@ -91,6 +96,9 @@ static bool observe(struct kube_lease *l, struct slice body, struct now now)
         l->duration_ms = seconds > 0 && seconds <= 3600 ? seconds * 1000 : l->lease_ms; /* garbage must not make us wait for ever */
         l->duration_ms = released ? 0 : l->duration_ms;
         l->transitions = json_get_int(spec, "leaseTransitions", 0);
+        struct err none = {0};
+        if (!time_parse(json_get_str(spec, "renewTime", &a), &l->stamp_us, &none))
+            l->stamp_us = 0;
         buf_clear(&l->record);
         l->foreign |= !slice_eq(l->holder, l->identity);
         ok = buf_put(&l->record, body);
@@ -260,15 +268,22 @@ static void lease_done(void *owner, uint64_t tag, const struct kube_answer *answ
         kube_lease_release(l, now);
 }
 
+/* When to read the Lease of another, from half of retry_ms to one and a half from now. Several who wait do not ask in the same moment. */
+static int64_t next_look(const struct kube_lease *l, struct now now)
+{
+    int64_t apart = (int64_t)rng_below(&l->client->rng, LOOK_APART_MS), retry = l->retry_ms;
+    int64_t since = (now.wall_us - l->stamp_us) / 1000 - LOOK_BEHIND_MS - apart, phase = (since % retry + retry) % retry;
+    int64_t next = now.mono_ms + retry + (phase < retry / 2 ? -phase : retry - phase), free = l->observed_ms + l->duration_ms + apart;
+    return free > now.mono_ms + 1 && free < next ? free : next;
+}
+
 int64_t kube_lease_tick(struct kube_lease *l, struct now now)
 {
     int64_t until = l->renewed_ms + l->renew_ms;
     if (l->mine && now.mono_ms >= until)
         set_mine(l, false);
     if (l->step == LEASE_REST && !l->releasing && (now.mono_ms >= l->next_ms || l->reread)) {
-        /* A holder keeps its pace; those who wait spread out (client-go's jitter factor 1.2). */
-        int64_t spread = l->mine ? 0 : (int64_t)rng_below(&l->client->rng, (uint64_t)l->retry_ms * 6 / 5 + 1);
-        l->next_ms = now.mono_ms + l->retry_ms + spread;
+        l->next_ms = l->mine ? now.mono_ms + l->retry_ms : next_look(l, now);
         l->second = l->reread;
         if (l->mine && !l->reread)
             write_lease(l, l->identity, now);
@@ -284,7 +299,8 @@ int64_t kube_lease_tick(struct kube_lease *l, struct now now)
 
 struct kube_lease *kube_lease_start(struct kube_client *c, const struct kube_lease_options *o, struct err *e)
 {
-    int64_t lease = o->lease_ms ? o->lease_ms : 5000, renew = o->renew_ms ? o->renew_ms : 3000, retry = o->retry_ms ? o->retry_ms : 1000;
+    int64_t lease = o->lease_ms ? o->lease_ms : KUBE_LEASE_MS, renew = o->renew_ms ? o->renew_ms : KUBE_LEASE_RENEW_MS;
+    int64_t retry = o->retry_ms ? o->retry_ms : KUBE_LEASE_RETRY_MS;
     if (retry < 1 || lease <= renew || renew * 10 <= retry * 12) {
         err_set(e, ERR_CONFIG, "leader election: lease %lld ms > renew deadline %lld ms > 1.2 x retry %lld ms does not hold",
                 (long long)lease, (long long)renew, (long long)retry);

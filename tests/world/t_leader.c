@@ -250,6 +250,51 @@ static void test_counters(void)
     world_free(&w);
 }
 
+static void launch(struct world *w, uint32_t process, const char *identity)
+{
+    static const struct slice namespaces[] = {{"n", 1}};
+    const struct operator_options o = {.namespaces = namespaces,
+                                       .namespace_count = 1,
+                                       .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
+                                       .leader_elect = true,
+                                       .lease = {.ns = SLICE("n"), .name = SLICE("mobula"), .identity = slice_of(identity)},
+                                       .fence_ms = OPERATOR_FENCE_MS,
+                                       .instance = slice_of(identity),
+                                       .seed = 1 + process};
+    world_launch(w, process, &o);
+}
+
+/* Wherever between two renewals it dies. */
+static void test_failover(void)
+{
+    for (int phase_ms = 0; phase_ms < 1000; phase_ms += 111) {
+        struct world w;
+        struct apiserver_config config = {.seed = 1};
+        test_case("the leader is killed %d ms into a second: the head pod of a new cluster is there within 5 s", phase_ms);
+        world_init(&w, &config);
+        w.path.latency_ms = 5;
+        make_namespace(&w);
+        make_crd(&w, "ray.io", "");
+        launch(&w, 0, "first");
+        world_run(&w, 3000);
+        launch(&w, 1, "second");
+        world_run(&w, 20 * 1000 + phase_ms);
+        CHECK(inspect_figures(w.process[0].op).leading && !inspect_figures(w.process[1].op).leading);
+        uint64_t lists = inspect_figures(w.process[1].op).watch_restarts;
+        world_crash(&w, 0);
+        apply(&w, "c", 1);
+        int64_t killed_ms = w.now.mono_ms;
+        while (w.sent.pod_posts == 0 && w.now.mono_ms < killed_ms + 20 * 1000)
+            world_run(&w, 10);
+        CHECK(w.now.mono_ms - killed_ms <= 5000);
+        CHECK(w.now.mono_ms - killed_ms > KUBE_LEASE_MS - KUBE_LEASE_RETRY_MS - 200);
+        world_run(&w, 5000);
+        CHECK(inspect_figures(w.process[1].op).watch_restarts > lists);
+        CHECK_INT(w.sent.pod_posts, 2);
+        world_free(&w);
+    }
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -262,5 +307,6 @@ int main(void)
     test_standby();
     test_churn();
     test_counters();
+    test_failover();
     return test_done();
 }

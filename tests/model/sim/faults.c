@@ -33,7 +33,7 @@ void sim_start_process(struct sim *s, uint32_t i)
                                  .autoscaling = u->scaled,
                                  .submitter_pods = u->submitters,
                                  .access = u->proxied ? OPERATOR_PROXY : OPERATOR_DIRECT,
-                                 .lease = {SLICE("n"), SLICE("mobula"), identities[i], 5000, SIM_RENEW_MS, 1000},
+                                 .lease = {SLICE("n"), SLICE("mobula"), identities[i], KUBE_LEASE_MS, SIM_RENEW_MS, KUBE_LEASE_RETRY_MS},
                                  .fence_ms = OPERATOR_FENCE_MS,
                                  .instance = identities[i],
                                  .seed = s->plan->seed * 31 + s->w.requests * 7 + i};

@@ -43,18 +43,19 @@ void world_launch(struct world *w, uint32_t process, const struct operator_optio
 void world_start_operator(struct world *w, bool elect)
 {
     static const struct slice namespaces[] = {{"n", 1}};
-    struct operator_options o = {.namespaces = namespaces,
-                                 .namespace_count = 1,
-                                 .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
-                                 .executable = w->executable,
-                                 .leader_elect = elect,
-                                 .autoscaling = w->rays != NULL,
-                                 .submitter_pods = w->submitter_pods,
-                                 .access = w->access,
-                                 .lease = {SLICE("n"), SLICE("mobula"), SLICE("me"), 5000, 3000, 1000},
-                                 .fence_ms = w->fence_ms,
-                                 .instance = SLICE("test"),
-                                 .seed = 1};
+    struct operator_options o = {
+        .namespaces = namespaces,
+        .namespace_count = 1,
+        .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
+        .executable = w->executable,
+        .leader_elect = elect,
+        .autoscaling = w->rays != NULL,
+        .submitter_pods = w->submitter_pods,
+        .access = w->access,
+        .lease = {SLICE("n"), SLICE("mobula"), SLICE("me"), KUBE_LEASE_MS, KUBE_LEASE_RENEW_MS, KUBE_LEASE_RETRY_MS},
+        .fence_ms = w->fence_ms,
+        .instance = SLICE("test"),
+        .seed = 1};
     if (w->far)
         o.plane = w->far->options(w->far);
     o.checks.on = w->far != NULL;

@@ -80,7 +80,7 @@ static void check_create(void)
     test_case("1.6.2 not there: create it");
     CHECK_STR(fake_line(lease_link(&r)), "POST /apis/coordination.k8s.io/v1/namespaces/a/leases?timeout=2s");
     CHECK(fake_has(lease_link(&r), "\"metadata\":{\"name\":\"mobula\",\"namespace\":\"a\"}"));
-    CHECK(fake_has(lease_link(&r), "\"holderIdentity\":\"me\",\"leaseDurationSeconds\":5,\"renewTime\":\"20"));
+    CHECK(fake_has(lease_link(&r), "\"holderIdentity\":\"me\",\"leaseDurationSeconds\":4,\"renewTime\":\"20"));
     CHECK(fake_has(lease_link(&r), "\"acquireTime\":\"20") && fake_has(lease_link(&r), "\"leaseTransitions\":0"));
     CHECK(!kube_lease_held(r.l, r.f.now));
     answer_lease(&r, "me", 1, T1);
@@ -180,6 +180,45 @@ static void check_other_holder(void)
     answer(&r, 409, "{\"kind\":\"Status\",\"reason\":\"Conflict\"}");
     CHECK(!kube_lease_held(r.l, r.f.now));
     finish(&r);
+}
+
+/* The holder renews every second, half a second behind the full one by its clock, 50 ms on its way, and is killed after ten. */
+static void check_takeover(void)
+{
+    static const struct {
+        int64_t skew_ms, most_ms; /* the holder's wall clock less ours; from its last renewal until ours is sent */
+    } cases[] = {{0, 4400}, {60 * 1000, 4400}, {-100, 4500}, {333, 5400}, {-3600 * 1000 - 700, 5400}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct rig r;
+        char stamp[TIME_TEXT_MAX], record[512];
+        int64_t renewed_ms = 0, looks = 0;
+        bool asks = false;
+        start(&r, "me");
+        fake_take(lease_link(&r)); /* its first read is answered below */
+        test_case("who waits takes over within %lld ms of the last renewal, clocks %lld ms apart", (long long)cases[i].most_ms,
+                  (long long)cases[i].skew_ms);
+        int64_t begun = r.f.now.mono_ms, wall_us = r.f.now.wall_us, writes = 0;
+        for (asks = true; r.f.now.mono_ms < begun + 20 * 1000 && writes == 0; run(&r, 10)) {
+            int64_t ms = r.f.now.mono_ms - begun;
+            asks |= fake_sent(lease_link(&r)).len > 0;
+            writes += fake_has(lease_link(&r), "PUT");
+            if (!asks || writes)
+                continue;
+            renewed_ms = ms < 550 ? -500 : (ms < 10 * 1000 ? ms - 550 : 9000) / 1000 * 1000 + 500;
+            int64_t by_holder_us = wall_us / 1000000 * 1000000 + (renewed_ms + cases[i].skew_ms) * 1000;
+            lease_text(record, "you", (unsigned)(renewed_ms + 1000), 4, 7, time_format_micro(by_holder_us, stamp).ptr);
+            looks++;
+            asks = false;
+            answer(&r, 200, record);
+            asks = fake_sent(lease_link(&r)).len > 0;
+            writes += fake_has(lease_link(&r), "PUT");
+        }
+        int64_t took = r.f.now.mono_ms - begun - renewed_ms;
+        CHECK_INT(writes, 1);
+        CHECK(took >= KUBE_LEASE_MS && took <= cases[i].most_ms);
+        CHECK(looks <= 2 + (r.f.now.mono_ms - begun) / 800);
+        finish(&r);
+    }
 }
 
 static void answer_without_holder(struct rig *r, unsigned seconds)
@@ -447,6 +486,7 @@ int main(void)
     check_slow_answer();
     check_deadline();
     check_other_holder();
+    check_takeover();
     check_released_by_other();
     check_taken_away(DELETED);
     check_taken_away(EMPTIED);
