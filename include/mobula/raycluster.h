@@ -52,6 +52,7 @@ struct cluster_view {
     uint32_t accounts;    /* bits by enum ray_account: objects needed before the head that exist */
     struct slice status;  /* as the API server has it; empty: none */
     int64_t status_at_ms; /* monotonic time of our last status write; 0: none yet */
+    int64_t made_ms;      /* likewise of the last pod that this process has created */
     uint32_t fleet;       /* how much there is to see to, jobs too: the more, the longer counters in status wait */
     uint32_t reasons;     /* plan.reasons of our last status write that had any */
     int64_t reasons_ms;   /* monotonic: time of that write */

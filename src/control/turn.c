@@ -6,7 +6,7 @@
 #include <mobula/control.h>
 
 enum {
-    ACTIONS_PER_TURN = 8,
+    ACTIONS_PER_TURN = 4,
     WHOLE = OPERATOR_RINGS - 2, /* a plan of so many actions or fewer is carried out as a whole */
     OLDEST = 4,
 };
@@ -70,8 +70,6 @@ void work_settle(struct op *op, struct record *c)
     if (c->work) {
         if (c->present)
             c->kind->controller->done(op, c);
-        if (c->work->created_head && c->work->follow)
-            c->decided_ms = 0; /* its workers now, before the window begins other clusters */
         mem_free(c->work);
         c->work = NULL;
     }

@@ -104,13 +104,6 @@ uint32_t window_waiting(const struct window *w)
     return pressure > ONE ? w->size * (pressure - ONE) / pressure : 0;
 }
 
-static void probe_begin(struct window *w, uint64_t sent, int64_t now_ms)
-{
-    w->before = w->size;
-    w->probed_ms = now_ms;
-    round_begin(w, KUBE_WINDOW_PROBE, sent);
-}
-
 /* All classes move by one factor: those that were not asked for meanwhile are on the same server. */
 static void probe_end(struct window *w, uint64_t mean, uint64_t sent, int64_t now_ms)
 {
@@ -122,7 +115,7 @@ static void probe_end(struct window *w, uint64_t mean, uint64_t sent, int64_t no
     w->pressure = pressure > ONE ? (uint32_t)pressure : ONE;
     uint32_t size = w->before;
     w->before = 0;
-    w->probed_ms = now_ms;
+    w->calm_ms = now_ms;
     round_begin(w, size, sent);
 }
 
@@ -147,11 +140,13 @@ static bool round_end(struct window *w, uint64_t sent, int64_t now_ms)
         return false;
     }
     w->mean = mean;
-    if (w->size > KUBE_WINDOW_PROBE && window_waiting(w) >= KUBE_WINDOW_FEW && now_ms - w->probed_ms >= KUBE_WINDOW_PROBE_MS) {
-        probe_begin(w, sent, now_ms);
-        return false;
-    }
-    return adjust(w, sent);
+    if (window_waiting(w) < KUBE_WINDOW_FEW)
+        w->calm_ms = now_ms;
+    if (w->size <= KUBE_WINDOW_PROBE || now_ms - w->calm_ms < KUBE_WINDOW_PROBE_MS)
+        return adjust(w, sent);
+    w->before = w->size;
+    round_begin(w, KUBE_WINDOW_PROBE, sent);
+    return false;
 }
 
 static bool halve(struct window *w, const struct window_answer *a)
@@ -192,6 +187,7 @@ void window_rest(struct window *w, int64_t now_ms)
     if (now_ms - w->heard_ms < KUBE_WINDOW_IDLE_MS)
         return;
     w->heard_ms = now_ms;
+    w->calm_ms = now_ms;
     w->pressure = ONE;
     w->gentle = false;
     w->before = 0;

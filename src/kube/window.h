@@ -20,15 +20,15 @@ struct window_class {
 
 struct window {
     uint32_t size;
-    uint32_t pressure;        /* thousandths, at least 1000 */
-    uint32_t credit, timed;   /* answers of the present round, and those whose time counts */
-    uint64_t ratios, least;   /* of these: sum and minimum, in thousandths of the fastest answer */
-    uint64_t changed, halved; /* requests sent when the size changed, and when a 429 halved it: answers to older ones do not count */
-    uint64_t mean;            /* of the last round's ratios */
-    uint32_t before;          /* size outside the probe that is under way; 0: none is */
-    int64_t heard_ms, probed_ms;
-    bool busy;   /* in the present round at least half of the window was in use */
-    bool gentle; /* a 429 has come: it grows by one at a time */
+    uint32_t pressure;         /* thousandths, at least 1000 */
+    uint32_t credit, timed;    /* answers of the present round, and those whose time counts */
+    uint64_t ratios, least;    /* of these: sum and minimum, in thousandths of the fastest answer */
+    uint64_t changed, halved;  /* requests sent when the size changed, and when a 429 halved it: answers to older ones do not count */
+    uint64_t mean;             /* of the last round's ratios */
+    uint32_t before;           /* size outside the probe that is under way; 0: none is */
+    int64_t heard_ms, calm_ms; /* the last answer; the last round in which few waited, or probe */
+    bool busy;                 /* in the present round at least half of the window was in use */
+    bool gentle;               /* a 429 has come: it grows by one at a time */
     struct window_class classes[KUBE_WINDOW_CLASSES];
 };
 

@@ -8,7 +8,7 @@ enum { SEEDS = 4, CLUSTERS = 80, WORKERS = 3, PODS = WORKERS + 1, LARGE = 2000, 
 /* Counts the POSTs of pods of clusters called c0, c1 … and of any other. */
 struct seen {
     struct world_hooks hooks; /* first */
-    uint32_t pods[CLUSTERS], begun, whole, half, others;
+    uint32_t pods[CLUSTERS], begun, whole, half, others, statuses;
     uint32_t first_at[CLUSTERS]; /* POSTs of others' pods before the cluster's first one */
 };
 
@@ -21,6 +21,7 @@ static void on_arrived(struct world_hooks *h, struct world_request *q)
 {
     struct seen *s = (struct seen *)h;
     static const char label[] = "\"ray.io/cluster\":\"c";
+    s->statuses += slice_eq(q->method, SLICE("PATCH")) && slice_has(q->target, "/status?");
     if (!is_pod(q))
         return;
     const char *at = memmem(q->body.ptr, q->body.len, label, strlen(label));
@@ -87,8 +88,11 @@ static void test_whole(void)
         CHECK_INT(w.costs.refused, 0);
         CHECK_INT(w.costs.others_refused, 0);
         CHECK(w.costs.others_longest_ms < 250);
-        world_run(&w, 10 * 1000);
+        world_run(&w, 60 * 1000);
         CHECK_INT(w.sent.pod_posts, CLUSTERS * PODS);
+        test_case("a cluster that comes up without trouble has two statuses at most, seed %llu", (long long)seed);
+        CHECK(s.statuses >= CLUSTERS && s.statuses <= 2 * CLUSTERS);
+        CHECK(is_ready(&w, "c0") && is_ready(&w, "c79"));
         world_free(&w);
     }
 }

@@ -206,6 +206,8 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
     if (f->group < 0)
         raycluster_of(c)->accounts =
             0; /* the next head's are looked at anew: whoever took them away meanwhile took them from this one only */
+    if (made)
+        raycluster_of(c)->made_ms = op->now.mono_ms;
     if (!c->work || !made)
         return;
     c->work->created++;

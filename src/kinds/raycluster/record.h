@@ -42,6 +42,7 @@ struct raycluster {
     struct head_way *way;         /* NULL: not needed since the spec was changed */
     uint64_t logged;              /* hash of the legacy status block that was logged last */
     int64_t zone_from_ms;         /* see cluster_view */
+    int64_t made_ms;              /* likewise */
     uint32_t zone;                /* pod_zone_hash of the one that its pods are made for; 0: none, or none is chosen yet */
     bool zone_settled;            /* see cluster_view */
     bool typed;                   /* it names an instance type: a change of these touches it */

@@ -4,8 +4,9 @@
  *   state, generation, status of a condition, desired counts, head ready      at once
  *   only the reason of a condition, or one more failure of a group            after REASON_MS (10 s), doubling to PROGRESS_MS (30 s) while
  *                                                                             reasons alternate; one delay for all conditions together
- *   only counters                                                             after PROGRESS_MS, or PROGRESS_EACH_MS (120 ms) x clusters,
- *                                                                             at most PROGRESS_MAX_MS (5 min)
+ *   the first status, of a start without trouble                              when the head is ready, or START_MS (1 s) after the last pod
+ * was created, or START_EACH_MS (10 ms) x clusters, at most START_MAX_MS (10 s) only counters after PROGRESS_MS, or PROGRESS_EACH_MS (120
+ * ms) x clusters, at most PROGRESS_MAX_MS (5 min)
  *
  * So a cluster of 1,000 pods that become ready one by one costs a handful of writes, and 1,000 clusters that come up at once do not delay
  * the creation of pods. */
@@ -21,6 +22,9 @@ enum {
     REASONS_KEPT_MS = 5 * 60 * 1000,
     REASONS_MAX = 2, /* doublings that lead beyond PROGRESS_MS */
     BUSY_MS = 5 * 1000,
+    START_MS = 1000,
+    START_EACH_MS = 10,
+    START_MAX_MS = 10 * 1000,
 };
 
 static void write_state(const struct facts *f, struct jout *w)
@@ -245,6 +249,18 @@ static bool is_start(struct jval condition)
     return false;
 }
 
+/* Until when the first status waits, so that one that comes up soon has one or two of them and not three. Trouble does not wait. */
+static int64_t start_due_ms(const struct facts *f, struct jval next)
+{
+    int64_t ms = (int64_t)f->in->fleet * START_EACH_MS;
+    struct jval head = status_condition(next, SLICE("HeadPodReady"));
+    bool quiet =
+        f->valid && f->in->made_ms && !json_there(json_get(f->prior, "conditions")) && f->head && !f->head->ready && is_start(head);
+    for (uint32_t i = 0; i <= f->in->cluster->group_count && quiet; i++)
+        quiet = f->in->failures[i].count == 0;
+    return quiet ? f->in->made_ms + (ms < START_MS ? START_MS : ms < START_MAX_MS ? ms : START_MAX_MS) : 0;
+}
+
 /* Tells what keeps the head from ready as an event and a log line, once for each change of the reason: status shows only the present one,
  * and a crashing head may be up again when somebody looks. A status without this condition was pruned by the server: no change can be seen.
  */
@@ -333,9 +349,12 @@ static int64_t pause_ms(const struct cluster_view *in, struct jval prior, struct
 }
 
 /* How long the news must wait, and until when: not before a refused write may be tried again, and progress not too often. */
-static int64_t status_due_ms(const struct cluster_view *in, struct jval prior, struct jval next)
+static int64_t status_due_ms(const struct facts *f, struct jval next)
 {
-    int64_t due = in->status_at_ms != 0 ? in->status_at_ms + pause_ms(in, prior, next) : 0;
+    const struct cluster_view *in = f->in;
+    struct jval prior = f->prior;
+    int64_t start = start_due_ms(f, next), due = in->status_at_ms != 0 ? in->status_at_ms + pause_ms(in, prior, next) : 0;
+    due = due > start ? due : start;
     return due > in->status_not_before_ms ? due : in->status_not_before_ms;
 }
 
@@ -365,7 +384,7 @@ void decide_status(const struct cluster_view *in, struct plan *p)
     bool busy = acts(p) && (in->status_at_ms == 0 || in->now.mono_ms - in->status_at_ms < BUSY_MS);
     if (busy && in->errors->count == 0 && !head_came(prior, next))
         return; /* the answers to these actions bring us here again */
-    int64_t due_ms = status_due_ms(in, prior, next);
+    int64_t due_ms = status_due_ms(&f, next);
     if (in->now.mono_ms < due_ms) {
         plan_look_again(p, due_ms);
         return;

@@ -123,6 +123,7 @@ static void view_fill(struct op *op, struct record *c, struct cluster_view *v)
                                .accounts = own->accounts,
                                .status = {c->status, c->status_len},
                                .status_at_ms = c->status_at_ms,
+                               .made_ms = own->made_ms,
                                .reasons = c->reasons,
                                .reasons_ms = c->reasons_ms,
                                .fleet = op->records.count,
