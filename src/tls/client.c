@@ -158,6 +158,8 @@ static bool take_old(struct v13 *v, const struct server_hello *h)
     }
     if (slice_eq(tail, SLICE("DOWNGRD\1")) || slice_eq(tail, SLICE("DOWNGRD\0")))
         return v13_fail(v, ALERT_ILLEGAL, V13_ERR_DOWNGRADE);
+    const char suite[2] = {(char)(h->suite >> 8), (char)h->suite};
+    v13_note(v, (struct slice){suite, 2});
     v->old = true;
     return true;
 }

@@ -167,7 +167,8 @@ static void explain_sent(struct err *e, int alert, const struct tls_failure *f)
 {
     if (alert == ALERT_NO_HANDSHAKE && f->accepted)
         err_set(e, ERR_TLS,
-                "client speaks TLS 1.2 and has no cipher suite or group in common with ours (" SUITES "; X25519, P-256/384/521)");
+                "client speaks TLS 1.2 and has no cipher suite or group in common with ours (" SUITES "; X25519, P-256/384/521)%s%s",
+                f->theirs[0] ? "; it sent " : "", f->theirs);
     else
         err_set(e, ERR_TLS, "%s broke the protocol: alert %d %s was sent to it", f->accepted ? "client" : "server", alert,
                 alert_name(alert));

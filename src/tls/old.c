@@ -146,6 +146,7 @@ void tls_go_old(struct tls *t)
 {
     struct v13 was = t->side.modern;
     t->old = true;
+    memcpy(t->theirs, was.theirs, sizeof t->theirs);
     memset(&t->side, 0, sizeof t->side);
     if (t->accepted) {
         start_server(t);

@@ -169,13 +169,19 @@ void v13_say_change(struct v13 *v)
     v13_send(v, RECORD_CCS, SLICE("\1"));
 }
 
-bool v13_fail_for(struct v13 *v, int alert, int code, struct slice numbers)
+void v13_note(struct v13 *v, struct slice numbers)
 {
     size_t at = 0, room = sizeof v->theirs - sizeof " ...";
-    for (uint32_t id = 0; !v->code && at + sizeof " 0x1234" <= room && v13_get(&numbers, 2, &id);)
+    for (uint32_t id = 0; at + sizeof " 0x1234" <= room && v13_get(&numbers, 2, &id);)
         at += (size_t)snprintf(v->theirs + at, room - at, "%s0x%04x", at ? " " : "", id);
-    if (!v->code && numbers.len)
+    if (numbers.len)
         memcpy(v->theirs + at, " ...", sizeof " ...");
+}
+
+bool v13_fail_for(struct v13 *v, int alert, int code, struct slice numbers)
+{
+    if (!v->code)
+        v13_note(v, numbers);
     return v13_fail(v, alert, code);
 }
 

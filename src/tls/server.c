@@ -223,6 +223,7 @@ static bool take_old(struct v13 *v, const struct client_hello *h)
     const char version[2] = {(char)(h->version >> 8), (char)h->version};
     struct slice versions = h->ext[CH_VERSIONS].there ? h->ext[CH_VERSIONS].body : (struct slice){version, 2};
     v->old = v13_least == VERSION_12 && !v->shake->retried;
+    v13_note(v, h->suites);
     return v->old || v13_fail_for(v, ALERT_VERSION, v->shake->retried ? V13_ERR_RETRY : V13_ERR_OLD, versions);
 }
 

@@ -76,7 +76,9 @@ static void fail(struct tls *t, enum err_code code, const char *text)
 
 static void fail_code(struct tls *t, int code, bool suite_agreed)
 {
-    struct tls_failure f = {t->accepted, t->identity != NULL, suite_agreed, t->old ? "" : t->side.modern.theirs};
+    bool about_suites = code == BR_ERR_BAD_CIPHER_SUITE || code == BR_ERR_SEND_FATAL_ALERT + ALERT_NO_HANDSHAKE;
+    const char *theirs = !t->old ? t->side.modern.theirs : about_suites ? t->theirs : "";
+    struct tls_failure f = {t->accepted, t->identity != NULL, suite_agreed, theirs};
     t->state = TLS_FAILED;
     if (t->check && t->check->error.code != ERR_NONE)
         t->error = t->check->error;

@@ -22,6 +22,7 @@ struct tls {
     enum tls_state state;
     struct err error;
     char name[LIMIT_NET_HOST + 1];
+    char theirs[V13_THEIRS]; /* of TLS 1.2: the cipher suites of the client, or the server's */
     unsigned char records[BR_SSL_BUFSIZE_BIDI];
 };
 

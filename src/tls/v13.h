@@ -280,7 +280,9 @@ void v13_start(struct v13 *v, bool server, unsigned char *records);
 void v13_free(struct v13 *v);
 /* Fails the session: queues the alert for the peer, and keeps the code for tls_explain. Returns false. */
 bool v13_fail(struct v13 *v, int alert, int code);
-/* v13_fail for two-byte numbers of the peer's (versions, suites, groups, schemes) that are the reason: they are kept in v->theirs. */
+/* Writes two-byte numbers of the peer's (versions, suites, groups, schemes) to v->theirs. */
+void v13_note(struct v13 *v, struct slice numbers);
+/* v13_fail because of such numbers. */
 bool v13_fail_for(struct v13 *v, int alert, int code, struct slice numbers);
 /* Appends records with this content to the queue, encrypted with the current keys, if any. */
 void v13_send(struct v13 *v, unsigned type, struct slice content);

@@ -113,7 +113,13 @@ static const struct {
     {"both", "-groups X448", NULL},
     {"both", "-sigalgs rsa_pss_rsae_sha256", NULL},
     {"both", "-tls1_1 -cipher ALL:@SECLEVEL=0", NULL},
+    {"both", "-tls1_2 -cipher ECDHE-ECDSA-AES128-SHA", NULL},
 };
+
+/* How the error of the last row begins; 0xc009 is its suite. */
+#define NOTHING_IN_COMMON                                                                                                                  \
+    "client speaks TLS 1.2 and has no cipher suite or group in common with ours (AES-GCM or ChaCha20-Poly1305; X25519, P-256/384/521); "   \
+    "it sent 0xc009"
 
 static void talk_to_client(size_t i, int listener, unsigned short port)
 {
@@ -131,6 +137,8 @@ static void talk_to_client(size_t i, int listener, unsigned short port)
     tls_identity_drop(id);
     move(t, fd, true);
     CHECK_INT(tls_state(t), clients[i].want ? TLS_OPEN : TLS_FAILED);
+    if (i == COUNT_OF(clients) - 1)
+        CHECK_STR(slice_head(slice_of(tls_error(t)->text), strlen(NOTHING_IN_COMMON)), NOTHING_IN_COMMON);
     if (tls_state(t) == TLS_OPEN && clients[i].want) {
         check_info(t, clients[i].want);
         CHECK(write(c.in, "hello\n", 6) == 6);
