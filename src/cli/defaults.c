@@ -4,6 +4,8 @@
 #include "cli.h"
 #include "embed.h"
 
+#include <mobula/net.h>
+
 #include <stdio.h>
 
 static const char *const all_parts[] = {"market", "zone", "accelerator", "identity", NULL};
@@ -25,8 +27,22 @@ static bool is_plain(struct slice text)
     return true;
 }
 
+/* The volume of --shared-storage; SLICE_NONE: it is none. */
+static struct slice shared_volume(struct slice text, struct arena *a)
+{
+    struct slice rest = text, kind = slice_cut(&rest, ':'), path = rest, host = slice_cut(&path, ':');
+    if (slice_is(kind, "pvc") && name_dns1123_subdomain(rest))
+        return arena_printf(a, "persistentVolumeClaim: {claimName: \"%.*s\"}", SLICE_ARG(rest));
+    if (slice_is(kind, "csi") && name_dns1123_subdomain(rest))
+        return arena_printf(a, "csi: {driver: \"%.*s\"}", SLICE_ARG(rest));
+    if (slice_is(kind, "nfs") && net_is_host(host) && slice_starts(path, SLICE("/")) && is_plain(path))
+        return arena_printf(a, "nfs: {server: \"%.*s\", path: \"%.*s\"}", SLICE_ARG(host), SLICE_ARG(path));
+    return SLICE_NONE;
+}
+
 bool defaults_check(const struct default_patches *o, struct err *e)
 {
+    __attribute__((cleanup(arena_free))) struct arena mem = {0};
     struct slice parts = o->parts, secrets = o->pull_secrets, name;
     if (!slice_empty(o->provider) && !slice_listed(SLICE("aws,gcp,azure,generic"), o->provider))
         return err_set(e, ERR_CONFIG, "--cloud-provider is \"%.*s\": want aws, gcp, azure or generic", SLICE_ARG(o->provider));
@@ -42,6 +58,8 @@ bool defaults_check(const struct default_patches *o, struct err *e)
         return err_set(e, ERR_CONFIG, "--workload-no-proxy needs --workload-proxy");
     if (!slice_empty(o->ca) && !name_dns1123_subdomain(o->ca))
         return err_set(e, ERR_CONFIG, "--workload-ca: \"%.*s\" is not the name of a ConfigMap", SLICE_ARG(o->ca));
+    if (!slice_empty(o->shared) && !shared_volume(o->shared, &mem).ptr)
+        return err_set(e, ERR_CONFIG, "--shared-storage is \"%.*s\": want pvc:NAME, nfs:HOST:/PATH or csi:DRIVER", SLICE_ARG(o->shared));
     while (!slice_empty(secrets))
         if (!name_dns1123_subdomain(name = slice_trim(slice_cut(&secrets, ','))))
             return err_set(e, ERR_CONFIG, "--workload-pull-secrets: \"%.*s\" is not the name of a Secret", SLICE_ARG(name));
@@ -93,7 +111,25 @@ static void put_ca(struct buf *out, struct slice name)
     put_variable(out, "SSL_CERT_FILE REQUESTS_CA_BUNDLE", slice_empty(name) ? SLICE_NONE : SLICE(CA_FOLDER "/ca.crt"));
 }
 
-/* The way out of the pods. */
+/* A file system for all pods of all clusters, with a folder of each cluster's own, and a disk of the pod's own. */
+static void put_shared(struct buf *out, struct slice volume)
+{
+    static const char mount[] = "  {op: add, path: /spec/containers/0/volumeMounts/-, value: {name: mobula-";
+    static const char variable[] = "  {op: add, path: /spec/containers/0/env/0, value: {name: MOBULA_";
+    if (!slice_empty(volume))
+        buf_printf(out,
+                   "- {kind: Pod, selector: \"ray.io/node-type,mobula.dev/shared-storage notin (none)\", patch: [\n"
+                   "  {op: add, path: /spec/volumes/-, value: {name: mobula-shared, %.*s}},\n"
+                   "  {op: add, path: /spec/volumes/-, value: {name: mobula-local, emptyDir: {}}},\n"
+                   "%sCLUSTER, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['ray.io/cluster']\"}}}},\n"
+                   "%sNAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}},\n"
+                   "%sshared, mountPath: /mnt/shared_storage, subPath: shared}},\n"
+                   "%sshared, mountPath: /mnt/cluster_storage, subPathExpr: \"clusters/$(MOBULA_NAMESPACE)/$(MOBULA_CLUSTER)\"}},\n"
+                   "%slocal, mountPath: /mnt/local_storage}}]}\n",
+                   SLICE_ARG(volume), variable, variable, mount, mount, mount);
+}
+
+/* The way out of the pods, and the files that they share. */
 static struct slice egress_patches(const struct default_patches *o, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out;
@@ -103,6 +139,7 @@ static struct slice egress_patches(const struct default_patches *o, struct arena
     put_variable(&out, "NO_PROXY no_proxy", none);
     put_variable(&out, "HTTP_PROXY http_proxy HTTPS_PROXY https_proxy", o->proxy);
     put_ca(&out, o->ca);
+    put_shared(&out, shared_volume(o->shared, a));
     return arena_dup(a, buf_slice(&out));
 }
 
@@ -172,6 +209,7 @@ struct slice defaults_arguments(const struct default_patches *o, struct arena *a
                  {"workload-proxy", o->proxy},
                  {"workload-no-proxy", o->no_proxy},
                  {"workload-ca", o->ca},
+                 {"shared-storage", o->shared},
                  {"process-tracing", o->tracing ? on : off}};
     struct slice text = SLICE("");
     for (size_t i = 0; i < COUNT_OF(given); i++)

@@ -12,6 +12,7 @@ struct default_patches {
     struct slice provider, parts; /* "aws" or empty; "market,zone": which parts of its file, empty: all */
     struct slice account, pull_secrets;
     struct slice proxy, no_proxy, ca; /* a URL; a list; the name of a ConfigMap */
+    struct slice shared;              /* "pvc:NAME", "nfs:HOST:/PATH", "csi:DRIVER" */
     bool karpenter, tracing;
 };
 
@@ -28,6 +29,8 @@ struct default_patches {
         {"workload-no-proxy", FLAG_LIST, (at) + DEFAULT_PATCHES_AT(no_proxy), "LIST", "their NO_PROXY, beside names of the cluster"},      \
         {"workload-ca", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(ca), "NAME",                                                                  \
          "ConfigMap of each namespace whose ca.crt holds the CAs that all containers trust"},                                              \
+        {"shared-storage", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(shared), "pvc:NAME|nfs:HOST:/PATH|csi:DRIVER",                             \
+         "file system that Ray's containers share, at /mnt/shared_storage and /mnt/cluster_storage"},                                      \
     {                                                                                                                                      \
         "process-tracing", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(tracing), NULL, "SYS_PTRACE for Ray's containers, for py-spy"            \
     }
