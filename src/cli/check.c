@@ -33,6 +33,7 @@ static const struct check_entry {
     {"pull-secrets", check_pull_secrets, true},
     {"certificates", check_certificates, true},
     {"idle", check_idle, true},
+    {"storage", check_storage, false},
 };
 
 /* ---- rows ---- */
@@ -173,6 +174,7 @@ static const struct flag list[] = {
     {"operator-namespace", FLAG_TEXT, AT(operator_ns), "NS", "where the operator runs, or will (the same, else mobula)"},
     {"image", FLAG_TEXT, AT(image), "REF", "of the pods that are tried in a dry run (rayproject/ray:2.52.0)"},
     {"reach", FLAG_LIST, AT(reach), "HOST[:PORT][,...]", "what must be reached from here, through the proxy where HTTPS_PROXY says so"},
+    {"bucket", FLAG_TEXT, AT(bucket), "s3://BUCKET[/NAME]", "writes, reads and deletes an object there, as mobula storage check does"},
     {"idle", FLAG_DURATION, AT(idle_ms), "TIME",
      "how long the path to the API server keeps idle connections: tried up to this time, such as 5m, which it takes"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of the cluster's DNS (cluster.local)"},
@@ -190,7 +192,8 @@ static const struct flags flags = {
     .examples = "mobula check -n team-a --reach registry.bank.example:5000",
     .usage = "mobula check [FLAG...]",
     .about =
-        "Checks a cluster and the way to it, before an installation or after. It changes nothing: it reads, and tries pods in a dry run.\n"
+        "Checks a cluster and the way to it, before an installation or after. It changes nothing in it: it reads, and tries pods in a dry "
+        "run.\n"
         "Exit status: 0 all passed, 1 an error that was printed, 2 wrong usage, 3 a check failed, 4 there are only warnings. What could\n"
         "not be looked at for lack of rights is said, and changes no exit status.",
     .list = list,

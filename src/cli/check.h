@@ -21,7 +21,7 @@ struct check_row {
 };
 
 struct check_options {
-    struct slice ns, operator_ns, kubeconfig, context, output, image, reach, support, cluster_domain;
+    struct slice ns, operator_ns, kubeconfig, context, output, image, reach, support, cluster_domain, bucket;
     int64_t idle_ms; /* 0: not asked for */
 };
 
@@ -80,6 +80,7 @@ void check_nodes(struct check *c);
 void check_pull_secrets(struct check *c);
 void check_certificates(struct check *c);
 void check_idle(struct check *c);
+void check_storage(struct check *c);
 
 /* ---- what they read, as functions of answers ---- */
 

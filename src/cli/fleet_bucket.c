@@ -73,7 +73,7 @@ bool bucket_store(struct desk *d, struct slice *url, struct err *e)
     FILE *file = tmpfile();
     if (!file)
         return err_set(e, ERR_IO, "a temporary file for the packed folder: %s", strerror(errno));
-    bool well = pack_folder(d->o.dir, &d->o.excludes, &d->a, &zip, fileno(file), &r, e) || err_wrap(e, "--working-dir");
+    bool well = pack_folder(d->o.dir, &d->o.excludes, &d->a, &zip, fileno(file), LIMIT_PACK_BUCKET, &r, e) || err_wrap(e, "--working-dir");
     if (well && r.over)
         well = job_too_large(d, &r, LIMIT_PACK_BUCKET, "fit in a bucket (LIMIT_PACK_BUCKET)", e);
     if (well)

@@ -242,7 +242,7 @@ static bool pack(struct desk *d, struct work_folder *f, struct slice *dir, struc
     __attribute__((cleanup(buf_free))) struct buf zip = {.max = LIMIT_WORK_FOLDER}, base64 = {.max = MIB};
     struct pack_result r;
     char hex[TLS_SHA256_HEX];
-    if (!pack_folder(d->o.dir, &d->o.excludes, &d->a, &zip, -1, &r, e))
+    if (!pack_folder(d->o.dir, &d->o.excludes, &d->a, &zip, -1, 0, &r, e))
         return err_wrap(e, "--working-dir");
     if (r.over && bucket_of_cloud(d, &(struct err){0}))
         return bucket_store(d, dir, e);

@@ -34,6 +34,7 @@ struct pack {
     struct buf *zip;
     struct buf directory; /* the zip file's own */
     int spill;            /* -1: none */
+    uint64_t most;        /* bytes in it */
     struct pack_result *result;
     uint32_t folders; /* empty folders, which are entries of the archive, too */
     struct err *e;
@@ -91,7 +92,7 @@ static void spill(struct pack *p, size_t least)
         rest = slice_skip(rest, (size_t)n);
     }
     buf_clear(p->zip);
-    p->result->over |= p->result->spilled > LIMIT_PACK_BUCKET;
+    p->result->over |= p->result->spilled > p->most;
 }
 
 static void put_file(struct pack *p, struct slice name, uint32_t mode, struct slice text)
@@ -310,10 +311,10 @@ static bool pack_entries(struct pack *p, struct slice folder, unsigned depth)
     return well;
 }
 
-bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, int spill_fd,
+bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, int spill_fd, uint64_t most,
                  struct pack_result *out, struct err *e)
 {
-    struct pack p = {.arena = a, .zip = zip, .spill = spill_fd, .directory = {.max = LIMIT_PACK_SIZE}, .result = out, .e = e};
+    struct pack p = {.arena = a, .zip = zip, .spill = spill_fd, .most = most, .directory = {.max = LIMIT_PACK_SIZE}, .result = out, .e = e};
     struct slice real = real_place(folder.ptr, a);
     *out = (struct pack_result){0};
     if (!real.ptr)

@@ -43,8 +43,8 @@ struct pack_result {
 /* excludes: items as in a .gitignore of the folder itself, which count for more than any file's. Everything stands under one folder at the
  * top, which Ray takes away. Paths lie in a. What does not fit zip
  * any more is not read (out->over); more than LIMIT_PACK_FILES are refused. spill: a file to which the zip file goes as it grows, all of
- * it, up to LIMIT_PACK_BUCKET; -1: none. */
-bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, int spill,
+ * it, up to `most` bytes; -1: none. */
+bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, int spill, uint64_t most,
                  struct pack_result *out, struct err *e);
 
 #endif

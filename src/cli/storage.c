@@ -58,7 +58,7 @@ static struct slice find_endpoint(struct storage *s, struct slice bucket)
 /* Who gives credentials: STS, or an agent on the node, whose address is the node's own and to whom the token may go in the clear. */
 static bool find_identity(struct storage *s, struct err *e)
 {
-    static const char *const nodes[] = {"169.254.170.2", "169.254.170.23", "fd00:ec2::23", "127.0.0.1", "localhost", "::1"};
+    static const char *const nodes[] = {"169.254.170.2", "169.254.170.23", "fd00:ec2::23", "127.0.0.1", "localhost"};
     struct cloud_store_options *o = &s->with;
     const struct cloud_settings *set = &o->settings;
     struct slice region = slice_empty(set->region) ? SLICE("us-east-1") : set->region, url = set->container;
@@ -317,10 +317,16 @@ static bool put_part(struct storage *s, struct slice key, struct part *p, uint64
     return s->etag[0] || err_set(e, ERR_STATUS, "the store gave no ETag for a part");
 }
 
+/* So that there are no more than LIMIT_CLOUD_PARTS. */
+uint64_t storage_part(uint64_t size)
+{
+    return size <= (uint64_t)CLOUD_PART * LIMIT_CLOUD_PARTS ? CLOUD_PART : (size / LIMIT_CLOUD_PARTS / MIB + 1) * MIB;
+}
+
 static bool put_parts(struct storage *s, struct slice key, int fd, uint64_t size, struct slice upload, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf list = {.max = 4 * MIB};
-    uint64_t part = size / LIMIT_CLOUD_PARTS < CLOUD_PART ? CLOUD_PART : (size / LIMIT_CLOUD_PARTS / MIB + 1) * MIB;
+    uint64_t part = storage_part(size);
     char hex[TLS_SHA256_HEX];
     struct part p = {.fd = fd};
     buf_put(&list, SLICE("<CompleteMultipartUpload>"));

@@ -51,6 +51,7 @@ bool storage_call(struct storage *s, struct cloud_call *call, struct err *e);
 
 bool storage_put(struct storage *s, struct slice key, struct slice body, struct err *e);
 bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e); /* of a regular file */
+uint64_t storage_part(uint64_t size);                                                    /* bytes of each part of a file of so many */
 /* A regular file, in parts when it is larger than CLOUD_PART. Its SHA-256 becomes part of the object's metadata. */
 bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e);
 /* False without an error: there is no such object. */

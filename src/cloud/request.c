@@ -35,7 +35,7 @@ static bool write_role(struct cloud_store *s, struct slice token, struct err *e)
     __attribute__((cleanup(buf_free))) struct buf body = {.max = 4 * LIMIT_HTTP_HEAD};
     const struct http_header type = {SLICE("Content-Type"), SLICE("application/x-www-form-urlencoded")};
     buf_printf(&body, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&DurationSeconds=%d&RoleSessionName=", VALID_S);
-    http_percent_encode(o->session_name, &body);
+    http_percent_encode(slice_empty(o->session_name) ? SLICE("mobula") : o->session_name, &body);
     buf_put(&body, SLICE("&RoleArn="));
     http_percent_encode(o->role, &body);
     buf_put(&body, SLICE("&WebIdentityToken="));

@@ -113,18 +113,25 @@ static bool nothing_found(const struct cloud_surroundings *from, struct err *e)
         SLICE_ARG(either(get(from, "AWS_PROFILE"), SLICE("default"))));
 }
 
+#define FIELD(member) offsetof(struct cloud_settings, member)
+
 bool cloud_settings_read(const struct cloud_surroundings *from, struct arena *a, struct cloud_settings *out, struct err *e)
 {
+    static const struct {
+        uint16_t at;
+        const char *name; /* what is given first counts */
+    } variables[] = {{FIELD(keys.id), "AWS_ACCESS_KEY_ID"},          {FIELD(keys.secret), "AWS_SECRET_ACCESS_KEY"},
+                     {FIELD(keys.session), "AWS_SESSION_TOKEN"},     {FIELD(token_file), "AWS_WEB_IDENTITY_TOKEN_FILE"},
+                     {FIELD(session_name), "AWS_ROLE_SESSION_NAME"}, {FIELD(region), "AWS_REGION"},
+                     {FIELD(region), "AWS_DEFAULT_REGION"},          {FIELD(endpoint), "AWS_ENDPOINT_URL_S3"},
+                     {FIELD(endpoint), "AWS_ENDPOINT_URL"},          {FIELD(sts_endpoint), "AWS_ENDPOINT_URL_STS"},
+                     {FIELD(sts_endpoint), "AWS_ENDPOINT_URL"},      {FIELD(ca_file), "AWS_CA_BUNDLE"}};
     struct cloud_keys in_file = {SLICE(""), SLICE(""), SLICE("")};
-    *out = (struct cloud_settings){
-        .keys = {get(from, "AWS_ACCESS_KEY_ID"), get(from, "AWS_SECRET_ACCESS_KEY"), get(from, "AWS_SESSION_TOKEN")},
-        .token_file = get(from, "AWS_WEB_IDENTITY_TOKEN_FILE"),
-        .session_name = either(get(from, "AWS_ROLE_SESSION_NAME"), SLICE("mobula")),
-        .region = either(get(from, "AWS_REGION"), get(from, "AWS_DEFAULT_REGION")),
-        .endpoint = either(get(from, "AWS_ENDPOINT_URL_S3"), get(from, "AWS_ENDPOINT_URL")),
-        .sts_endpoint = either(get(from, "AWS_ENDPOINT_URL_STS"), get(from, "AWS_ENDPOINT_URL")),
-        .ca_file = get(from, "AWS_CA_BUNDLE"),
-        .source = "the environment"};
+    *out = (struct cloud_settings){.source = "the environment"};
+    for (size_t i = 0; i < COUNT_OF(variables); i++) {
+        struct slice *to = (struct slice *)(void *)((char *)out + variables[i].at);
+        *to = either(*to, get(from, variables[i].name));
+    }
     if (slice_empty(out->keys.id) && slice_empty(out->keys.secret) && !slice_empty(out->token_file)) {
         out->source = "AWS_WEB_IDENTITY_TOKEN_FILE";
         out->role = get(from, "AWS_ROLE_ARN");

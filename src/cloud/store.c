@@ -69,26 +69,11 @@ static void lost(struct cloud_store *s, const struct err *why, struct now now)
 
 /* ---- what is mended once ---- */
 
-static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-
-/* "Fri, 24 May 2013 00:00:00 GMT" */
-static bool read_date(struct slice text, int64_t *wall_us)
-{
-    char iso[TIME_TEXT_MAX];
-    unsigned month = 0;
-    if (text.len != 29)
-        return false;
-    while (month < 12 && memcmp(text.ptr + 8, months[month], 3) != 0)
-        month++;
-    snprintf(iso, sizeof iso, "%.4s-%02u-%.2sT%.8sZ", text.ptr + 12, month + 1, text.ptr + 5, text.ptr + 17);
-    return time_parse(slice_of(iso), wall_us, NULL);
-}
-
 static bool mend_clock(struct cloud_store *s, const struct cloud_refusal *r, struct now now)
 {
     int64_t there_us;
     char line[160];
-    if (s->skewed || (r->status != 403 && r->status != 400) || !read_date(http_header_get(&s->reader, SLICE("date")), &there_us))
+    if (s->skewed || (r->status != 403 && r->status != 400) || !http_date(http_header_get(&s->reader, SLICE("date")), &there_us))
         return false;
     int64_t skew_s = (there_us - now.wall_us) / 1000000;
     if (skew_s > -SKEW_S && skew_s < SKEW_S)

@@ -5,7 +5,7 @@
 enum { RETRY_MAX_MS = 60 * 60 * 1000 };
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT", the one form that RFC 9110 lets a sender write. It is rewritten as RFC 3339, which base reads. */
-static bool parse_date(struct slice s, int64_t *wall_us)
+bool http_date(struct slice s, int64_t *wall_us)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     enum { LEN = 29, DAY = 5, MONTH = 8, YEAR = 12, CLOCK = 17 };
@@ -27,7 +27,7 @@ int64_t http_retry_after_ms(const struct http_reader *r, int64_t wall_us)
     int64_t seconds = 0, at_us = 0;
     if (slice_int(value, &seconds) && seconds >= 0)
         return seconds < RETRY_MAX_MS / 1000 ? seconds * 1000 : RETRY_MAX_MS;
-    if (!parse_date(value, &at_us))
+    if (!http_date(value, &at_us))
         return -1;
     int64_t ms = (at_us - wall_us) / 1000;
     if (ms < 0)

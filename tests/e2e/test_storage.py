@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import MOBULA, eventually
+from cluster import MOBULA, RUN, eventually
 from hub import GROUP, PEOPLE, account, certificate, definitions, hubs, meet  # noqa: F401 (definitions and hubs are fixtures)
 from stores import KEYS, run_moto, run_versitygw, store  # noqa: F401 (store is a fixture)
 
@@ -37,6 +37,9 @@ def test_every_operation(store, tmp_path):
     rows = json.loads(storage(store, "check", "s3://bucket", "-o", "json"))
     assert [row["check"] for row in rows["checks"]] == ["write", "list", "read", "sign", "delete", "settings"]
     assert storage(store, "ls", "s3://bucket/", "--recursive") == b""
+    env = {**os.environ, **KEYS, "AWS_ENDPOINT_URL_S3": store.url, "KUBECONFIG": str(RUN / "admin.kubeconfig")}
+    check = subprocess.run([MOBULA, "check", "--bucket", "s3://bucket/probe"], capture_output=True, text=True, env=env, check=False)
+    assert check.stdout.count("pass  storage ") == 6, check.stdout + check.stderr
     file, back = tmp_path / "file", tmp_path / "back"
     for n, name in enumerate(NAMES):
         file.write_bytes(f"{n}".encode() * 100)

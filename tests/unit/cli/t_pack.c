@@ -117,7 +117,7 @@ static bool pack(const struct flag_texts *excludes, struct buf *zip, struct pack
 {
     *e = (struct err){0};
     buf_init(zip, LIMIT_PACK_SIZE);
-    return pack_folder(slice_of(root), excludes, &texts, zip, -1, r, e);
+    return pack_folder(slice_of(root), excludes, &texts, zip, -1, 0, r, e);
 }
 
 static void make_folder(void)
@@ -183,12 +183,15 @@ static void test_spill(void)
     CHECK(pack(&none, &zip, &r, &e));
     FILE *f = tmpfile();
     if (CHECK(f != NULL)) {
-        CHECK(pack_folder(slice_of(root), &none, &texts, &small, fileno(f), &spilled, &e));
+        CHECK(pack_folder(slice_of(root), &none, &texts, &small, fileno(f), zip.len, &spilled, &e));
+        CHECK(!spilled.over);
         CHECK_INT(spilled.spilled, zip.len);
         CHECK_INT(small.len, 0);
         char *back = arena_alloc(&a, zip.len);
         CHECK_INT(pread(fileno(f), back, zip.len, 0), zip.len);
         CHECK_SLICE(((struct slice){back, zip.len}), buf_slice(&zip));
+        test_case("... and is too large by a byte");
+        CHECK(pack_folder(slice_of(root), &none, &texts, &small, fileno(f), zip.len - 1, &spilled, &e) && spilled.over);
         fclose(f);
     }
     CHECK(unlink(place("src/large")) == 0);
@@ -259,7 +262,7 @@ static void test_over(void)
     write_file("zz", "", 0644);
     CHECK(truncate(place("zz"), HUGE_FILE) == 0);
     buf_init(&zip, 200);
-    CHECK(pack_folder(slice_of(root), &none, &texts, &zip, -1, &r, &e));
+    CHECK(pack_folder(slice_of(root), &none, &texts, &zip, -1, 0, &r, &e));
     CHECK(r.over && zip.len <= 200);
     CHECK_INT(r.files, 8);
     CHECK_STR(r.largest[0].name, "zz");

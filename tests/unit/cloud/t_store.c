@@ -439,8 +439,33 @@ static void test_role(void)
     end(&r);
 }
 
+/* ---- limits ---- */
+
+static void test_limits(void)
+{
+    struct buf big = {.max = LIMIT_CLOUD_ANSWER + KIB};
+    for (int more = 0; more < 2; more++) {
+        struct run r;
+        struct cloud_call c = {.method = "GET", .right = "s3:ListBucket", .key = SLICE("")};
+        test_case("an answer as long as it may be, and %d bytes longer", more);
+        buf_clear(&big);
+        buf_printf(&big, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", LIMIT_CLOUD_ANSWER + more);
+        memset(buf_room(&big, LIMIT_CLOUD_ANSWER + 2), 'x', LIMIT_CLOUD_ANSWER + 1);
+        big.len += (size_t)LIMIT_CLOUD_ANSWER + (size_t)more;
+        buf_putc(&big, '\0');
+        const struct answer script[] = {{big.ptr, false, false}, {NULL, false, false}};
+        begin(&r, script, false);
+        wait_over(&r, &c);
+        CHECK_INT(r.err.code, more ? ERR_LIMIT : ERR_NONE);
+        CHECK_INT(r.f.requests, 1);
+        end(&r);
+    }
+    buf_free(&big);
+}
+
 int main(void)
 {
+    test_limits();
     test_cases();
     test_put();
     test_role();
