@@ -76,7 +76,8 @@ static void test_arguments(void)
     struct arena a = {0};
     static const struct slice words =
         SLICE("--cloud-provider=gcp --karpenter=true --default-patches=zone,market --workload-service-account=s "
-              "--workload-pull-secrets=a,b --workload-proxy=http://p:1 --workload-no-proxy=.a,b --workload-ca=c --shared-storage=pvc:p --process-tracing=true");
+              "--workload-pull-secrets=a,b --workload-proxy=http://p:1 --workload-no-proxy=.a,b --workload-ca=c "
+              "--shared-storage=pvc:p --process-tracing=true");
     struct default_patches o = flagged(words, &a), none = {.karpenter = false};
     struct slice want = SLICE("");
     test_case("arguments");
