@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HASH_PIECE = 64 * KIB, PAGE = 1000 };
+enum { HASH_PIECE = 64 * KIB };
+#define PAGE "1000" /* names in one answer: the most that S3 allows */
 #define SHA256_HEADER "x-amz-meta-sha256"
 
 /* ---- settings ---- */
@@ -128,6 +129,7 @@ void storage_close(struct storage *s)
     if (s->allow)
         net_allow_free(s->allow);
     arena_wipe(&s->secrets);
+    arena_free(&s->last);
     arena_free(&s->a);
 }
 
@@ -139,9 +141,7 @@ static void on_done(void *owner, const struct cloud_answer *answer, struct now n
     (void)now;
     s->over = true;
     s->answer = *answer;
-    s->answer.body = arena_dup(&s->a, answer->body);
-    s->answer.code = arena_dup(&s->a, answer->code);
-    s->answer.message = arena_dup(&s->a, answer->message);
+    s->answer.body = arena_dup(&s->last, answer->body);
     s->sha256[0] = s->etag[0] = '\0';
     s->size = -1;
     if (answer->reader) {
@@ -158,6 +158,7 @@ bool storage_call(struct storage *s, struct cloud_call *call, struct err *e)
     call->done = on_done;
     call->done_owner = s;
     s->over = false;
+    arena_reset(&s->last, MIB);
     cloud_store_call(s->store, call, now);
     while (!s->over) {
         now = loop_wait(s->loop, cloud_store_tick(s->store, now));
@@ -205,14 +206,14 @@ bool storage_list(struct storage *s, struct slice prefix, bool deep, struct slic
     add_query(&c, "list-type", SLICE("2"));
     add_query(&c, "encoding-type", SLICE("url"));
     add_query(&c, "prefix", prefix);
-    add_query(&c, "max-keys", arena_printf(&s->a, "%d", PAGE));
+    add_query(&c, "max-keys", SLICE(PAGE));
     if (!deep)
         add_query(&c, "delimiter", SLICE("/"));
     if (!slice_empty(*more))
         add_query(&c, "continuation-token", *more);
-    if (!storage_call(s, &c, e) || !cloud_list_read(s->answer.body, &s->a, out, e))
+    if (!storage_call(s, &c, e) || !cloud_list_read(s->answer.body, &s->last, out, e))
         return false;
-    *more = out->next;
+    *more = arena_dup(&s->a, out->next);
     return true;
 }
 
@@ -376,7 +377,7 @@ bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e
     add_query(&c, "uploads", SLICE(""));
     if (!storage_call(s, &c, e))
         return false;
-    struct slice upload = cloud_xml_text(s->answer.body, "UploadId", &s->a);
+    struct slice upload = arena_dup(&s->a, cloud_xml_text(s->answer.body, "UploadId", &s->last));
     if (slice_empty(upload))
         return err_set(e, ERR_STATUS, "the store began no upload: its answer has no UploadId");
     if (put_parts(s, key, fd, size, upload, e))

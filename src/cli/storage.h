@@ -27,7 +27,8 @@ enum { STORAGE_FLAG_COUNT = 5 };
 
 struct storage {
     struct storage_options o;
-    struct arena a;       /* settings, and what a call's answer needs */
+    struct arena a;       /* settings, and what outlives a call */
+    struct arena last;    /* the last call's answer */
     struct arena secrets; /* what files of secrets say */
     struct net_allow *allow;
     struct loop *loop;
@@ -39,7 +40,7 @@ struct storage {
     bool over, voice;  /* voice: what was worked around goes to stderr */
     struct slice said; /* the last of these */
     int signal;
-    struct cloud_answer answer;             /* of the last call; its slices lie in a */
+    struct cloud_answer answer;             /* of the last call, until the next one */
     char sha256[TLS_SHA256_HEX], etag[160]; /* the first of the object's metadata, the other of the last answer; empty: none */
     int64_t size;                           /* Content-Length of the last answer, or -1 */
 };
@@ -58,7 +59,7 @@ bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e
 bool storage_head(struct storage *s, struct slice key, struct err *e);
 bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *owner, struct err *e);
 bool storage_delete(struct storage *s, struct slice key, struct err *e);
-/* A page of names below prefix; *more: the list's own place, empty at first and at its end. In s->a. */
+/* A page of names below prefix; *more: the list's own place, empty at first and at its end. Valid until the next call. */
 bool storage_list(struct storage *s, struct slice prefix, bool deep, struct slice *more, struct cloud_list *out, struct err *e);
 /* A URL that anybody may GET for so many seconds: fewer when the credentials end before, which *seconds says then. */
 bool storage_url(struct storage *s, struct slice key, int64_t *seconds, struct slice *url, struct err *e);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct options {
@@ -57,17 +58,23 @@ static bool write_piece(void *owner, struct slice piece, struct err *e)
     return true;
 }
 
+/* The file appears when it is whole: what it was before stays until then. What is no file (a pipe, /dev/null) is written as it comes. */
 static int run_get(struct work *w, struct err *e)
 {
-    bool standard = slice_empty(w->o.file) || slice_is(w->o.file, "-");
-    w->fd = standard ? STDOUT_FILENO : open(w->o.file.ptr, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    struct stat st;
+    struct slice file = w->o.file;
+    bool standard = slice_empty(file) || slice_is(file, "-"), whole = !standard && (stat(file.ptr, &st) != 0 || S_ISREG(st.st_mode));
+    struct slice part = whole ? arena_printf(&w->s.a, "%s.part", file.ptr) : file;
+    w->fd = standard ? STDOUT_FILENO : open(part.ptr, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (w->fd < 0)
-        return err_set(e, ERR_IO, "%s: %s", w->o.file.ptr, strerror(errno));
+        return err_set(e, ERR_IO, "%s: %s", part.ptr, strerror(errno));
     bool well = storage_get(&w->s, w->at.key, write_piece, w, e);
     if (!standard && close(w->fd) != 0 && well)
-        well = err_set(e, ERR_IO, "%s: %s", w->o.file.ptr, strerror(errno));
-    if (!standard && !well)
-        unlink(w->o.file.ptr); /* a part of an object is none */
+        well = err_set(e, ERR_IO, "%s: %s", part.ptr, strerror(errno));
+    if (well && whole && rename(part.ptr, file.ptr) != 0)
+        well = err_set(e, ERR_IO, "%s: %s", file.ptr, strerror(errno));
+    if (whole && !well)
+        unlink(part.ptr);
     return well;
 }
 
@@ -113,16 +120,15 @@ static int run_ls(struct work *w, struct err *e)
             return false;
         for (uint32_t i = 0; i < page.count; i++) {
             const struct cloud_object *o = &page.objects[i];
-            struct slice name = arena_clean(&w->s.a, o->key, 4 * LIMIT_CLOUD_KEY);
+            struct slice name = arena_clean(&w->s.last, o->key, 4 * LIMIT_CLOUD_KEY);
             if (slice_empty(o->modified))
                 buf_printf(&out, "%-20s %12s %.*s\n", "-", "-", SLICE_ARG(name));
             else
-                buf_printf(&out, "%-20.19s %12lld %.*s\n", arena_clean(&w->s.a, o->modified, 32).ptr, (long long)o->size, SLICE_ARG(name));
+                buf_printf(&out, "%-20.19s %12lld %.*s\n", arena_clean(&w->s.last, o->modified, 32).ptr, (long long)o->size,
+                           SLICE_ARG(name));
         }
         if (!cli_print(buf_slice(&out)))
             return false;
-        more = slice_empty(more) ? more : arena_dup(&w->s.secrets, more);
-        arena_dup(&w->s.a, SLICE(""));
     } while (!slice_empty(more));
     return true;
 }

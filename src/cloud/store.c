@@ -133,7 +133,8 @@ static void answered(struct cloud_store *s, struct now now)
         drop_link(s);
     s->reused = true;
     if (well && s->to_identity) {
-        if (cloud_credentials_take(s, &e))
+        s->fresh = cloud_credentials_take(s, &e);
+        if (s->fresh)
             at_once(s, now);
         else
             fail(s, &e, now);
@@ -245,11 +246,12 @@ static void on_link(struct link_owner *owner, struct link *l, struct now now)
 static void begin(struct cloud_store *s, struct now now)
 {
     struct err e = {0};
-    bool identity = cloud_credentials_due(s, now);
+    bool identity = cloud_credentials_due(s, now) && !s->fresh;
     const struct cloud_host *to = identity ? &s->o.identity : &s->o.store;
     if (s->to_identity != identity)
         drop_link(s);
     s->to_identity = identity;
+    s->fresh = false;
     arena_reset(&s->a, KEEP);
     buf_clear(&s->head);
     buf_shrink(&s->answer, KEEP);

@@ -21,6 +21,7 @@ struct cloud_store {
     char region[CLOUD_REGION_MAX];
     int64_t skew_us;             /* the store's clock, less ours */
     bool skewed, moved, renewed; /* what is done once: for good, for good, for each call */
+    bool fresh;                  /* the keys came for this very request: they are used, however soon they end */
     /* the call */
     bool busy;
     struct cloud_call call;

@@ -430,6 +430,19 @@ static void test_role(void)
     CHECK_STR(slice_of(r.err.text), "");
     CHECK_INT(r.f.requests, 7);
     end(&r);
+    static const struct answer old[] = {{STS("2013-05-23T01:00:00Z"), true, false},
+                                        {OK, false, false},
+                                        {STS("2013-05-23T01:00:00Z"), true, false},
+                                        {OK, false, false},
+                                        {NULL, false, false}};
+    test_case("credentials that have ended when they come are used once, and the store decides");
+    begin(&r, old, true);
+    wait_over(&r, &c);
+    CHECK_STR(slice_of(r.err.text), "");
+    CHECK_INT(r.f.requests, 2);
+    wait_over(&r, &c);
+    CHECK_INT(r.f.requests, 4);
+    end(&r);
     static const struct answer no[] = {{NO("403", "", CODE("19", "AccessDenied")), false, false}, {NULL, false, false}};
     test_case("a role that may not be assumed");
     begin(&r, no, true);
