@@ -3,10 +3,12 @@ built once, into the rig's folder, and runs on loopback for the tests of a modul
 
 import contextlib
 import os
+import select
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import urllib.request
 from pathlib import Path
 
@@ -83,6 +85,34 @@ def run_versitygw(folder, *flags, **more):
         return [versitygw(), "--port", f"127.0.0.1:{port}", "--quiet", "--keep-alive", *flags, "posix", folder / "root"]
 
     return Store("versitygw", folder, command, **more)
+
+
+class Tunnel:
+    """An HTTP proxy that takes CONNECT and leads to one port of this machine, whatever name it is asked for: asked has these."""
+
+    def __init__(self, port):
+        self.to, self.asked, self.listener = port, [], socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self.serve, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def serve(self, near):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += near.recv(4096)
+        self.asked.append(head.split()[1].decode())
+        near.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        with contextlib.suppress(OSError), near, socket.create_connection(("127.0.0.1", self.to)) as far:
+            while True:
+                for one in select.select([near, far], [], [])[0]:
+                    data = one.recv(65536)
+                    if not data:
+                        return
+                    (far if one is near else near).sendall(data)
 
 
 @pytest.fixture(scope="module", params=[run_moto, run_versitygw], ids=["moto", "versitygw"])

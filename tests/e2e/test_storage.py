@@ -16,7 +16,7 @@ import pytest
 
 from cluster import MOBULA, RUN, eventually
 from hub import GROUP, PEOPLE, account, certificate, definitions, hubs, meet  # noqa: F401 (definitions and hubs are fixtures)
-from stores import KEYS, run_moto, run_versitygw, store  # noqa: F401 (store is a fixture)
+from stores import KEYS, Tunnel, run_moto, run_versitygw, store  # noqa: F401 (store is a fixture)
 
 NAMES = ["plain", "dir/a b+c", "ü/✓.txt", "looks%2Fencoded", "quote'\"&<>;=?#", "x" * 200 + "/" + "y" * 200]
 
@@ -134,6 +134,26 @@ def test_tls_and_a_mounted_secret(tmp_path):
         assert storage(None, "get", "s3://bucket/large", env={"AWS_CA_BUNDLE": cert, "AWS_ENDPOINT_URL_S3": gate.url}.items()) == \
             file.read_bytes()
     finally:
+        gate.stop()
+
+
+def test_names_of_aws_through_a_proxy(tmp_path):
+    """Without an endpoint it is AWS: the bucket is part of the host's name, unless it has a dot in it."""
+    aws = "s3.us-east-1.amazonaws.com"
+    cert, key = certificate(tmp_path, name=f"DNS:{aws},DNS:*.{aws}")
+    gate = run_versitygw(tmp_path, "--cert", str(cert), "--key", str(key), "--virtual-domain", aws)
+    proxy = Tunnel(gate.port)
+    env = {"HTTPS_PROXY": proxy.url, "AWS_CA_BUNDLE": cert}.items()
+    try:
+        for bucket, host in (("bucket", f"bucket.{aws}"), ("a.bucket", aws)):
+            gate.bucket(bucket)
+            proxy.asked.clear()
+            said = storage(None, "check", f"s3://{bucket}", env=env).decode()
+            assert "failed: 0" in said and set(proxy.asked) == {f"{host}:443"}, (said, proxy.asked)
+        url = storage(None, "sign", "s3://bucket/a/b", env=env).decode()
+        assert url.startswith(f"https://bucket.{aws}/a/b?X-Amz-")
+    finally:
+        proxy.listener.close()
         gate.stop()
 
 
