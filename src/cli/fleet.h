@@ -111,7 +111,7 @@ bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *
 struct pack_result;
 /* Packs o.dir and stores it in o.bucket; *url: where Ray gets it. */
 bool bucket_store(struct desk *d, struct slice *url, struct err *e);
-/* Sets o.bucket, and the settings of its store that were not given. False: the cloud has none, or *e. */
+/* Sets o.bucket, and the settings of its store that were not given. False: the cloud has none that is known here, or *e. */
 bool bucket_of_cloud(struct desk *d, struct err *e);
 bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e); /* false */
 

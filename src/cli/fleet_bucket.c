@@ -22,7 +22,7 @@ bool bucket_of_cloud(struct desk *d, struct err *e)
         o->store.endpoint = json_get_str(storage, "endpoint", &d->a);
     if (slice_empty(o->store.region))
         o->store.region = json_get_str(storage, "region", &d->a);
-    return !slice_empty(o->bucket);
+    return slice_starts(o->bucket, SLICE("s3://"));
 }
 
 /* With whose help Ray gets it: a signed URL, which needs nothing in the pods and ends, or s3://, which needs credentials in them. */

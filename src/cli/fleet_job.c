@@ -291,7 +291,11 @@ bool job_submit(struct desk *d, struct err *e)
     char suffix[NAME_SUFFIX];
     if (!fleet_has_cloud(d, o->cloud, e))
         return false;
-    if (!slice_empty(o->dir) && !slice_has(o->dir, "://")) {
+    bool folder = !slice_empty(o->dir) && !slice_has(o->dir, "://");
+    if (!folder && !slice_empty(o->bucket))
+        return err_set(e, ERR_CONFIG, "--bucket is for the folder of --working-dir, and that is %s",
+                       slice_empty(o->dir) ? "not given" : "a URL already");
+    if (folder) {
         if (!(slice_empty(o->bucket) ? pack(d, &f, &dir, e) : bucket_store(d, &dir, e)))
             return false;
     }

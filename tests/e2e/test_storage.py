@@ -212,6 +212,7 @@ def test_the_folder_of_a_job(space, hubs, tmp_path, store, monkeypatch):  # noqa
         said = person.type("job", "submit", "--name", name, "--cloud", "edge", "--working-dir", work, *more, "--", "python", "main.py")
         return said, eventually(lambda: space.api.get(space.path("workloads", name, GROUP))["spec"]["workingDir"])
 
+    assert "that is not given" in person.type("job", "submit", "--cloud", "edge", "--bucket", "s3://bucket", "--", "true", code=1)
     said, url = submit("small")
     assert url.startswith("upload:"), said
     said, url = submit("bucket", "--bucket", "s3://bucket/team", "--endpoint", store.url)
