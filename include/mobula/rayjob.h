@@ -23,17 +23,18 @@ struct job_cluster {
     struct slice name, uid;
     bool owned; /* by this RayJob */
     bool deleting;
-    bool ready;             /* status.state */
-    bool refused;           /* its Valid condition is False */
-    bool workers_suspended; /* all worker groups are */
-    bool head_runs;         /* a head pod runs, or may */
-    uint32_t head_failures; /* consecutive head pods that ended; refused creates do not count */
-    struct slice why;       /* why it is not ready, as far as known */
-    struct slice dashboard; /* HOST:PORT */
-    struct slice head_end;  /* how its head pod ended last: "pod X ended with exit code 137 (OOMKilled)"; empty: unknown */
-    struct slice stays;     /* of a cluster that is being deleted: pods_going_text of its pods; empty: none of them is being deleted */
-    int64_t stays_again_us; /* wall clock: when `stays` changes; 0: it does not */
-    struct jval status;     /* not there: none yet */
+    bool ready;               /* status.state */
+    bool refused;             /* its Valid condition is False */
+    bool workers_suspended;   /* all worker groups are */
+    bool head_runs;           /* a head pod runs, or may */
+    uint32_t head_failures;   /* consecutive head pods that ended; refused creates do not count */
+    struct slice why;         /* why it is not ready, as far as known */
+    struct slice dashboard;   /* HOST:PORT */
+    struct slice head_end;    /* how its head pod ended last: "pod X ended with exit code 137 (OOMKilled)"; empty: unknown */
+    struct slice pods_failed; /* message of its condition ReplicaFailure; empty: no pod failed of late */
+    struct slice stays;       /* of a cluster that is being deleted: pods_going_text of its pods; empty: none of them is being deleted */
+    int64_t stays_again_us;   /* wall clock: when `stays` changes; 0: it does not */
+    struct jval status;       /* not there: none yet */
 };
 
 /* What the dashboard said so far. Zero-initialised: nothing yet. */

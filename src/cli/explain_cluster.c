@@ -97,6 +97,23 @@ static void hear_head(struct job *j, struct explain_facts *f)
                                   answer.reason == KUBE_FORBIDDEN ? " (it is asked through the API server's pods/proxy)" : "");
 }
 
+/* ---- its RayJob ---- */
+
+/* Who may not read RayJobs is not told of it. */
+static void find_kept(struct job *j, struct explain_facts *f)
+{
+    struct slice name =
+        json_get_str(list_find(json_get(f->object, "metadata.ownerReferences"), "kind", SLICE("RayJob")), "name", j->seek.a);
+    struct ask_answer answer;
+    struct jval doc;
+    struct err none = {0};
+    if (slice_empty(name) ||
+        !ask_get(&j->seek.ask, seek_path(&j->seek, &ray_job_resource, name, SLICE_NONE), NULL, j->seek.a, &answer, &none) ||
+        answer.code != 200 || !json_read(&doc, answer.body, j->seek.a, &none))
+        return;
+    f->kept = json_get_str(status_condition(json_get(doc, "status"), SLICE("ClusterKept")), "message", j->seek.a);
+}
+
 /* ---- the command ---- */
 
 static bool explain(struct job *j, const struct cluster_options *o, struct arena *a, struct buf *out)
@@ -105,6 +122,7 @@ static bool explain(struct job *j, const struct cluster_options *o, struct arena
     bool absent;
     if (!seek_open(&j->seek, &o->seek, a, &j->e) || !seek_cluster(&j->seek, o->name, &f.object, &absent, &j->e) || !find_pods(j, &f))
         return false;
+    find_kept(j, &f);
     hear_head(j, &f);
     f.now = clock_now();
     explain_words(&f, a, out);

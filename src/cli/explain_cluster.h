@@ -13,8 +13,9 @@ struct explain_facts {
     struct pod *pods;   /* that carry its label and are its own */
     uint32_t pod_count, pod_cap, pages;
     struct slice running; /* what ray_running_read read from its head pod; empty: no head runs */
-    bool sidecar;         /* KubeRay's autoscaler runs beside its head */
-    struct slice said;    /* the head's own `ray status`; empty: … */
+    struct slice kept; /* why its RayJob, which is over, leaves it: message of condition ClusterKept; empty: it does not, or is unknown */
+    bool sidecar;      /* KubeRay's autoscaler runs beside its head */
+    struct slice said; /* the head's own `ray status`; empty: … */
     struct slice silence; /* … why there is none */
     struct now now;
 };

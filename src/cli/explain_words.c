@@ -142,12 +142,12 @@ static void put_progress(const struct words *w)
         buf_printf(w->out, "  scaling down: %lld workers ready, %lld wanted\n", ready, wanted);
 }
 
-/* A condition that is False, in words of its own. */
-static void put_lack(const struct words *w, const char *type, const char *what)
+/* A condition that has this status, in words of its own. */
+static void put_condition(const struct words *w, const char *type, const char *is, const char *what)
 {
     struct jval c = status_condition(w->status, slice_of(type));
     struct slice reason = json_get_str(c, "reason", w->a), message = json_get_str(c, "message", w->a);
-    if (is_false(c))
+    if (json_is(json_get(c, "status"), is))
         buf_printf(w->out, "  %s%s (%.*s)%s%.*s\n", what, since(w, "for ", json_get(c, "lastTransitionTime"), ""), SLICE_ARG(reason),
                    message.len ? ": " : "", SLICE_ARG(message));
 }
@@ -454,9 +454,12 @@ void explain_words(const struct explain_facts *f, struct arena *a, struct buf *o
     if (!read)
         buf_printf(&b, "  the spec cannot be carried out: %s\n", spec_errors_text(&errors, 4 * KIB, a).ptr);
     else
-        put_lack(&w, "Valid", "the spec is refused");
+        put_condition(&w, "Valid", "False", "the spec is refused");
     if (!c.suspend)
-        put_lack(&w, "HeadPodReady", "the head is not ready");
+        put_condition(&w, "HeadPodReady", "False", "the head is not ready");
+    put_condition(&w, "WorkersNotReady", "True", "workers are not ready");
+    if (f->kept.len)
+        buf_printf(&b, "  %.*s\n", SLICE_ARG(f->kept));
     if (read) {
         buf_put(&b, SLICE("\nGroups\n"));
         put_group(&w, &c.head);

@@ -10,6 +10,7 @@ struct jval ray_cluster_unready(struct jval status)
                   {"InstanceTypesReady", "False"},
                   {"ReplicaFailure", "True"},
                   {"HeadPodReady", "False"},
+                  {"WorkersNotReady", "True"},
                   {"RayClusterProvisioned", "False"}};
     for (size_t i = 0; i < COUNT_OF(causes); i++)
         if (condition_is(status, causes[i].type, causes[i].word))

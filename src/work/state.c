@@ -94,7 +94,7 @@ static void cluster_state(const struct work_object *object, struct arena *a, str
         set(s, once ? "RUNNING" : "STARTING", false);
     else
         set(s, "UNKNOWN", false);
-    if (!slice_is(word, "ready"))
+    if (!slice_is(word, "ready") || condition_is(status, "WorkersNotReady", "True"))
         cluster_why(status, a, s);
     if (slice_empty(s->message))
         s->message = json_type(json_get(status, "reason")) == JSON_STRING ? json_get_str(status, "reason", a) : SLICE("");

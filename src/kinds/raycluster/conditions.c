@@ -232,6 +232,21 @@ static void write_drift(const struct facts *f, struct jout *w)
                            SLICE_ARG(text), head ? "delete the head pod, whose workers follow" : "delete these pods"));
 }
 
+static void write_slow(const struct facts *f, struct jout *w)
+{
+    const struct pod *pod = f->slow;
+    int64_t again_us;
+    if (!pod)
+        return;
+    struct slice reason = pod->deleting ? SLICE("PodsHang") : slice_empty(pod->reason) ? SLICE("ContainersNotReady") : pod->reason;
+    struct slice what = pod->deleting             ? pods_going_text(&pod, 1, f->in->now.wall_us, f->a, &again_us)
+                        : slice_empty(pod->words) ? arena_printf(f->a, "pod %s is not ready", pod->name)
+                                                  : arena_printf(f->a, "pod %s: %.*s", pod->name, SLICE_ARG(pod->words));
+    struct slice more = f->slow_count > 1 ? arena_printf(f->a, "; %u more", f->slow_count - 1) : SLICE("");
+    condition(f, w, STATUS_SLOW, true, reason,
+              arena_printf(f->a, "group %.*s: %.*s%.*s", SLICE_ARG(pod->group), SLICE_ARG(what), SLICE_ARG(more)));
+}
+
 static void write_suspension(const struct facts *f, struct jout *w)
 {
     if (!f->suspends && !json_there(status_condition(f->prior, SLICE("RayClusterSuspended"))))
@@ -286,9 +301,19 @@ static void write_types(const struct facts *f, struct jout *w)
 
 void status_write_conditions(const struct facts *f, struct jout *w)
 {
-    static const char *const ours[] = {"Valid",        STATUS_TYPES_READY, "HeadPodReady",         "RayClusterProvisioned",
-                                       "Autoscaling",  "ReplicaFailure",   "RayClusterSuspending", "RayClusterSuspended",
-                                       "RedisCleaned", STATUS_LATE,        STATUS_DRIFT,           NULL};
+    static const char *const ours[] = {"Valid",
+                                       STATUS_TYPES_READY,
+                                       "HeadPodReady",
+                                       "RayClusterProvisioned",
+                                       "Autoscaling",
+                                       "ReplicaFailure",
+                                       "RayClusterSuspending",
+                                       "RayClusterSuspended",
+                                       "RedisCleaned",
+                                       STATUS_LATE,
+                                       STATUS_DRIFT,
+                                       STATUS_SLOW,
+                                       NULL};
     jout_karray(w, "conditions");
     write_valid(f, w);
     write_head_ready(f, w);
@@ -296,6 +321,7 @@ void status_write_conditions(const struct facts *f, struct jout *w)
     write_late(f, w);
     write_failure(f, w);
     write_drift(f, w);
+    write_slow(f, w);
     write_suspension(f, w);
     write_redis(f, w);
     write_types(f, w);

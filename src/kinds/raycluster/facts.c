@@ -140,6 +140,35 @@ static bool is_ready(const struct facts *f)
     return head && f->in->errors->count == 0 && !f->suspends && !to_be_renewed(f) && (all_ready(f) || stays);
 }
 
+static bool of_any_group(const struct ray_cluster *c, const struct pod *pod)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < c->group_count && !any; k++)
+        any = counts_for(pod, &c->groups[k]);
+    return any;
+}
+
+/* Those that end count in ReplicaFailure; until a cluster is complete for the first time RayClusterProvisioned tells of all. */
+static void gather_slow(struct facts *f)
+{
+    bool told = f->suspends || f->in->errors->count || !condition_is(f->prior, "RayClusterProvisioned", "True");
+    for (uint32_t i = 0; i < f->in->pod_count && !told; i++) {
+        const struct pod *pod = f->in->pods[i];
+        bool goes = pod->deleting && !pod->doubted;
+        int64_t from_us = goes ? pod->going_s * INT64_C(1000000) : pod->created_us, due_us = from_us + POD_HANGS_MS * INT64_C(1000);
+        bool waits = goes ? slice_is(pod->reason, POD_REASON_GOING) : pod_live(pod) && !pod->ready;
+        if (!waits || !from_us || !of_any_group(f->in->cluster, pod))
+            continue;
+        if (f->in->now.wall_us < due_us) {
+            f->slow_again_us = f->slow_again_us && f->slow_again_us < due_us ? f->slow_again_us : due_us;
+            continue;
+        }
+        f->slow_count++;
+        if (!f->slow || (f->slow->deleting != pod->deleting ? !pod->deleting : strcmp(pod->name, f->slow->name) < 0))
+            f->slow = pod;
+    }
+}
+
 void facts_gather(const struct cluster_view *in, struct jval prior, struct arena *a, struct facts *out)
 {
     *out = (struct facts){.in = in, .prior = prior, .a = a, .refused = find_refused(in)};
@@ -152,6 +181,7 @@ void facts_gather(const struct cluster_view *in, struct jval prior, struct arena
     out->suspends = suspension_of(in, prior) != SUSPENSION_NONE;
     out->suspended = out->suspends && in->pod_count == 0;
     out->service = in->head_service && !in->head_service->deleting;
+    gather_slow(out);
     out->drift = drifts(out);
     out->ready = is_ready(out);
     out->state = in->errors->count ? "failed" : out->suspended ? "suspended" : out->ready ? "ready" : "";

@@ -25,6 +25,9 @@ struct facts {
     bool valid, ready;            /* valid: no errors in the spec, and none refused */
     bool suspends, suspended;     /* it is to have no pods; and has none */
     bool drift;                   /* running pods were made from an older template and are not replaced */
+    const struct pod *slow;       /* of a cluster that was complete once: a worker that should be ready by now, or gone; NULL: none … */
+    uint32_t slow_count;          /* … of so many … */
+    int64_t slow_again_us;        /* … wall clock: when another one begins to count; 0: none will */
     bool service;                 /* the head service is there, and stays */
     const char *state;
     struct slice stamp; /* the time of what changes now; empty when only the rest matters */
@@ -34,6 +37,8 @@ struct facts {
 #define STATUS_TYPES_READY "InstanceTypesReady"
 /* Condition of a cluster that runs pods of an older template, without upgradeStrategy Recreate. */
 #define STATUS_DRIFT "TemplateDrift"
+/* Workers of a cluster that was complete once are not ready, or hang in Terminating, for longer than POD_HANGS_MS. */
+#define STATUS_SLOW "WorkersNotReady"
 /* Of one that was not ready for the first time in its time: until it is, or is suspended. */
 #define STATUS_LATE "StartingTimedOut"
 

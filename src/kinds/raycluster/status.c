@@ -287,23 +287,13 @@ static void say_types(const struct facts *f, struct jval next, struct plan *p)
     p->actions[p->count - 1].logged = true;
 }
 
-/* Tells of a start that takes too long, once. */
-static void say_late(const struct facts *f, struct jval next, struct plan *p)
+/* Event and log line, once, when the condition appears. */
+static void say_appeared(const struct facts *f, struct jval next, bool warning, const char *type, const char *event, struct plan *p)
 {
-    struct jval is = status_condition(next, SLICE(STATUS_LATE));
-    if (!json_there(is) || json_there(status_condition(f->prior, SLICE(STATUS_LATE))))
+    struct jval is = status_condition(next, slice_of(type));
+    if (!json_there(is) || json_there(status_condition(f->prior, slice_of(type))))
         return;
-    plan_event(p, true, "WorkloadStartingTimeout", arena_cut(f->a, json_get_str(is, "message", f->a), LIMIT_KUBE_EVENT_NOTE));
-    p->actions[p->count - 1].logged = true;
-}
-
-/* Event and log line, once, when condition TemplateDrift appears. */
-static void say_drift(const struct facts *f, struct jval next, struct plan *p)
-{
-    struct jval is = status_condition(next, SLICE(STATUS_DRIFT));
-    if (!json_there(is) || json_there(status_condition(f->prior, SLICE(STATUS_DRIFT))))
-        return;
-    plan_event(p, false, STATUS_DRIFT, arena_cut(f->a, json_get_str(is, "message", f->a), LIMIT_KUBE_EVENT_NOTE));
+    plan_event(p, warning, event, arena_cut(f->a, json_get_str(is, "message", f->a), LIMIT_KUBE_EVENT_NOTE));
     p->actions[p->count - 1].logged = true;
 }
 
@@ -373,6 +363,8 @@ void decide_status(const struct cluster_view *in, struct plan *p)
         plan_look_again(p, in->now.mono_ms + POD_OLD_HEAD_MS - (in->now.wall_us - f.head->run_us) / 1000);
     if (f.going_again_us) /* from then on the deletion counts as hanging */
         plan_look_again(p, in->now.mono_ms + 1 + (f.going_again_us - in->now.wall_us) / 1000);
+    if (f.slow_again_us)
+        plan_look_again(p, in->now.mono_ms + 1 + (f.slow_again_us - in->now.wall_us) / 1000);
     int64_t late_ms = status_late_in_ms(&f);
     if (late_ms > 0 && late_ms != TIME_NEVER)
         plan_look_again(p, in->now.mono_ms + late_ms);
@@ -394,8 +386,9 @@ void decide_status(const struct cluster_view *in, struct plan *p)
                        f.valid ? SLICE("") : status_errors(&f, LIMIT_KUBE_EVENT_NOTE));
     say_head_kept(&f, next, p);
     say_types(&f, next, p);
-    say_late(&f, next, p);
-    say_drift(&f, next, p);
+    say_appeared(&f, next, true, STATUS_LATE, "WorkloadStartingTimeout", p);
+    say_appeared(&f, next, false, STATUS_DRIFT, STATUS_DRIFT, p);
+    say_appeared(&f, next, true, STATUS_SLOW, STATUS_SLOW, p);
     status_send(&w);
     if (mere_progress(prior, next) && other_reason(prior, next))
         p->reasons = reasons_of_late(in) + 1;

@@ -37,13 +37,17 @@ static void look_back(struct cron_decision *d)
     d->last_s = d->told_s;
     if (time_parse(json_get_str(d->prior, "lastSuccessfulTime", d->a), &us, NULL))
         d->success_us = us;
+    const struct cron_child *ended = NULL;
     for (uint32_t i = 0; i < d->in->job_count; i++) {
         const struct cron_child *job = &d->in->jobs[i];
+        if (job->finished && (!ended || job->ended_us > ended->ended_us))
+            ended = job;
         if (job->scheduled_s > d->last_s)
             d->last_s = job->scheduled_s;
         if (job->succeeded && job->ended_us > d->success_us)
             d->success_us = job->ended_us;
     }
+    d->failed = ended && !slice_empty(ended->reason) ? ended : NULL;
     d->since_s = d->last_s == CRON_NEVER ? d->cron->created_us / 1000000 : d->last_s;
 }
 

@@ -9,11 +9,12 @@ struct cron_decision {
     const struct raycronjob *cron;
     struct arena *a;
     struct plan *p;
-    struct jval prior;      /* the status that the server has */
-    int64_t now_s;          /* wall clock */
-    int64_t told_s, last_s; /* the last run: that status tells of, and that is known; CRON_NEVER */
-    int64_t since_s;        /* what is due after this time was not started: the last run, or when the RayCronJob was created */
-    int64_t success_us;     /* when the last run succeeded; 0: none has */
+    struct jval prior;               /* the status that the server has */
+    int64_t now_s;                   /* wall clock */
+    int64_t told_s, last_s;          /* the last run: that status tells of, and that is known; CRON_NEVER */
+    int64_t since_s;                 /* what is due after this time was not started: the last run, or when the RayCronJob was created */
+    int64_t success_us;              /* when the last run succeeded; 0: none has */
+    const struct cron_child *failed; /* the run that ended last, if it failed; NULL: it did not, or is not known any more */
     struct schedule_due due;
     uint32_t missed;     /* of what is due, those that will not be started any more */
     const char *waiting; /* why nothing is started although a run is due: reason of the condition Waiting; NULL: it does not wait */

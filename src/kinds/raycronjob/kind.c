@@ -45,6 +45,10 @@ static struct cron_child view_job(const struct op *op, const struct record *job,
     bool complete = json_is(phase, "Complete");
     v.finished = complete || json_is(phase, "Failed");
     v.succeeded = complete && json_is(json_get(root, "jobStatus"), "SUCCEEDED");
+    if (v.finished && !complete) {
+        v.reason = json_get_str(root, "reason", a);
+        v.message = json_get_str(root, "message", a);
+    }
     if (!time_parse(json_get_str(root, "endTime", a), &v.ended_us, NULL))
         v.ended_us = 0;
     return v;

@@ -54,6 +54,7 @@ struct cron_child {
     struct slice name, uid;
     int64_t scheduled_s;          /* CRON_NEVER */
     bool finished, succeeded;     /* finished: jobDeploymentStatus is Complete or Failed */
+    struct slice reason, message; /* of one that has failed: the RayJob's own */
     int64_t created_us, ended_us; /* 0: not known */
     int64_t deleting_us;          /* since when it is being deleted; 0: it is not */
     uint32_t pods;                /* pods of its clusters, in any state; counted only while it is being deleted */

@@ -2,6 +2,7 @@
  */
 #include "decide.h"
 
+#include <mobula/rayjob.h>
 #include <mobula/status.h>
 
 static struct slice invalid_text(const struct cron_decision *d, size_t max)
@@ -28,12 +29,20 @@ static void write_active(const struct cron_decision *d, struct jout *w)
     jout_end(w);
 }
 
+static struct slice failed_text(const struct cron_decision *d, size_t max)
+{
+    const struct cron_child *job = d->failed;
+    return job_shorten(
+        arena_printf(d->a, "RayJob %.*s failed (%.*s): %.*s", SLICE_ARG(job->name), SLICE_ARG(job->reason), SLICE_ARG(job->message)), max,
+        d->a);
+}
+
 static void write_conditions(const struct cron_decision *d, struct jout *w, struct slice stamp)
 {
     struct slice wrong = invalid_text(d, LIMIT_JOB_MESSAGE);
     int64_t generation = d->cron->generation;
-    static const char *const ours[] = {"Valid", "Suspended", "Waiting", NULL};
-    struct condition all[3] = {{"Valid", slice_empty(wrong),
+    static const char *const ours[] = {"Valid", "Suspended", "Waiting", "LastRunFailed", NULL};
+    struct condition all[4] = {{"Valid", slice_empty(wrong),
                                 slice_empty(wrong)     ? SLICE("SpecAccepted")
                                 : d->in->errors->count ? SLICE("InvalidSpec")
                                                        : SLICE("UnknownTimeZone"),
@@ -43,6 +52,8 @@ static void write_conditions(const struct cron_decision *d, struct jout *w, stru
         all[count++] = (struct condition){"Suspended", d->cron->suspend, SLICE("Suspend"), SLICE(""), generation};
     if (d->waiting)
         all[count++] = (struct condition){"Waiting", true, slice_of(d->waiting), arena_cut(d->a, d->why, LIMIT_JOB_MESSAGE), generation};
+    if (d->failed)
+        all[count++] = (struct condition){"LastRunFailed", true, d->failed->reason, failed_text(d, LIMIT_JOB_MESSAGE), generation};
     status_write_all(w, all, count, d->prior, stamp, d->a, ours);
 }
 
@@ -95,6 +106,14 @@ static void say_waiting(const struct cron_decision *d)
                    arena_cut(d->a, d->why, LIMIT_KUBE_EVENT_NOTE));
 }
 
+/* Once for each run that failed. */
+static void say_failed(const struct cron_decision *d)
+{
+    struct slice before = json_get_str(status_condition(d->prior, SLICE("LastRunFailed")), "message", d->a);
+    if (d->failed && !slice_eq(before, failed_text(d, LIMIT_JOB_MESSAGE)))
+        plan_event(d->p, true, "LastRunFailed", failed_text(d, LIMIT_KUBE_EVENT_NOTE));
+}
+
 bool cron_decide_status(struct cron_decision *d)
 {
     struct status_writer w = {.plan = d->p,
@@ -114,6 +133,7 @@ bool cron_decide_status(struct cron_decision *d)
     else
         say_missed(d, d->since_s, d->missed, d->due.more);
     say_waiting(d);
+    say_failed(d);
     status_send(&w);
     return false;
 }

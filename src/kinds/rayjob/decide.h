@@ -26,10 +26,11 @@ struct course {
     int32_t attempt; /* from 1; 0: none yet */
     int64_t succeeded, failed;
     struct slice id, cluster, dashboard, session, reason, message;
-    struct slice waits; /* the cluster and the pod whose end is waited for: message of condition Waiting; never read back … */
-    bool hangs;         /* … which is written only when this is true: a deletion takes longer than POD_HANGS_MS */
-    struct slice kept;  /* the cluster that stays because no deletion rule matches: message of condition ClusterKept; never read back */
-    struct slice left;  /* set when we could not confirm that the job stopped: message of condition MayStillRun */
+    struct slice waits;      /* the cluster and the pod whose end is waited for: message of condition Waiting; never read back … */
+    bool hangs;              /* … which is written only when this is true: a deletion takes longer than POD_HANGS_MS */
+    struct slice kept;       /* the cluster that stays after the deletion rules: message of condition ClusterKept; never read back … */
+    const char *kept_reason; /* … and its reason */
+    struct slice left;       /* set when we could not confirm that the job stopped: message of condition MayStillRun */
     int64_t start_us, end_us, ray_start_us, ray_end_us, silent_us; /* silent: since then the dashboard does not answer */
 };
 

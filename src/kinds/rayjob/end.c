@@ -78,7 +78,9 @@ void job_finish(struct job_decision *d, const struct job_said *said)
         return;
     }
     if (said->state == JOB_FAILED) {
-        job_fail(d, "AppFailed", end_text(said, d->a), RETRY_MAYBE);
+        struct slice cause = d->cluster ? d->cluster->pods_failed : SLICE_NONE;
+        cause = cause.len ? arena_printf(d->a, "\nRayCluster %.*s: %.*s", SLICE_ARG(d->cluster->name), SLICE_ARG(cause)) : SLICE("");
+        job_fail(d, "AppFailed", arena_printf(d->a, "%.*s%.*s", SLICE_ARG(end_text(said, d->a)), SLICE_ARG(cause)), RETRY_MAYBE);
         return;
     }
     d->to.phase = JOB_PHASE_COMPLETE;
@@ -194,27 +196,30 @@ static struct slice holds_text(const struct job_decision *d)
     return text;
 }
 
-/* The job has deletion rules and none matches this end: nothing will delete the cluster. Sets condition ClusterKept, with an event. */
-static void say_kept(struct job_decision *d, bool fits)
+/* The job has deletion rules, and none of them deletes the cluster after this end: none matches (fits is false), or the last deletes only
+ * the workers. Sets condition ClusterKept, with an event: a warning where that was hardly meant. With DeleteNone it was. */
+static void say_kept(struct job_decision *d, bool fits, uint8_t last)
 {
     const struct job_cluster *c = d->cluster;
     char since[TIME_TEXT_MAX];
-    if (fits || !d->job->rule_count || !c || !c->owned || c->deleting)
+    bool stays = !fits || (last == RAY_REMOVE_WORKERS && c && c->workers_suspended);
+    if (!stays || !d->job->rule_count || !c || !c->owned || c->deleting)
         return;
+    const char *why =
+        fits ? "its deletion rules end with DeleteWorkers, which keeps the head" : "no rule of deletionStrategy is for this end";
+    d->to.kept_reason = fits ? "OnlyWorkersDeleted" : "NoDeletionRule";
     d->to.kept =
-        arena_printf(d->a,
-                     "the job is over (%.*s) and no rule of deletionStrategy is for this end: RayCluster %.*s stays since %.*s%.*s. "
-                     "Delete it or the RayJob, or add a rule",
-                     SLICE_ARG(d->is.reason.len ? d->is.reason : slice_of(job_state_name(d->is.state))), SLICE_ARG(c->name),
+        arena_printf(d->a, "the job is over (%.*s) and %s: RayCluster %.*s stays since %.*s%.*s. Delete it or the RayJob, or add a rule",
+                     SLICE_ARG(d->is.reason.len ? d->is.reason : slice_of(job_state_name(d->is.state))), why, SLICE_ARG(c->name),
                      SLICE_ARG(d->is.end_us ? time_format(d->is.end_us, since) : SLICE("its end")), SLICE_ARG(holds_text(d)));
     if (!condition_is(d->prior, "ClusterKept", "True"))
-        plan_event(d->p, true, "ClusterKept", job_shorten(d->to.kept, LIMIT_KUBE_EVENT_NOTE, d->a));
+        plan_event(d->p, !fits, "ClusterKept", job_shorten(d->to.kept, LIMIT_KUBE_EVENT_NOTE, d->a));
 }
 
 /* Of the rules that hold now the one that deletes most is carried out; the plan looks again when the next begins to hold. */
 static void decide_rules(struct job_decision *d)
 {
-    uint8_t ends = RAY_END_ANY, most = RAY_REMOVE_NONE;
+    uint8_t ends = RAY_END_ANY, most = RAY_REMOVE_NONE, last = RAY_REMOVE_NONE;
     bool fits = false;
     if (d->is.phase == JOB_PHASE_FAILED) /* also of one that was given up, and then succeeded before its stop came */
         ends |= d->is.state == JOB_FAILED ? RAY_END_FAILED | RAY_END_GIVEN_UP : RAY_END_GIVEN_UP;
@@ -223,13 +228,14 @@ static void decide_rules(struct job_decision *d)
     for (uint32_t i = 0; i < d->job->rule_count; i++) {
         const struct ray_job_rule *rule = &d->job->rules[i];
         fits |= (rule->ends & ends) != 0;
+        last = (rule->ends & ends) && rule->what > last ? rule->what : last;
         if (!(rule->ends & ends) || !touches(d, rule->what))
             continue;
         bool due = rule->ttl_s == 0 || job_passed(d, d->is.end_us ? d->is.end_us : 1, d->in->end_known_ms, rule->ttl_s);
         if (due && rule->what > most)
             most = rule->what;
     }
-    say_kept(d, fits);
+    say_kept(d, fits, last);
     if (most == RAY_REMOVE_SELF)
         plan_add(d->p, &rayjob_delete);
     else if (most == RAY_REMOVE_CLUSTER)

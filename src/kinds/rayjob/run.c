@@ -346,6 +346,8 @@ static void run(struct job_decision *d)
         lost(d, "ClusterLost", arena_printf(d->a, "RayCluster %.*s was deleted", SLICE_ARG(d->is.cluster)), RETRY_MAYBE);
     } else {
         lose_patience(d, &said);
+        if (slice_empty(d->to.message) && c->why.len) /* pods of it are lost or cannot come up: the program may wait for them */
+            d->to.message = arena_printf(d->a, "RayCluster %.*s: %.*s", SLICE_ARG(c->name), SLICE_ARG(c->why));
         if (d->to.phase == d->is.phase && !submits(d->p))
             decide_look(d, d->is.id);
     }

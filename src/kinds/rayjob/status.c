@@ -189,7 +189,7 @@ static void write_conditions(const struct job_decision *d, struct jout *w, struc
     if (to->phase == JOB_PHASE_FAILED)
         all[count++] = (struct condition){"Failed", true, to->reason, job_shorten(to->message, ERR_TEXT_MAX, d->a), d->job->generation};
     if (to->kept.len)
-        all[count++] = (struct condition){"ClusterKept", true, SLICE("NoDeletionRule"), to->kept, d->job->generation};
+        all[count++] = (struct condition){"ClusterKept", true, slice_of(to->kept_reason), to->kept, d->job->generation};
     if (to->hangs)
         all[count++] =
             (struct condition){"Waiting", true, SLICE("PodsHang"), job_shorten(to->waits, ERR_TEXT_MAX, d->a), d->job->generation};

@@ -65,11 +65,9 @@ static struct slice why_not_ready(struct jval status, struct arena *a)
 {
     static const struct {
         const char *type, *word;
-    } reasons[] = {{"Valid", "False"},
-                   {"InstanceTypesReady", "False"}, /* no pod is made then, so the conditions below say less */
-                   {"ReplicaFailure", "True"},
-                   {"RayClusterSuspended", "True"},
-                   {"RayClusterProvisioned", "False"}};
+    } reasons[] = {
+        {"Valid", "False"},         {"InstanceTypesReady", "False"}, /* no pod is made then, so the conditions below say less */
+        {"ReplicaFailure", "True"}, {"WorkersNotReady", "True"},     {"RayClusterSuspended", "True"}, {"RayClusterProvisioned", "False"}};
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
         if (!condition_is(status, reasons[i].type, reasons[i].word))
             continue;
@@ -157,6 +155,8 @@ static struct job_cluster view_cluster(struct op *op, const struct record *job, 
     v.refused = condition_is(status, "Valid", "False");
     v.why = why_not_ready(status, a);
     v.head_end = head_end(c, head, a);
+    if (condition_is(status, "ReplicaFailure", "True"))
+        v.pods_failed = json_get_str(status_condition(status, SLICE("ReplicaFailure")), "message", a);
     v.dashboard = dashboard_address(op, c, status, a);
     if (c->deleting)
         view_stays(op, c, &v);
