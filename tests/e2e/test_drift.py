@@ -35,7 +35,8 @@ def head_of(space, name):
 
 
 def addresses(space, service):
-    slices = space.api.get(f"/apis/discovery.k8s.io/v1/namespaces/{space.name}/endpointslices?labelSelector=kubernetes.io/service-name%3D{service}")
+    query = f"endpointslices?labelSelector=kubernetes.io/service-name%3D{service}"
+    slices = space.api.get(f"/apis/discovery.k8s.io/v1/namespaces/{space.name}/{query}")
     return {a for s in slices["items"] for e in s.get("endpoints") or [] for a in e["addresses"]}
 
 
