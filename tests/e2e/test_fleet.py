@@ -14,6 +14,7 @@ import zipfile
 import pytest
 import yaml
 
+import archives
 from cluster import RUN, V1, another_rig, eventually, kubectl, manifests, workspace
 from hub import GROUP, PEOPLE, account, certificate, definitions, deployment_id, edge, hubs, meet, operator_rule, token  # noqa: F401
 from processes import kubeconfig
@@ -160,6 +161,23 @@ def test_a_folder_goes_along_with_a_job(person, tmp_path, past):
     with zipfile.ZipFile(io.BytesIO(packed)) as files:
         assert files.testzip() is None and files.namelist() == ["dir/.gitignore", "dir/main.py"]
         assert files.read("dir/main.py") == b"print(1)\n" * 1000 and len(packed) < 1000
+
+
+def test_another_reader_finds_all_entries(person, tmp_path):
+    """Python's zipfile reads every kind of entry back: empty files and folders, other alphabets, bytes that do not pack."""
+    space = person.space
+    person.login(account(space, "ann", *PEOPLE))
+    person.type("cloud", "register", "--name", "edge")
+    work = archives.fill(tmp_path)
+    person.type("job", "submit", "--name", "train", "--cloud", "edge", "--working-dir", work, "--", "python", "main.py")
+    [stored] = [m for m in space.api.get(space.path("configmaps"))["items"] if m["metadata"]["name"].startswith("mobula-dir-")]
+    [packed] = stored["binaryData"].values()
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(packed))) as files:
+        assert files.testzip() is None
+        names = set(files.namelist())
+        assert {f"dir/{name}": files.read(f"dir/{name}") for name in archives.NAMES} == {f"dir/{n}": t for n, t in archives.NAMES.items()}
+        assert {f"dir/{name}/" for name in archives.EMPTY} <= names, names
+        assert not [i.filename for i in files.infolist() if i.filename.startswith("/") or ".." in i.filename]
 
 
 def test_a_folder_that_cannot_go_along(person, tmp_path):

@@ -1,9 +1,12 @@
 """A control plane and an operator that calls it, in clusters of their own: jobs that people submit there run on real Ray here."""
 
 import contextlib
+import subprocess
+import sys
 
 import pytest
 
+import archives
 from cluster import another_rig, eventually, workspace
 from hub import PEOPLE, account, define, edge, hubs_in, meet
 from real import IMAGE, PATIENT, START_S
@@ -95,3 +98,14 @@ def test_a_folder_goes_along(ann, space, tmp_path):
     assert "sum 285" in lines and "files ['.gitignore', 'main.py', 'own']" in lines, lines
     maps = [m for m in space.api.get(space.path("configmaps"))["items"] if m["metadata"]["name"].startswith("mobula-dir-")]
     assert [m["metadata"]["ownerReferences"][0]["name"] for m in maps] == ["packed"]
+
+
+def test_ray_unpacks_every_kind_of_entry(ann, tmp_path):
+    """What was packed at home is what the program finds, as Ray's own unpacker leaves it."""
+    folder = archives.fill(tmp_path)
+    (folder / "main.py").write_text(archives.DIGEST)
+    here = subprocess.run([sys.executable, "main.py"], cwd=folder, capture_output=True, text=True, check=True, timeout=60).stdout
+    submit(ann, "entries", "--working-dir", folder, "--", "python", "main.py")
+    assert "SUCCEEDED" in wait(ann, "entries")
+    there = [line for line in ann.type("job", "logs", "--name", "entries").splitlines() if line.startswith(("entry ", "folder "))]
+    assert sorted(there) == sorted(here.splitlines())

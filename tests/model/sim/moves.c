@@ -25,7 +25,8 @@ static struct slice path_of(struct sim *s, const struct want *c, bool named)
 
 static void write_template(struct buf *b, const struct want *c, bool bad, bool market)
 {
-    buf_printf(b, "\"metadata\":{\"annotations\":{\"" SIM_TEMPLATE "\":\"%u\"", c->template);
+    buf_printf(b, "\"metadata\":{\"labels\":{\"app.kubernetes.io/name\":\"app-%u\"},\"annotations\":{\"" SIM_TEMPLATE "\":\"%u\"",
+               c->template, c->template);
     if (market)
         markets_write(b, c);
     buf_put(b, SLICE("}},\"spec\":{\"containers\":["));
@@ -37,13 +38,22 @@ static void write_template(struct buf *b, const struct want *c, bool bad, bool m
     buf_put(b, c->never ? SLICE("],\"restartPolicy\":\"Never\"}") : SLICE("]}"));
 }
 
+/* With each template the next head listens elsewhere and has another label. */
+static void write_head_params(struct buf *b, const struct want *c)
+{
+    buf_printf(b, "{\"port\":\"%u\",\"dashboard-port\":\"%u\"}", 6379 + c->template % 3, 8265 + c->template % 2);
+}
+
 static void write_v1(struct buf *b, const struct want *c)
 {
     tokens_write(b, c);
     if (c->scaled)
         buf_put(b, SLICE("\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"idleTimeoutSeconds\":5},"));
-    buf_printf(b, "\"suspend\":%s,\"upgradeStrategy\":{\"type\":\"%s\"},\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{",
-               c->suspend ? "true" : "false", c->recreate ? "Recreate" : "None");
+    buf_printf(b,
+               "\"suspend\":%s,\"upgradeStrategy\":{\"type\":\"%s\"},\"headGroupSpec\":{\"rayStartParams\":", c->suspend ? "true" : "false",
+               c->recreate ? "Recreate" : "None");
+    write_head_params(b, c);
+    buf_put(b, SLICE(",\"template\":{"));
     write_template(b, c, c->bad, false);
     buf_put(b, SLICE("}},\"workerGroupSpecs\":["));
     for (uint32_t i = 0; i < c->groups; i++) {

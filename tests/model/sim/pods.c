@@ -6,6 +6,8 @@
 
 #include <mobula/ray.h>
 
+#include <stdlib.h>
+
 static bool has(struct slice text, const char *needle)
 {
     return text.len && memmem(text.ptr, text.len, needle, strlen(needle)) != NULL;
@@ -70,6 +72,13 @@ static uint32_t template_of(const struct node *pod)
     return slice_int(dom_string(dom_key(dom_get(pod, "metadata.annotations"), SLICE(SIM_TEMPLATE))), &n) ? (uint32_t)n : 0;
 }
 
+static uint32_t gcs_of(struct slice pod, bool head)
+{
+    const char *before = head ? " --port=" : ".svc.cluster.local:";
+    ptrdiff_t at = slice_find_text(pod, before);
+    return at < 0 ? 0 : (uint32_t)atoi(pod.ptr + at + strlen(before));
+}
+
 static void read_pod(struct sim *s, struct seen_pod *p, const struct apiserver_change *c)
 {
     const struct node *pod = dom_reread(c->json, &s->arena), *labels = dom_get(pod, "metadata.labels");
@@ -83,6 +92,7 @@ static void read_pod(struct sim *s, struct seen_pod *p, const struct apiserver_c
     p->index = number(labels, RAY_LABEL_REPLICA_INDEX);
     p->host = number(labels, RAY_LABEL_HOST_INDEX);
     p->template = template_of(pod);
+    p->gcs = gcs_of(c->json, p->head);
     p->live = !dom_get(pod, "metadata.deletionTimestamp") && !slice_eq(phase, SLICE("Failed")) && !slice_eq(phase, SLICE("Succeeded"));
     p->never = is_never(pod) && (p->head || p->group[0]);
     p->live = p->live && !(p->never && ray_ended(pod));
@@ -248,8 +258,9 @@ bool pods_follow(const struct sim *s, const struct want *c, const struct seen_po
 {
     bool follows = false;
     for (const struct seen_pod *head = s->pods; head; head = head->next)
-        follows |= head->head && head->live && strcmp(head->owner, p->owner) == 0 && head->template == c->template && head->born >= p->born;
-    return follows && !p->head && p->template != c->template;
+        follows |= head->head && head->live && strcmp(head->owner, p->owner) == 0 && head->template == c->template &&
+                   head->born >= p->born && (p->template != c->template || (p->gcs && p->gcs != head->gcs));
+    return follows && !p->head;
 }
 
 /* The pods of a replica of several hosts live and die together: one that has ended, or must be renewed, takes the others along. */

@@ -180,6 +180,32 @@ static bool status_right(const struct want *c, struct jval object, char why[SIM_
     return json_str_eq(json_get(object, key), want) || no(why, c, "state is not right", 0, 1);
 }
 
+/* The number behind ` --flag=` in the pod's text. */
+static int64_t listens(struct slice pod, const char *flag, int64_t usual)
+{
+    ptrdiff_t at = slice_find_text(pod, flag);
+    return at < 0 ? usual : atoi(pod.ptr + at + strlen(flag));
+}
+
+/* The head service selects the head that runs, and its ports are those at which that listens, whatever the spec says by now. */
+static bool leads_right(struct sim *s, const struct want *c, const struct seen_pod *head, char why[SIM_TEXT])
+{
+    struct slice name = arena_printf(&s->arena, c->kind == RAY_V1 ? "%s-head-svc" : "%s-ray-head", c->name);
+    struct slice pod = apiserver_get(s->w.server, SLICE("pods"), slice_of(c->ns), slice_of(head->name), &s->arena), one;
+    struct jval service, object, k, v;
+    if (!json_read(&service, apiserver_get(s->w.server, SLICE("services"), slice_of(c->ns), name, &s->arena), &s->arena, NULL) ||
+        !json_read(&object, pod, &s->arena, NULL))
+        return no(why, c, "has a head service", 0, 1);
+    for (struct jiter it = json_iter(json_get(service, "spec.selector")); json_next(&it, &k, &v);) {
+        one = json_str(k, &s->arena);
+        if (!json_equal(json_key(json_get(object, "metadata.labels"), one), v))
+            return no(why, c, "its service selects the head", 0, 1);
+    }
+    int64_t gcs = json_get_int(list_find(json_get(service, "spec.ports"), "name", SLICE("gcs-server")), "port", 0);
+    int64_t runs = listens(pod, " --port=", 6379);
+    return gcs == runs || no(why, c, "GCS port of its service", gcs, runs);
+}
+
 static bool cluster_right(struct sim *s, const struct want *c, int64_t *pods, char why[SIM_TEXT])
 {
     struct json doc;
@@ -193,8 +219,12 @@ static bool cluster_right(struct sim *s, const struct want *c, int64_t *pods, ch
     for (int32_t g = -1; g < SIM_GROUPS; g++)
         if (!group_right(s, c, uid, g, why))
             return false;
-    for (const struct seen_pod *p = s->pods; p; p = p->next)
-        *pods += slice_eq(slice_of(p->owner), uid);
+    for (const struct seen_pod *p = s->pods; p; p = p->next) {
+        bool own = slice_eq(slice_of(p->owner), uid);
+        *pods += own;
+        if (own && p->head && !leads_right(s, c, p, why))
+            return false;
+    }
     return status_right(c, json_root(&doc), why);
 }
 
@@ -321,6 +351,22 @@ static bool is_template(struct slice path)
         "pod.status.initContainerStatuses.image",
         "pod.status.initContainerStatuses.imageID",
         ("pod.metadata.annotations." SIM_TEMPLATE),
+        /* … and where its head listens */
+        "pod.metadata.labels.app.kubernetes.io/name",
+        "pod.spec.containers.args",
+        "pod.spec.containers.command",
+        "pod.spec.containers.env",
+        "pod.spec.containers.ports",
+        "pod.spec.containers.livenessProbe",
+        "pod.spec.containers.readinessProbe",
+        "pod.spec.containers.startupProbe",
+        "pod.spec.initContainers.command",
+        "pod.spec.initContainers.args",
+        "pod.spec.initContainers.env",
+        "service.metadata.labels.app.kubernetes.io/name",
+        "service.spec.ports",
+        "service.spec.selector.app.kubernetes.io/name",
+        "status.endpoints",
     };
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         if (slice_eq(path, slice_of(paths[i])))
