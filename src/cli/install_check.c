@@ -7,12 +7,8 @@
 
 static bool check_image(struct slice image, const char *flag, struct err *e)
 {
-    bool well = !slice_empty(image);
-    for (size_t i = 0; well && i < image.len; i++) {
-        char c = image.ptr[i];
-        well = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("./:@_-", c);
-    }
-    return well || err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not an image reference", flag, SLICE_ARG(image));
+    const char *bad = image_reference_bad(image);
+    return !bad || err_set(e, ERR_CONFIG, "%s: \"%.*s\" %s", flag, SLICE_ARG(slice_head(image, 128)), bad);
 }
 
 struct flag_texts install_egress(const struct install_options *o)
@@ -143,10 +139,13 @@ static bool choose_image(const struct install_options *o, struct arena *a, struc
 {
     if (o->image.ptr && o->registry.ptr)
         return err_set(e, ERR_CONFIG, "--registry stands before the default image's name: with --image give the whole reference");
-    *image = o->image.ptr      ? o->image
-             : o->registry.ptr ? arena_printf(a, "%.*s/mobula:" MOBULA_VERSION, SLICE_ARG(o->registry))
-                               : SLICE(INSTALL_IMAGE);
-    return (!o->registry.ptr || check_image(o->registry, "--registry", e)) && check_image(*image, "--image", e);
+    struct slice registry = o->registry;
+    if (slice_ends(registry, SLICE("/")))
+        registry.len--;
+    *image = o->image.ptr   ? o->image
+             : registry.ptr ? arena_printf(a, "%.*s/mobula:" MOBULA_VERSION, SLICE_ARG(registry))
+                            : SLICE(INSTALL_IMAGE);
+    return check_image(*image, registry.ptr ? "--registry" : "--image", e);
 }
 
 static bool check_parts(const struct install_options *o, struct arena *a, struct err *e)

@@ -87,6 +87,9 @@ bool cli_tools(struct slice text, struct ray_options *out, struct err *e)
     else if (slice_eq(text, SLICE("none")))
         out->tools = RAY_TOOLS_NONE;
     else if (slice_eq(slice_cut(&image, ':'), SLICE("image")) && !slice_empty(image)) {
+        const char *bad = image_reference_bad(image);
+        if (bad)
+            return err_set(e, ERR_CONFIG, "--tools: image \"%.*s\" %s", SLICE_ARG(slice_head(image, 128)), bad);
         out->tools = RAY_TOOLS_IMAGE;
         out->tools_image = image;
     } else

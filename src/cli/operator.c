@@ -317,6 +317,8 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
                err_set(e, ERR_CONFIG, "--cloud-deployment-id, --egress-ca-file and --policy-… need --control-plane-url");
     if (!cli_cloud_id(o->cloud, e))
         return false;
+    if (!slice_empty(o->image) && !image_reference_check(o->image, e))
+        return err_wrap(e, "--default-image");
     if (to->kinds == OPERATOR_LEGACY)
         return err_set(e, ERR_CONFIG, "--control-plane-url makes objects of ray.io, and --kinds=legacy leaves those out");
     if (slice_empty(o->plane_token) && slice_empty(token))

@@ -132,7 +132,8 @@ bool net_allow_text(struct net_allow *a, struct slice text, bool strict, const c
     struct slice host;
     uint16_t port;
     if (!net_place(text, &host, &port))
-        return err_set(e, ERR_CONFIG, "%s: \"%.*s\": want HOST or HOST:PORT, and a port from 1 to 65535", setting, SLICE_ARG(text));
+        return err_set(e, ERR_CONFIG, "%s: \"%.*s\": want HOST or HOST:PORT, and a port from 1 to 65535%s", setting, SLICE_ARG(text),
+                       slice_has(text, "://") ? "; a host, without https:// and without a path" : "");
     if (strict && slice_find(host, '*') >= 0)
         return err_set(e, ERR_DENIED, "%s: \"%.*s\" is a wildcard, which strict mode refuses: write one entry for each name", setting,
                        SLICE_ARG(text));

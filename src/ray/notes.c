@@ -1,6 +1,8 @@
 /* What is accepted and has no effect. The tables name every field of both kinds: KubeRay v1.7.0's, and Ray's own operator's. */
 #include "reader.h"
 
+#include <mobula/yaml.h>
+
 static const char *const v1_spec[] = {"upgradeStrategy",
                                       "authOptions",
                                       "suspend",
@@ -141,6 +143,25 @@ static void note_start_variables(struct reader *r, const struct place *spec)
     }
 }
 
+/* Labels and annotations by which KubeRay asks a batch scheduler for a gang or a queue. */
+static void note_schedulers(struct reader *r, const struct place *metadata)
+{
+    static const char *const keys[] = {"ray.io/gang-scheduling-enabled", "ray.io/priority-class-name", "ray.io/scheduler-name",
+                                       "volcano.sh/queue-name",          "volcano.sh/job-name",        "yunikorn.apache.org/queue",
+                                       "yunikorn.apache.org/app-id",     "kai.scheduler/queue"};
+    static const char *const parts[] = {"labels", "annotations"};
+    for (size_t p = 0; p < COUNT_OF(parts); p++) {
+        const struct place *map = place_key(metadata, parts[p]);
+        for (size_t i = 0; i < COUNT_OF(keys); i++) {
+            const struct place *at = place_key(map, keys[i]);
+            if (value_given(at->value))
+                place_bad(r, at,
+                          "is not carried out: no pod group is made, and pods do not get it. Put it into the pod templates, with their "
+                          "schedulerName, or use Kueue");
+        }
+    }
+}
+
 static void note_v1(struct reader *r, const struct place *annotations, const struct place *spec)
 {
     const struct place *head = place_key(spec, "headGroupSpec"), *options = place_key(spec, "autoscalerOptions");
@@ -160,14 +181,20 @@ static void note_v1(struct reader *r, const struct place *annotations, const str
 
 static void note_legacy(struct reader *r, const struct place *spec)
 {
+    const struct place *types = place_key(spec, "podTypes");
     note_unknown(r, spec, legacy_spec);
     unknown_in_list(r, spec, "podTypes", legacy_type);
+    for (size_t i = 0; place_type(types) == JSON_ARRAY && i < json_len(types->value); i++) {
+        const struct place *type = place_element(types, i, json_at(types->value, i)), *config = place_key(type, "podConfig");
+        note_containers(r, place_key(config, "spec"));
+    }
 }
 
 void ray_notes(struct jval object, struct arena *a, struct spec_errors *notes)
 {
     struct reader r = {.arena = a, .errors = notes};
     const struct spec_object from = spec_object_of(object, a);
+    note_schedulers(&r, from.metadata);
     if (value_given(json_get(from.spec->value, "podTypes")))
         note_legacy(&r, from.spec);
     else
@@ -246,10 +273,31 @@ static void note_rules(struct reader *r, const struct place *spec)
               covered & RAY_END_GIVEN_UP ? "" : ". A rule for jobDeploymentStatus Failed covers all of them but STOPPED");
 }
 
+/* A path is packed where the request is handled, which is the head. */
+static void note_folder(struct reader *r, const struct place *spec)
+{
+    const struct place *at = place_key(spec, "runtimeEnvYAML");
+    struct yaml_docs docs;
+    struct jval doc;
+    if (json_type(at->value) != JSON_STRING || !yaml_parse_runtime_env(json_str(at->value, r->arena), r->arena, &docs, NULL) ||
+        docs.count != 1 || !json_read(&doc, docs.docs[0].json, r->arena, NULL))
+        return;
+    struct slice folder = json_get_str(doc, "working_dir", r->arena);
+    if (!slice_empty(folder) && !slice_has(folder, "://"))
+        place_bad(r, at,
+                  "working_dir: \"%.*s\" is a path, and Ray looks for it in the head's image, not on your machine: write a URI such as "
+                  "https://HOST/code.zip, or local:///PATH for a folder of the image; mobula submit takes folders of yours",
+                  SLICE_ARG(slice_head(folder, 128)));
+}
+
 static void note_job(struct reader *r, const struct place *metadata, const struct place *spec)
 {
-    const struct place *cluster = place_key(spec, "rayClusterSpec"), *entrypoint = place_key(spec, "entrypoint");
+    const struct place *cluster = place_key(spec, "rayClusterSpec"), *entrypoint = place_key(spec, "entrypoint"),
+                       *submitter = place_key(spec, "submitterPodTemplate");
     note_unknown(r, spec, job_spec);
+    note_schedulers(r, metadata);
+    note_folder(r, spec);
+    note_containers(r, place_key(submitter, "spec"));
     note_rules(r, spec);
     note_v1(r, place_key(metadata, "annotations"), cluster);
     if (value_given(cluster->value) && json_len(json_get(spec->value, "clusterSelector")))

@@ -150,6 +150,65 @@ static void note_annotations(struct reader *r, const struct place *template, boo
     }
 }
 
+/* ---- containers ---- */
+
+static void note_variables(struct reader *r, const struct place *list)
+{
+    struct jval k, v;
+    size_t i = 0;
+    if (place_type(list) != JSON_ARRAY)
+        return;
+    for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); i++) {
+        struct slice name = json_get_str(v, "name", r->arena);
+        const struct place *at = place_element(list, i, v);
+        for (size_t j = 0; j < i; j++)
+            if (!slice_empty(name) && json_str_eq(json_get(json_at(list->value, j), "name"), name)) {
+                place_bad(r, at, "sets %.*s a second time: this value counts, remove the other one", SLICE_ARG(slice_head(name, 64)));
+                break;
+            }
+    }
+}
+
+void note_containers(struct reader *r, const struct place *pod)
+{
+    static const char *const lists[] = {"containers", "initContainers"};
+    struct jval k, v;
+    for (size_t n = 0; n < COUNT_OF(lists); n++) {
+        const struct place *list = place_key(pod, lists[n]);
+        size_t i = 0;
+        if (place_type(list) != JSON_ARRAY)
+            continue;
+        for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); i++) {
+            const struct place *one = place_element(list, i, v), *image = place_key(one, "image"), *env = place_key(one, "env");
+            const char *bad = json_type(image->value) == JSON_STRING ? image_reference_bad(json_str(image->value, r->arena)) : NULL;
+            if (bad)
+                place_bad(r, image, "%s: no node can pull it", bad);
+            note_variables(r, env);
+        }
+    }
+}
+
+/* Values that a shell would run where KubeRay starts Ray; here they are quoted. And an address at which nobody outside the pod is heard. */
+static void note_values(struct reader *r, const struct place *group, bool head)
+{
+    const struct place *params = place_key(group, "rayStartParams"), *host = place_key(params, "dashboard-host");
+    struct jval k, v;
+    for (struct jiter it = json_iter(params->value); json_next(&it, &k, &v);) {
+        const struct place *at = place_member(params, json_str(k, r->arena), v);
+        struct slice text = json_str(v, r->arena);
+        if (slice_has(text, "$(") || slice_has(text, "`"))
+            place_bad(r, at,
+                      "holds a command, which is not run: Ray gets the text as it stands. Set a variable in the container's args "
+                      "(args: ['export NAME=$(command)']) and write $NAME here");
+    }
+    struct slice text = json_str(host->value, r->arena);
+    if (head && (slice_starts(text, SLICE("127.")) || slice_is(text, "localhost") || slice_is(text, "::1")))
+        place_bad(r, host,
+                  "is %.*s, at which the dashboard is heard in its own pod alone: probes, jobs and the operator ask it from outside. "
+                  "Remove it",
+                  SLICE_ARG(text));
+}
+
 static void note_group(struct reader *r, const struct place *spec, const struct place *group, bool head)
 {
     const struct place *template = place_key(group, "template"), *pod = place_key(template, "spec"),
@@ -158,6 +217,8 @@ static void note_group(struct reader *r, const struct place *spec, const struct 
     note_version(r, spec, container);
     note_params(r, spec, group, json_get_str(container->value, "image", r->arena));
     note_annotations(r, template, head);
+    note_containers(r, pod);
+    note_values(r, group, head);
     note_gpus(r, container);
     if (head) {
         note_gcs_port(r, group, container);

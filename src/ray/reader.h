@@ -28,6 +28,8 @@ void note_params(struct reader *r, const struct place *spec, const struct place 
 void check_runtime_env(struct reader *r, const struct place *at, struct slice json);
 /* What is likely to be a mistake in the groups of a cluster: for ray_notes. */
 void note_groups(struct reader *r, const struct place *spec);
+/* Notes on images that cannot be pulled and variables set twice. pod: a PodSpec. */
+void note_containers(struct reader *r, const struct place *pod);
 
 /* Who scales it: sidecar.c. */
 void read_scaler(struct reader *r, const struct place *annotations, struct ray_cluster *c);

@@ -66,6 +66,23 @@ void type_strings(struct reader *r, const struct place *at, bool all)
     }
 }
 
+/* Below maps of strings a path ends with the key, whose own slash must be written as ~1. */
+static void check_slash(struct reader *r, const struct place *at, struct slice path)
+{
+    static const char *const maps[] = {"labels", "annotations", "nodeSelector", "limits", "requests", "matchLabels"};
+    struct slice rest = slice_skip(path, 1);
+    bool below = false;
+    while (rest.ptr && !below) {
+        struct slice part = slice_cut(&rest, '/');
+        for (size_t i = 0; i < COUNT_OF(maps); i++)
+            below |= slice_is(part, maps[i]);
+    }
+    struct slice more = rest, first = slice_cut(&more, '/');
+    if (below && rest.ptr && more.ptr)
+        place_bad(r, at, "has a slash in a key: write %.*s~1%.*s behind .../", SLICE_ARG(slice_head(first, 64)),
+                  SLICE_ARG(slice_head(more, 64)));
+}
+
 static void check_text(struct reader *r, const struct place *at, const struct json_op *op)
 {
     static const char *const maps[] = {"/metadata/labels/", "/metadata/annotations/", "/spec/nodeSelector"};
@@ -99,7 +116,8 @@ static void read_operation(struct reader *r, const struct place *at, struct json
         place_bad(r, at, "%s", e.text);
         return;
     }
-    const struct place *value = place_key(at, "value");
+    const struct place *value = place_key(at, "value"), *path = place_key(at, "path");
+    check_slash(r, path, op->path);
     check_protected(r, at, op);
     check_text(r, value, op);
 }
@@ -127,12 +145,22 @@ static void read_operations(struct reader *r, const struct place *list, size_t *
 
 static void read_kind(struct reader *r, const struct place *at, struct slice *kind)
 {
+    static const char *const made[] = {"Pod",       "Service", "RayCluster",  "RayJob", "RayCronJob",    "RayService",
+                                       "ConfigMap", "Role",    "RoleBinding", "Secret", "ServiceAccount"};
     if (!read_text(r, at, OPTIONAL, kind))
         return;
     bool word = !slice_empty(*kind) && kind->ptr[0] >= 'A' && kind->ptr[0] <= 'Z';
     for (size_t i = 0; i < kind->len; i++)
         word &= (kind->ptr[i] >= 'a' && kind->ptr[i] <= 'z') || (kind->ptr[i] >= 'A' && kind->ptr[i] <= 'Z') ||
                 (kind->ptr[i] >= '0' && kind->ptr[i] <= '9');
+    for (size_t i = 0; i < COUNT_OF(made); i++)
+        if (slice_is(*kind, made[i]))
+            return;
+        else if (slice_eq_nocase(*kind, slice_of(made[i])) ||
+                 (slice_ends(*kind, SLICE("s")) && slice_eq_nocase(slice_head(*kind, kind->len - 1), slice_of(made[i])))) {
+            place_bad(r, at, "is \"%.*s\", which matches nothing: write %s", SLICE_ARG(*kind), made[i]);
+            return;
+        }
     if (!word)
         place_bad(r, at, "is no kind: write one as it stands in manifests, such as Pod or Service");
 }

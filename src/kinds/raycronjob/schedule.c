@@ -58,7 +58,10 @@ static bool read_range(const struct field *f, struct slice piece, uint64_t *bits
         return err_set(e, ERR_SYNTAX, "the %s \"%.*s\" cannot be read: write *, a number, a-b, a-b/n, */n or a list of these", f->what,
                        SLICE_ARG(piece));
     if (from < f->least || to > f->most || from > to)
-        return err_set(e, ERR_SYNTAX, "the %s \"%.*s\" is not within %d-%d", f->what, SLICE_ARG(piece), f->least, f->most);
+        return err_set(e, ERR_SYNTAX, "the %s \"%.*s\" is not within %d-%d%s", f->what, SLICE_ARG(piece), f->least, f->most,
+                       from > to && to >= f->least && from <= f->most ? ": it ends before it begins"
+                       : to == 7 && f->most == 6                      ? ": Sunday is 0"
+                                                 : "; the fields are minute, hour, day of the month, month, day of the week");
     *any |= all && step == 1;
     for (int64_t i = from; i <= to; i += step)
         *bits |= UINT64_C(1) << i;

@@ -74,6 +74,14 @@ static const struct {
     {"an annotation of the head on a worker",
      HEAD("") ", workerGroupSpecs: [{groupName: g, " NOTED_TEMPLATE("mobula.dev/allow-cross-zone: 'true'") "}]",
      G "template.metadata.annotations[\"mobula.dev/allow-cross-zone\"]: has no effect here: it belongs in the head's template"},
+    {"an image that is a URL", "headGroupSpec: {" POD("http://h/x:1", "") "}",
+     H "template.spec.containers[0].image: is a URL: write it without the scheme in front: no node can pull it"},
+    {"a variable twice", "headGroupSpec: {" POD("r", ", env: [{name: A, value: b}, {name: B}, {name: A, value: c}]") "}",
+     H "template.spec.containers[0].env[2]: sets A a second time: this value counts"},
+    {"a command in a parameter", HEAD("rayStartParams: {node-ip-address: '$(hostname -i)'}"),
+     H "rayStartParams.node-ip-address: holds a command, which is not run"},
+    {"… and a variable in its place", HEAD("rayStartParams: {node-ip-address: '$MY_IP.svc'}"), NULL},
+    {"a dashboard for its pod alone", HEAD("rayStartParams: {dashboard-host: 127.0.0.1}"), H "rayStartParams.dashboard-host: is 127.0.0.1"},
     {"one kind of GPU", "headGroupSpec: {" POD("r", ", resources: {limits: {nvidia.com/gpu: 1, cpu: 1}}") "}", NULL},
 };
 

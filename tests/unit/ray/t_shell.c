@@ -64,8 +64,30 @@ static void ask_shell(struct slice word, struct slice want)
     arena_free(&a);
 }
 
+/* What docs/operator.md says instead of a command in rayStartParams: a variable that the container's args set on the line before. */
+static void test_variable(void)
+{
+    struct arena a = {0};
+    char got[64] = {0};
+    struct slice value = SLICE("$MY_IP.g-headless.d.svc");
+    test_case("a variable that a line before has set");
+    setenv("MOBULA_TEST_SCRIPT",
+           arena_printf(&a, "export MY_IP=$(echo 10.1.2.3 | sed 's/\\./-/g')\nprintf %%s --node-ip-address=%.*s",
+                        SLICE_ARG(shell_word(value, &a)))
+               .ptr,
+           1);
+    FILE *f = popen("bash -c \"$MOBULA_TEST_SCRIPT\"", "r");
+    if (CHECK(f != NULL)) {
+        size_t n = fread(got, 1, sizeof got - 1, f);
+        CHECK(pclose(f) == 0);
+        CHECK_SLICE(((struct slice){got, n}), SLICE("--node-ip-address=10-1-2-3.g-headless.d.svc"));
+    }
+    arena_free(&a);
+}
+
 int main(void)
 {
+    test_variable();
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct arena a = {0};
         struct slice value = slice_of(cases[i].value), text, want = slice_of(cases[i].word);
