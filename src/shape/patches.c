@@ -70,7 +70,7 @@ void type_strings(struct reader *r, const struct place *at, bool all)
 static void check_slash(struct reader *r, const struct place *at, struct slice path)
 {
     static const char *const maps[] = {"labels", "annotations", "nodeSelector", "limits", "requests", "matchLabels"};
-    struct slice rest = slice_skip(path, 1);
+    struct slice rest = path;
     bool below = false;
     while (rest.ptr && !below) {
         struct slice part = slice_cut(&rest, '/');
