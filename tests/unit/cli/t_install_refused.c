@@ -28,7 +28,6 @@ static void refused(struct arena *a)
         {.tools = "image:a b", .text = "--tools: image \"a b\" has a blank"},
         {.registry = "http://h",
          .text = "--registry: \"http://h/mobula:" MOBULA_VERSION "\" is a URL: write it without the scheme in front"},
-        {.registry = "h/Upper", .text = "--registry: \"h/Upper/mobula:"},
         {.tools = "image:https://h/x", .text = "--tools: image \"https://h/x\" is a URL"},
         {.tools = "image:", .text = "--tools is \"image:\": want configmap, image:REF or none"},
         {.tools = "image", .text = "--tools is \"image\": want configmap, image:REF or none"},
