@@ -123,8 +123,9 @@ struct source {
 /* A watched namespace, or all of them. A kind is decided in it once the lists of all kinds that it needs are complete. */
 struct space {
     struct slice ns;
-    struct source *source;   /* one for each of kinds[] */
-    int64_t workers_from_ms; /* see cluster_view; the later of this and op.workers_from_ms holds */
+    struct source *source;    /* one for each of kinds[] */
+    int64_t workers_from_ms;  /* see cluster_view; the later of this and op.workers_from_ms holds */
+    const struct istr *going; /* the namespace in which the last create was refused because it is being deleted; NULL: none */
 };
 
 struct operator_stats {

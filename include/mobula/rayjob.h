@@ -74,6 +74,7 @@ struct job_view {
     uint32_t cluster_count;
     const struct pod *const *submitters; /* pods that the job owns */
     uint32_t submitter_count;
+    bool namespace_going; /* it is being deleted */
     bool submitter_pods;  /* K8sJobMode uses submitter pods; false: the operator submits */
     int64_t submitter_ms; /* monotonic: when this process created the last submitter pod; 0: it has not */
     int64_t leaving_ms;   /* monotonic: when the RayJob was first seen with a deletionTimestamp; 0: it has none */

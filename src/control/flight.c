@@ -165,6 +165,18 @@ static void keep_pause(struct op *op, struct flight *f, const struct kube_answer
     f->not_before_ms = op->now.mono_ms + ms + (int64_t)rng_below(&op->rng, (uint64_t)ms / 8 + 1); /* jitter: up to an eighth */
 }
 
+/* Keeps whether the namespace is being deleted, as the answer to a create tells. */
+static void keep_going(struct flight *f, const struct kube_answer *a)
+{
+    struct space *s = f->c->space;
+    if (f->verb->how != VERB_CREATE || f->looking)
+        return;
+    if (a->outcome == KUBE_REFUSED && a->status.namespace_terminating)
+        s->going = f->c->ns;
+    else if (a->outcome == KUBE_OK && s->going == f->c->ns)
+        s->going = NULL;
+}
+
 void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     struct op *op = owner;
@@ -173,6 +185,7 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
     op->now = now;
     f->failed = f->looking && a->outcome == KUBE_OK ? f->failed : answer_failed(a);
     keep_pause(op, f, a);
+    keep_going(f, a);
     if (c->present && a->outcome == KUBE_UNSENT && !f->looking) {
         not_sent(op, f, &a->err);
     } else if (c->present) {

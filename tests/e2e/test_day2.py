@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from cluster import ROOT, RUN, eventually, kubectl, manifests, raycluster
+from cluster import ROOT, RUN, Refused, eventually, kubectl, manifests, raycluster, rayjob
 from test_apply import left_in, made, place, run  # noqa: F401 the fixtures
 
 FLAGS = ("--no-crds", "--no-admission-policy")
@@ -121,3 +121,25 @@ def test_placed_by_values(api, made, tmp_path):  # noqa: F811
     _, said = run("upgrade", *FLAGS, "--namespace", made, status=1)
     for flag in ("--values: extraEnv=A", "--toleration", "--node-selector", "--resources=cpu=1", "--requests=cpu=50m"):
         assert flag in said, said
+
+
+def test_a_namespace_goes_with_its_jobs(api, space, operator):
+    """kubectl delete namespace, while a job waits for the cluster that it shares: nothing of it stays."""
+    operator.ready()
+    space.apply(raycluster("shared"))
+    job = rayjob("nightly")
+    job["spec"].pop("rayClusterSpec", None)
+    job["spec"]["clusterSelector"] = {"ray.io/cluster": "shared"}
+    space.start(job)
+    eventually(lambda: space.job("nightly").get("status", {}).get("jobDeploymentStatus") == "Initializing")
+    kubectl("delete", "namespace", space.name, "--wait=false")
+
+    def gone():
+        try:
+            api.get(f"/api/v1/namespaces/{space.name}")
+        except Refused as e:
+            return e.status == 404
+        return False
+
+    eventually(gone)
+    api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space.name}})

@@ -61,8 +61,6 @@ static void begin(struct job_decision *d)
         refuse(d);
         return;
     }
-    if (!slice_empty(d->job->selected) && !d->job->finalizer)
-        plan_add(d->p, &rayjob_add_finalizer)->text = SLICE(RAY_JOB_FINALIZER);
     if (d->job->suspend)
         become_suspended(d);
     else
@@ -272,6 +270,10 @@ void rayjob_decide(const struct job_view *in, struct arena *a, struct plan *out)
     course_read(d.prior, &d.is, a);
     d.cluster = find_cluster(in, d.is.cluster);
     d.to = d.is;
+    if (in->namespace_going && in->job->finalizer) { /* what it runs on goes too, and our rights may go before the job does */
+        plan_add(out, &rayjob_remove_finalizer)->text = SLICE(RAY_JOB_FINALIZER);
+        return;
+    }
     if (in->job->deleting) {
         decide_job_deleted(&d);
         return;

@@ -77,6 +77,8 @@ void decide_stop_given_up(struct job_decision *d, bool submitters_gone);
 /* Before the cluster of an attempt that was given up is deleted: asks the head to stop the job, while it answers, for at most
  * JOB_STOP_FIRST_MS. Returns whether the cluster can be deleted now. */
 bool decide_stop_first(struct job_decision *d);
+/* Removes the finalizer of a job that is over, once nothing of it can run on. */
+void decide_let_go(struct job_decision *d, bool submitters_gone);
 void decide_job_deleted(struct job_decision *d);
 
 /* ---- decide.c ---- */

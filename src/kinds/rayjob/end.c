@@ -252,4 +252,5 @@ void decide_job_ended(struct job_decision *d)
     decide_remove(d, false, "it is of an earlier attempt");
     if (d->in->errors->count == 0)
         decide_rules(d);
+    decide_let_go(d, gone);
 }

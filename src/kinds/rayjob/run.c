@@ -242,7 +242,7 @@ static bool submit(struct job_decision *d, const struct job_said *said)
         d->to.message = arena_printf(d->a, "Ray does not know job %.*s: submit it with this id", SLICE_ARG(id));
         return false;
     }
-    if (d->in->errors->count || said->asking)
+    if (d->in->errors->count || said->asking || d->in->namespace_going)
         return false; /* what would be submitted is not what was meant */
     if (!slice_empty(d->job->selected) && !d->job->finalizer)
         plan_add(d->p, &rayjob_add_finalizer)->text = SLICE(RAY_JOB_FINALIZER); /* first the promise to stop it, then the job */

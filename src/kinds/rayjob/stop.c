@@ -124,6 +124,14 @@ void decide_stop_given_up(struct job_decision *d, bool submitters_gone)
     say_left(d, d->to.left);
 }
 
+/* A job that is over, or was reported as one that cannot be stopped, needs no finalizer any more: it would only keep its namespace. */
+void decide_let_go(struct job_decision *d, bool submitters_gone)
+{
+    bool over = submitters_gone && (!must_stop(d) || !slice_empty(d->is.left)) && d->to.state == d->is.state;
+    if (d->job->finalizer && over && d->p->count == 0)
+        plan_add(d->p, &rayjob_remove_finalizer)->text = SLICE(RAY_JOB_FINALIZER);
+}
+
 bool decide_stop_first(struct job_decision *d)
 {
     struct job_said said = job_heard(d);

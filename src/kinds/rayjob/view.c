@@ -220,6 +220,7 @@ void job_decide(struct op *op, struct record *c, struct plan *p)
                          .status_not_before_ms = c->status_not_before_ms,
                          .refusals = failures_of(op, c, SLICE_NONE, true, false),
                          .submitter_pods = op->o.submitter_pods,
+                         .namespace_going = c->space->going == c->ns,
                          .now = op->now};
     if (c->deleting && !j->leaving_ms)
         j->leaving_ms = op->now.mono_ms;

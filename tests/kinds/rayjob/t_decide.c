@@ -11,7 +11,7 @@ struct job_scene {
     struct ray_job job;
     struct spec_errors errors;
     struct buf spec; /* members of spec beyond the usual, each with a comma before it */
-    bool broken, selected, finalizer, deleting, pods_mode;
+    bool broken, selected, finalizer, deleting, pods_mode, going;
     struct buf prior; /* members of status, likewise */
     bool has_prior;
     struct job_cluster clusters[CLUSTERS_MAX];
@@ -73,8 +73,8 @@ static bool read_switch(struct job_scene *s, struct slice word)
     struct {
         const char *name;
         bool *to;
-    } all[] = {{"broken", &s->broken},     {"selected", &s->selected}, {"finalizer", &s->finalizer},
-               {"deleting", &s->deleting}, {"pods", &s->pods_mode},    {"same", &s->same}};
+    } all[] = {{"broken", &s->broken},  {"selected", &s->selected}, {"finalizer", &s->finalizer}, {"deleting", &s->deleting},
+               {"pods", &s->pods_mode}, {"same", &s->same},         {"going", &s->going}};
     static const struct {
         const char *name, *members;
     } texts[] = {
@@ -348,6 +348,7 @@ static void run_case(struct slice text)
                          .submitters = pods,
                          .submitter_count = s.pod_count,
                          .submitter_pods = s.pods_mode,
+                         .namespace_going = s.going,
                          .status_not_before_ms = s.blocked ? NOW_MS + s.blocked : 0,
                          .submitter_ms = s.made ? NOW_MS - s.made : 0,
                          .leaving_ms = s.deleting ? NOW_MS - s.leaving : 0,

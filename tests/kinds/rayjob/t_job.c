@@ -160,9 +160,10 @@ static void test_selected(void)
     check_fixed_point(&w);
     CHECK_INT(clusters_now(&w), 0);
     apply(&w, "c", 1);
+    CHECK(!says(&w, "rayjobs.ray.io", "j", RAY_JOB_FINALIZER));
     CHECK(run_until(&w, "j", "Running", 10 * 1000));
-    CHECK(says(&w, "rayjobs.ray.io", "j", RAY_JOB_FINALIZER));
     world_run(&w, 3000);
+    CHECK(says(&w, "rayjobs.ray.io", "j", RAY_JOB_FINALIZER));
     test_case("and deleted while it runs: it is stopped, its cluster stays");
     delete_job(&w, "j");
     world_run(&w, 5000);
