@@ -155,7 +155,7 @@ static bool look(struct apply *p, struct apply_object *o, bool *well, struct err
     if (!ask_get(p->ask, o->path, NULL, p->a, &answer, e))
         return false;
     if (answer.code == 404 && slice_starts(o->kind, SLICE("ValidatingAdmissionPolicy")) && !answer.object) {
-        o->unknown = true;
+        o->passed = "passed over: this API server does not know the kind (Kubernetes 1.30 does)";
         return true;
     }
     if (answer.code == 401) { /* of every object the same */
@@ -167,6 +167,10 @@ static bool look(struct apply *p, struct apply_object *o, bool *well, struct err
         return true;
     if (!parse(p, &answer, &there, e))
         return false;
+    if (p->definitions && !apply_is(o, "CustomResourceDefinition") && !slice_empty(apply_release(there, p->a))) {
+        o->passed = "passed over: it belongs to a Helm release";
+        return true;
+    }
     *well = apply_judge(o, there, p->replaces, p->a, &why) && keeps_flags(p, o, there, &why);
     if (!*well)
         apply_fail(p, arena_dup(p->a, slice_of(why.text)));
@@ -234,7 +238,7 @@ static bool try_one(struct apply *p, struct apply_object *o, struct err *e)
             p->failed = failed; /* told already */
         well = well && usable;
     }
-    if (!well || made || is_kept(o) || o->unknown || stops_rolling(o))
+    if (!well || made || is_kept(o) || o->passed || stops_rolling(o))
         return true;
     if (!send(p, o, true, &answer, e))
         return false;
@@ -319,9 +323,9 @@ static bool apply_one(struct apply *p, struct apply_object *o, int64_t until_ms,
 {
     struct ask_answer answer = {0};
     struct jval there;
-    if (o->unknown)
-        show(o, "passed over: this API server does not know the kind (Kubernetes 1.30 does)");
-    if (is_kept(o) || o->unknown)
+    if (o->passed)
+        show(o, o->passed);
+    if (is_kept(o) || o->passed)
         return true;
     bool ready = take_over(p, o, &answer, e) && (answer.code >= 300 || !stops_rolling(o) || stop_rolling(p, o, &answer, e));
     if (!ready || (answer.code < 300 && !send(p, o, false, &answer, e)))

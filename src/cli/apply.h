@@ -16,7 +16,7 @@ struct apply_object {
     struct slice takeover;                          /* patch that makes fields ours that kubectl has applied (surplus.h); empty: none */
     bool force;                                     /* it is ours: fields that others have set on it are taken over */
     bool rolls;                                     /* a Deployment that is there and rolls: see apply.c */
-    bool unknown;                                   /* the API server is too old for this kind, and it can be done without */
+    const char *passed;                             /* why it is passed over; NULL: it is not */
     bool changed;                                   /* it was created, changed or deleted by us */
 };
 
@@ -26,6 +26,7 @@ struct apply {
     struct arena *a;
     struct apply_object *list;
     uint32_t count;
+    bool definitions; /* --crds-only: a policy of a Helm release is passed over */
     bool replaces;    /* an installation of another version may be replaced */
     bool keeps_flags; /* fails if a flag of the existing Deployment would be dropped */
     bool image_given, resources_given, requests_given,
@@ -72,6 +73,8 @@ bool apply_delete(struct apply *p, int64_t until_ms, struct err *e);
 /* ---- what is read out of answers, as functions of them ---- */
 
 bool apply_is(const struct apply_object *o, const char *kind);
+/* The Helm release that an object belongs to; empty: none. */
+struct slice apply_release(struct jval there, struct arena *a);
 /* Why the object that is there cannot be replaced by ours; false with *e. Sets o->force. */
 bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struct arena *a, struct err *e);
 /* Whether an object under a name of ours is somebody else's, and so is not to be deleted. False with *e: a Helm release has it. */

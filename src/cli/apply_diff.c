@@ -44,7 +44,7 @@ bool apply_diff(struct apply *p, const struct apply *gone, uint32_t *count, stru
     __attribute__((cleanup(buf_free))) struct buf out;
     buf_init(&out, DIFF_MAX);
     for (uint32_t i = 0; i < p->count; i++)
-        if (!p->list[i].unknown && !(apply_is(&p->list[i], "Namespace") && !slice_empty(p->list[i].version)) &&
+        if (!p->list[i].passed && !(apply_is(&p->list[i], "Namespace") && !slice_empty(p->list[i].version)) &&
             !diff_one(p, &p->list[i], count, &out, e))
             return err_wrap(e, "%.*s %.*s", SLICE_ARG(p->list[i].kind), SLICE_ARG(p->list[i].name));
     for (uint32_t i = 0; i < gone->count; i++, ++*count)

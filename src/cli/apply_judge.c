@@ -55,14 +55,14 @@ static bool is_ours(struct jval there)
     return json_str_eq(of, SLICE("mobula")) || json_str_eq(of, SLICE("mobula-control-plane"));
 }
 
-static struct slice helm_release(struct jval there, struct arena *a)
+struct slice apply_release(struct jval there, struct arena *a)
 {
     return json_str(json_key(json_get(there, "metadata.annotations"), SLICE("meta.helm.sh/release-name")), a);
 }
 
 bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struct arena *a, struct err *e)
 {
-    struct slice release = helm_release(there, a);
+    struct slice release = apply_release(there, a);
     struct slice version = json_str(json_key(json_get(there, "metadata.labels"), SLICE(APPLY_VERSION_LABEL)), a);
     bool ours = is_ours(there);
     bool shared = apply_is(o, "Namespace") || apply_is(o, "CustomResourceDefinition");
@@ -103,7 +103,7 @@ static bool has_label(const struct apply_object *o)
 
 bool apply_spared(const struct apply_object *o, struct jval there, struct arena *a, bool *spared, struct err *e)
 {
-    struct slice release = helm_release(there, a);
+    struct slice release = apply_release(there, a);
     *spared = has_label(o) && !is_ours(there);
     return *spared || !has_label(o) || slice_empty(release) ||
            err_set(e, ERR_STATUS, "%.*s %.*s belongs to the Helm release %.*s: helm uninstall %.*s deletes it", SLICE_ARG(o->kind),

@@ -20,6 +20,41 @@ static bool lists_version(struct jval definition, struct slice version, bool ser
     return false;
 }
 
+/* The first place where `have` lacks what `want` says, at the end of `at`. False: there is none. */
+static bool lacks(struct jval have, struct jval want, struct arena *a, struct buf *at)
+{
+    struct jval key, one;
+    size_t from = at->len;
+    if (json_type(want) != JSON_OBJECT)
+        return !json_covers(have, want);
+    for (struct jiter it = json_iter(want); json_next(&it, &key, &one);) {
+        struct slice name = json_str(key, a);
+        struct jval there = json_key(have, name);
+        buf_printf(at, "%s%.*s", at->len ? "." : "", SLICE_ARG(name));
+        if (!json_there(there) || lacks(there, one, a, at))
+            return true;
+        at->len = from;
+    }
+    return false;
+}
+
+/* Compares the schema of a version. Fields that the API server's definition lacks are dropped without a word. */
+static void check_schema(struct check *c, struct jval have, struct jval version)
+{
+    struct jval key, one, labels = json_get(have, "metadata.labels");
+    bool ours = json_str_eq(json_key(labels, SLICE("app.kubernetes.io/name")), SLICE("mobula"));
+    __attribute__((cleanup(buf_free))) struct buf at;
+    buf_init(&at, KIB);
+    for (struct jiter it = json_iter(json_get(have, "spec.versions")); json_next(&it, &key, &one);)
+        if (json_equal(json_key(one, SLICE("name")), json_key(version, SLICE("name"))) &&
+            lacks(json_get(one, "schema.openAPIV3Schema.properties"), json_get(version, "schema.openAPIV3Schema.properties"), c->a, &at))
+            check_say(c, CHECK_WARN,
+                      arena_printf(c->a, "mobula install --apply --crds-only --namespace=%.*s brings ours", SLICE_ARG(c->operator_ns)).ptr,
+                      "%.*s: version %.*s is %s one: it differs at %.*s, and fields that it lacks are dropped without a word",
+                      SLICE_ARG(json_get_str(have, "metadata.name", c->a)), SLICE_ARG(json_get_str(version, "name", c->a)),
+                      ours ? "an older or newer" : "KubeRay's or another", SLICE_ARG(buf_slice(&at)));
+}
+
 void check_definition(struct check *c, struct jval have, struct jval ours)
 {
     struct slice name = json_get_str(have, "metadata.name", c->a);
@@ -34,6 +69,8 @@ void check_definition(struct check *c, struct jval have, struct jval ours)
         if (json_get_bool(version, "served", false) && !lists_version(have, json_get_str(version, "name", c->a), true))
             check_say(c, CHECK_FAIL, "mobula install --print --crds-only | kubectl apply --server-side -f -",
                       "%.*s: version %.*s is not served", SLICE_ARG(name), SLICE_ARG(json_get_str(version, "name", c->a)));
+        else if (json_get_bool(version, "served", false))
+            check_schema(c, have, version);
     if (json_str_eq(json_get(have, "spec.conversion.strategy"), SLICE("Webhook")))
         check_say(c, CHECK_WARN, "when that service is gone, no object can be read: apply our definition over it",
                   "%.*s: objects are converted by a webhook of another operator", SLICE_ARG(name));
@@ -141,10 +178,34 @@ static void check_pod(struct check *c, const char *type)
                   "a %s pod would be refused: %.*s", type, SLICE_ARG(said));
 }
 
+/* The operator's own pod, of its Deployment or as `mobula install` makes it: in its namespace other limits and quotas may hold. */
+static void check_operator_pod(struct check *c)
+{
+    static const struct slice usual = SLICE(
+        "{\"securityContext\":{\"runAsNonRoot\":true,\"runAsUser\":65532,\"seccompProfile\":{\"type\":\"RuntimeDefault\"}},\"containers\":"
+        "[{\"name\":\"operator\",\"image\":\"mobula\",\"securityContext\":{\"allowPrivilegeEscalation\":false,\"capabilities\":{\"drop\":"
+        "[\"ALL\"]}},\"resources\":{\"requests\":{\"cpu\":\"10m\",\"memory\":\"8Mi\"},\"limits\":{\"cpu\":\"200m\",\"memory\":\"64Mi\"}}}]"
+        "}");
+    struct ask_answer answer = {0};
+    struct err e = {0};
+    struct slice spec = json_raw(json_get(c->deployment, "spec.template.spec"));
+    struct slice ns = slice_empty(c->o->operator_ns) && !json_there(c->deployment) ? c->ns : c->operator_ns;
+    struct slice path = arena_printf(c->a, "/api/v1/namespaces/%.*s/pods?dryRun=All", SLICE_ARG(ns));
+    struct slice body =
+        arena_printf(c->a, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"generateName\":\"mobula-check-\"},\"spec\":%.*s}",
+                     SLICE_ARG(slice_empty(spec) ? usual : spec));
+    if (!ask_post(&c->ask, path, body, c->a, &answer, NULL, &e) || answer.code < 300 || answer.code == 404 ||
+        slice_has(answer.message, "cannot create resource") || slice_has(answer.message, "serviceaccount"))
+        return; /* taken; or it cannot be tried */
+    check_say(c, CHECK_FAIL, "mobula install --requests and --resources fit it to a LimitRange or quota",
+              "the operator's pod would be refused in namespace %.*s: %.*s", SLICE_ARG(ns), SLICE_ARG(answer.message));
+}
+
 void check_pods(struct check *c)
 {
     check_pod(c, "head");
     check_pod(c, "worker");
+    check_operator_pod(c);
 }
 
 /* ---- quota and limit ranges ---- */
@@ -245,6 +306,19 @@ static bool old_kernel(struct slice version)
     return slice_int(first, &major) && slice_int(second, &minor) && (major < 4 || (major == 4 && minor < 14));
 }
 
+/* The first taint that keeps pods without tolerations from the node, as --toleration takes it; empty: there is none. */
+static struct slice taint_of(struct jval node, struct arena *a)
+{
+    struct jval key, one;
+    for (struct jiter it = json_iter(json_get(node, "spec.taints")); json_next(&it, &key, &one);) {
+        struct slice effect = json_get_str(one, "effect", a), value = json_get_str(one, "value", a);
+        if (!slice_is(effect, "PreferNoSchedule"))
+            return arena_printf(a, "%.*s%s%.*s:%.*s", SLICE_ARG(json_get_str(one, "key", a)), value.len ? "=" : "", SLICE_ARG(value),
+                                SLICE_ARG(effect));
+    }
+    return SLICE_NONE;
+}
+
 void check_node_item(struct check *c, void *state, struct jval node)
 {
     struct check_capacity *s = state;
@@ -254,6 +328,8 @@ void check_node_item(struct check *c, void *state, struct jval node)
     if (!condition_is(json_get(node, "status"), "Ready", "True") || json_get_bool(node, "spec.unschedulable", false))
         return;
     s->ready++;
+    s->taint = taint_of(node, c->a);
+    s->free += slice_empty(s->taint);
     s->cpu_milli += node_amount(have, SLICE("cpu"), 3, c->a);
     s->memory += node_amount(have, SLICE("memory"), 0, c->a);
     for (uint32_t i = 0; s->types && i < s->types->count; i++)
@@ -316,6 +392,11 @@ void check_nodes(struct check *c)
               s.ready < s.nodes ? "kubectl get nodes says which, kubectl describe node why" : NULL,
               "%u of %u nodes take pods: %lld CPUs, %lld GiB of memory, %lld GPUs on %u of them", s.ready, s.nodes,
               (long long)(s.cpu_milli / 1000), (long long)(s.memory >> 30), (long long)s.gpus, s.gpus_on);
+    if (s.ready && !s.free && !json_there(json_get(c->deployment, "spec.template.spec.tolerations")))
+        check_say(c, CHECK_WARN,
+                  arena_printf(c->a, "mobula install --toleration='%.*s'; clusters name theirs in their templates", SLICE_ARG(s.taint)).ptr,
+                  "every node has a taint, such as %.*s: a pod without tolerations, like the operator's, is not placed",
+                  SLICE_ARG(s.taint));
     if (s.old_kernels)
         check_say(c, CHECK_WARN, "the operator runs there without its sandbox: keep it off these nodes",
                   "%u nodes have a Linux before 4.14", s.old_kernels);

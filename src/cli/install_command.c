@@ -355,6 +355,7 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
     struct apply p = {.ask = &ask,
                       .a = &a,
                       .replaces = upgrade,
+                      .definitions = o.crds_only,
                       .keeps_flags = !o.drop_flags,
                       .image_given = o.image.ptr || o.registry.ptr || o.registryless,
                       .resources_given = !slice_empty(o.resources),

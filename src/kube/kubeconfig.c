@@ -47,6 +47,8 @@ static bool index_file(struct files *fs, struct file *f, struct slice text, stru
     struct yaml_docs docs;
     if (!yaml_parse(text, &fs->scratch, &docs, e))
         return unquoted(e);
+    if (docs.count == 0) /* empty, or comments alone: as if it did not exist */
+        return err_set(e, ERR_MISSING, "holds no document: a kubeconfig is one");
     if (docs.count != 1)
         return err_set(e, ERR_CONFIG, "holds %u documents: a kubeconfig is one", docs.count);
     return json_parse(&f->doc, docs.docs[0].json, &fs->scratch, e);
@@ -65,9 +67,8 @@ static bool read_one(struct files *fs, const char *path, bool must, struct err *
         fs->count += ok;
         if (!ok)
             err_wrap(&why, "%s", path);
-    } else if (why.code == ERR_MISSING && !must) {
-        ok = true;
     }
+    ok |= why.code == ERR_MISSING && !must;
     kube_buf_wipe(&text);
     return ok || err_set(e, why.code, "%s", why.text);
 }
@@ -86,7 +87,7 @@ static bool read_list(struct files *fs, struct slice paths, bool must, struct ar
         if (!read_one(fs, arena_dup(a, path).ptr, must, e))
             return false;
     }
-    return fs->count > 0 || err_set(e, ERR_CONFIG, "none of the files in KUBECONFIG=%.*s exists", SLICE_ARG(paths));
+    return fs->count > 0 || err_set(e, ERR_CONFIG, "none of the files in KUBECONFIG=%.*s exists and holds anything", SLICE_ARG(paths));
 }
 
 static bool find_entry(const struct files *fs, const char *section, const char *member, struct slice name, struct entry *out)

@@ -143,3 +143,57 @@ def test_a_namespace_goes_with_its_jobs(api, space, operator):
 
     eventually(gone)
     api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space.name}})
+
+
+def test_definitions_of_another_content(made):  # noqa: F811
+    """check names the first field that differs, and --crds-only brings ours, also beside a policy that Helm has."""
+    ours = kubectl("get", "crd", "rayclusters.ray.io", "-o", "json").stdout
+    older = json.loads(ours)
+    for version in older["spec"]["versions"]:
+        schema = version["schema"]["openAPIV3Schema"].get("properties", {})
+        schema.get("spec", {}).get("properties", {}).pop("suspend", None)
+    try:
+        run("install", "--apply", "--crds-only", "--namespace", made)
+        kubectl("annotate", "validatingadmissionpolicy", f"mobula.{made}", "meta.helm.sh/release-name=m")
+        kubectl("replace", "-f", "-", stdin=json.dumps(older))
+        said, _ = run("check", "-n", made, "--operator-namespace", made, status=4)
+        assert "it differs at spec.properties.suspend, and" in said and f"--crds-only --namespace={made} brings ours" in said, said
+        done, _ = run("install", "--apply", "--crds-only", "--namespace", made)
+        assert f"ValidatingAdmissionPolicy/mobula.{made} passed over: it belongs to a Helm release" in done
+        assert "suspend" in kubectl("get", "crd", "rayclusters.ray.io", "-o", "json").stdout
+        assert "it differs at" not in run("check", "-n", made, "--operator-namespace", made)[0]
+    finally:
+        run("install", "--apply", "--crds-only", "--namespace", made)
+        kubectl("annotate", "validatingadmissionpolicy", f"mobula.{made}", "meta.helm.sh/release-name-")
+        run("uninstall", "--apply", "--namespace", made)
+
+
+@pytest.mark.parametrize("limits", [{"min": {"cpu": "50m", "memory": "32Mi"}}, {"maxLimitRequestRatio": {"cpu": "4", "memory": "2"}}])
+def test_a_limit_range_that_refuses_the_operator(made, limits):  # noqa: F811
+    """check says so before the installation, and what it names is a way out."""
+    kubectl("-n", made, "apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"},
+                                                              "spec": {"limits": [{"type": "Container", **limits}]}}))
+    check = ("check", "-n", made, "--operator-namespace", made)
+    said = eventually(lambda: [text for text in run(*check, status=3) if "operator's pod would be" in text])
+    assert "mobula install --requests and --resources fit it" in said[0]
+    fits = ("--requests=cpu=100m,memory=64Mi", "--resources=cpu=200m,memory=64Mi")
+    run("install", "--apply", *FLAGS, "--namespace", made, *fits)
+    assert "operator's pod would be" not in run(*check)[0]
+
+
+def test_nodes_with_taints_alone(api, made):  # noqa: F811
+    nodes = [n["metadata"]["name"] for n in api.get("/api/v1/nodes")["items"]]
+    kubectl("taint", "nodes", *nodes, "dedicated=gpu:NoSchedule", "--overwrite")
+    try:
+        said, _ = run("check", "-n", made, "--operator-namespace", made, status=4)
+        assert "every node has a taint, such as dedicated=gpu:NoSchedule" in said
+        flag = re.search(r"mobula install (--toleration=\S+);", said)[1].replace("'", "")
+        run("install", "--apply", *FLAGS, "--namespace", made, flag)
+    finally:
+        kubectl("taint", "nodes", *nodes, "dedicated-")
+
+
+def test_a_kubeconfig_that_is_empty_beside_another(tmp_path):
+    (tmp_path / "empty").write_text("# nothing yet\n")
+    for files in (f"{RUN / 'admin.kubeconfig'}:{tmp_path / 'empty'}", f"{tmp_path / 'empty'}:{RUN / 'admin.kubeconfig'}"):
+        assert "there is no namespace none-such" in run("check", "-n", "none-such", kubeconfig=files, status=3)[0]

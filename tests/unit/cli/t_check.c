@@ -88,6 +88,50 @@ static void definitions(struct arena *a, const struct check_options *o)
     }
 }
 
+static void schemas(struct arena *a, const struct check_options *o)
+{
+#define SCHEMA(properties)                                                                                                                 \
+    "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"versions\":[{\"name\":\"v1\",\"served\":true,\"schema\":{\"openAPIV3Schema\":{"            \
+    "\"properties\":{"                                                                                                                     \
+    "\"spec\":{\"properties\":{" properties "}}}}}}]}}"
+    static const struct {
+        const char *have, *says; /* NULL: well */
+    } cases[] = {
+        {SCHEMA("\"a\":{\"type\":\"string\",\"default\":\"x\"},\"b\":{\"enum\":[\"p\",\"q\"]},\"c\":{}"), NULL},
+        {SCHEMA("\"a\":{\"type\":\"string\"}"), "it differs at spec.properties.b, and"},
+        {SCHEMA("\"a\":{\"type\":\"integer\"},\"b\":{\"enum\":[\"p\",\"q\"]}"), "it differs at spec.properties.a.type, and"},
+        {SCHEMA("\"a\":{\"type\":\"string\"},\"b\":{\"enum\":[\"p\"]}"), "it differs at spec.properties.b.enum, and"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct check c = fresh(a, o);
+        test_case("the content of a definition, %zu", i);
+        check_definition(&c, parse(cases[i].have, a), parse(SCHEMA("\"a\":{\"type\":\"string\"},\"b\":{\"enum\":[\"p\",\"q\"]}"), a));
+        CHECK_INT(c.rows[0].result, cases[i].says ? CHECK_WARN : CHECK_PASS);
+        CHECK(!cases[i].says || slice_has(c.rows[0].text, cases[i].says));
+    }
+}
+
+static void taints(struct arena *a, const struct check_options *o)
+{
+    static const struct {
+        const char *taints, *first; /* "": none that counts */
+    } cases[] = {
+        {"[]", ""},
+        {"[{\"key\":\"a\",\"effect\":\"PreferNoSchedule\"}]", ""},
+        {"[{\"key\":\"a\",\"effect\":\"NoSchedule\"}]", "a:NoSchedule"},
+        {"[{\"key\":\"a\",\"value\":\"b\",\"effect\":\"NoExecute\"}]", "a=b:NoExecute"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct check c = fresh(a, o);
+        struct check_capacity s = {0};
+        static const char node[] = "{\"spec\":{\"taints\":%s},\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}";
+        test_case("taints %zu", i);
+        check_node_item(&c, &s, parse(arena_printf(a, node, cases[i].taints).ptr, a));
+        CHECK_STR(s.taint, cases[i].first);
+        CHECK_INT(s.free, cases[i].first[0] == '\0');
+    }
+}
+
 static void items(struct arena *a, const struct check_options *o)
 {
     struct check c = fresh(a, o);
@@ -337,6 +381,8 @@ int main(void)
     minors(&a);
     rights(&a);
     definitions(&a, &o);
+    schemas(&a, &o);
+    taints(&a, &o);
     items(&a, &o);
     types_on_nodes(&a, &o);
     arguments(&a, &o);
