@@ -1,5 +1,5 @@
 """Clients that break TLS 1.3, at the door of a control plane: each case and the alert that RFC 8446 names for it. tests/unit/tls/t_hostile
-and t_hellos have the same of servers, towards our client."""
+and t_hellos, and test_tls_hostile_servers.py, have the same of servers, towards our client."""
 
 import os
 import re

@@ -70,8 +70,9 @@ class Keys:
 
 
 class Client:
-    def __init__(self, port):
-        self.link = socket.create_connection(("127.0.0.1", port), timeout=20)
+    def __init__(self, port, link=None):
+        self.link = link or socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.link.settimeout(20)
         self.link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.transcript, self.sends, self.hears, self.held = Transcript(), None, None, bytearray()
         self.private = bytearray(os.urandom(32))
