@@ -64,7 +64,7 @@ static bool read_profile(const struct cloud_surroundings *from, struct slice pat
                          struct cloud_settings *s, struct cloud_keys *k, struct err *e)
 {
     struct slice text;
-    struct err why = {0};
+    struct err why = {0}, passed_over = {0};
     bool in = false, keys = !slice_empty(s->keys.id) || !slice_empty(s->role);
     if (!from->read(from->owner, path, a, &text, &why))
         return !must || err_set(e, why.code, "%s", why.text);
@@ -76,7 +76,7 @@ static bool read_profile(const struct cloud_surroundings *from, struct slice pat
                 name = slice_trim(slice_skip(name, strlen("profile ")));
             in = slice_ends(trimmed, SLICE("]")) && slice_eq(name, profile);
         } else if (in && !slice_empty(trimmed) && line.ptr[0] != ' ' && line.ptr[0] != '\t' && trimmed.ptr[0] != '#' &&
-                   !take_line(s, k, trimmed, path, keys ? &(struct err){0} : e) && !keys) {
+                   !take_line(s, k, trimmed, path, keys ? &passed_over : e) && !keys) {
             return false;
         }
     }

@@ -87,7 +87,7 @@ static int by_name(const void *x, const void *y)
 
 static struct slice encode_query(const struct cloud_request *r, struct arena *a)
 {
-    struct http_header list[CLOUD_QUERY];
+    struct http_header list[CLOUD_QUERY] = {{SLICE_NONE, SLICE_NONE}};
     struct slice text = SLICE("");
     for (uint32_t i = 0; i < r->query_count; i++)
         list[i] = (struct http_header){encode(r->query[i].name, a), encode(r->query[i].value, a)};
