@@ -25,6 +25,15 @@ static bool is_allowed(struct jval object, const struct work_policy *in_force, s
     return work_policy_check(&policy, object, a, refused, &m->rule);
 }
 
+/* Of workload_forms; -1: nothing is made from such a workload. */
+static int32_t form_of_work(enum work_kind work)
+{
+    int32_t form = WORKLOAD_FORMS - 1;
+    while (form >= 0 && workload_forms[form].work != work)
+        form--;
+    return form;
+}
+
 void workload_build(const struct record *c, struct jval spec, const struct work_options *o, const struct work_policy *policy,
                     struct arena *a, struct workload_model *out)
 {
@@ -34,11 +43,11 @@ void workload_build(const struct record *c, struct jval spec, const struct work_
     struct work_made work;
     bool well = work_render(&in, o, a, &work, errors, NULL);
     *out = (struct workload_model){
-        .terminate = work.terminate, .name = work.name, .object = work.object, .made = work.made, .folder = work.folder};
+        .form = -1, .terminate = work.terminate, .name = work.name, .object = work.object, .made = work.made, .folder = work.folder};
     if (!well) {
         out->reason = "InvalidSpec";
         out->message = first_of(errors, a);
-        if (work.kind != WORK_CLUSTER && work.kind != WORK_JOB) {
+        if (form_of_work(work.kind) < 0) {
             out->rule = WORK_RULE_KINDS;
             out->message = arena_printf(a, "rule kinds: %.*s", SLICE_ARG(out->message));
         }
@@ -46,7 +55,7 @@ void workload_build(const struct record *c, struct jval spec, const struct work_
         out->reason = "PolicyRefused";
         out->message = first_of(errors, a);
     } else if (!work.terminate) {
-        out->kind = work.kind == WORK_JOB ? &kind_rayjob : &kind_raycluster;
+        out->form = form_of_work(work.kind);
     }
 }
 

@@ -1,13 +1,6 @@
 /* The writes that a control plane causes. Each leaves a line in the log and an event on the object. */
 #include "workload.h"
 
-static const struct kind *kind_of(const struct workload_model *m, const struct action *act)
-{
-    if (act->verb == &workload_apply)
-        return m->kind;
-    return act->index ? &kind_rayjob : &kind_raycluster;
-}
-
 /* Policy and spec are looked at once more: the model is what they allow now. */
 static bool make_apply(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
@@ -17,16 +10,17 @@ static bool make_apply(struct op *op, struct record *c, const struct action *act
         return err_set(e, ERR_DENIED, "%.*s", SLICE_ARG(frozen));
     slice_copy(act->name, f->name, sizeof f->name);
     slice_copy(act->uid, f->uid, sizeof f->uid);
-    if (!m->kind)
+    if (m->form < 0)
         return err_set(e, ERR_DENIED, "%.*s", SLICE_ARG(m->message.ptr ? m->message : SLICE("it is to be ended")));
-    f->index = m->kind == &kind_rayjob;
+    const struct kind *kind = workload_forms[m->form].kind;
+    f->index = m->form;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
-    kube_path(&op->path, m->kind->resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_path(&op->path, kind->resource, istr_slice(c->ns), act->name, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(WORKLOAD_FIELD_MANAGER));
     if (!slice_empty(act->uid)) /* an object of this name that nobody has told of yet is not taken over */
         kube_query(&op->path, "force", SLICE("true"));
     return workload_write(m, act->uid, &op->body_arena, &op->body, e) ||
-           err_set(e, ERR_LIMIT, "%s %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", m->kind->name, SLICE_ARG(act->name), LIMIT_JSON_ITEM);
+           err_set(e, ERR_LIMIT, "%s %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", kind->name, SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 
 static bool make_delete_of(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
@@ -39,7 +33,7 @@ static bool make_delete_of(struct op *op, struct record *c, const struct action 
     f->index = act->index;
     utf8_copy(slice_of(act->why), f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
-    kube_path(&op->path, kind_of(NULL, act)->resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_path(&op->path, workload_forms[act->index].kind->resource, istr_slice(c->ns), act->name, SLICE_NONE);
     return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
 }
 
@@ -69,7 +63,7 @@ static void audit(struct op *op, const struct flight *f, const struct kind *kind
 
 static void done(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    const struct kind *kind = f->index ? &kind_rayjob : &kind_raycluster;
+    const struct kind *kind = workload_forms[f->index].kind;
     if (f->verb == &workload_delete) {
         object_deleting(op, record_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
         audit(op, f, kind);
@@ -96,7 +90,7 @@ static bool answer(struct op *op, struct flight *f, const struct kube_answer *a)
     const char *text = answer_words(a, words);
     bool gone = no && a->status.code == 404 && f->verb == &workload_delete;
     if (gone) /* the watch has not told it yet */
-        source_missed(source_of(f->c->space, f->index ? &kind_rayjob : &kind_raycluster));
+        source_missed(source_of(f->c->space, workload_forms[f->index].kind));
     if (gone || (no && answer_passing(&a->status)) || !no)
         record_trouble(op, f->c, f, text);
     else if (f->verb == &workload_apply)

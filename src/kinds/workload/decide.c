@@ -1,4 +1,4 @@
-/* What is to be done for a workload, and what is told of it. */
+/* Decides the next step of a workload and the state that is reported to the control plane. */
 #include "view.h"
 
 static bool is_live(const struct workload_view *in, uint32_t i)
@@ -50,7 +50,7 @@ static void delete_all(const struct workload_view *in, struct plan *p, const cha
         struct action *act = plan_add(p, &workload_delete);
         act->name = in->objects[i].is.name;
         act->uid = in->objects[i].is.uid;
-        act->index = in->objects[i].job;
+        act->index = in->objects[i].form;
         act->why = why;
     }
 }
@@ -109,7 +109,7 @@ static bool is_blocked(const struct workload_view *in, struct plan *p, struct wo
         say(out, "REFUSED", "NamespaceNotWatched",
             SLICE(
                 "the operator of this cloud does not watch a namespace of the project's name: mobula install --watch-namespace names it"));
-    } else if (!m->kind) {
+    } else if (m->form < 0) {
         w = (struct workload_wait){m->rule, m->reason, m->message, TIME_NEVER};
         hold(out, told, "REFUSED", &w);
     } else if (in->name != WORKLOAD_NAME_FREE) {

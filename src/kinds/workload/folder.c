@@ -91,11 +91,11 @@ static bool store_folder(struct workloads *s, struct record *c, const struct wor
 
 /* ---- fetched from the control plane ---- */
 
-/* The newest object of the workload, which is to own the folder. */
+/* The object of the workload that is to own the folder; NULL: there is none. */
 static const struct record *owner_of(const struct record *c)
 {
     for (const struct record *own = c->owned; own; own = own->next_owned)
-        if (own->present && !own->deleting && own->kind == &kind_rayjob)
+        if (own->present && !own->deleting && workload_form_of(own->kind) >= 0 && workload_forms[workload_form_of(own->kind)].has_folder)
             return own;
     return NULL;
 }
@@ -179,7 +179,7 @@ static bool is_wanted(const struct workload_view *v)
     for (uint32_t i = 0; i < v->count; i++) {
         const struct workload_object *o = &v->objects[i];
         struct jval status = o->is.status, job = json_get(status, "jobStatus");
-        if (!o->is.deleting && o->job && o->generation == v->generation)
+        if (!o->is.deleting && workload_forms[o->form].has_folder && o->generation == v->generation)
             return (!value_given(job) || json_is(job, "")) && !value_given(json_get(status, "endTime"));
     }
     return false;
@@ -188,7 +188,7 @@ static bool is_wanted(const struct workload_view *v)
 int64_t workload_folder(struct workloads *s, struct record *c, struct workload_view *v)
 {
     struct workload *w = workload_of(c);
-    if (!v->known || v->ended || v->frozen.ptr || !v->model->kind || slice_empty(v->model->folder) || !is_wanted(v))
+    if (!v->known || v->ended || v->frozen.ptr || v->model->form < 0 || slice_empty(v->model->folder) || !is_wanted(v))
         return TIME_NEVER;
     if (!w->folder)
         w->folder = mem_alloc(sizeof *w->folder);

@@ -96,6 +96,7 @@ bool workload_keep_report(struct workloads *s, struct record *c, struct slice re
 static void read_workload(struct op *op, struct record *c, const struct spec_object *from)
 {
     struct workload_model *model = arena_new(&op->loaded->arena, struct workload_model);
+    model->form = -1;
     struct jval spec = from->spec->value;
     struct work_options o = {.ns = istr_slice(c->ns), .image = op->o.plane.image};
     struct work_policy policy;
@@ -105,9 +106,19 @@ static void read_workload(struct op *op, struct record *c, const struct spec_obj
     op->loaded->model = model;
 }
 
+const struct workload_form workload_forms[WORKLOAD_FORMS] = {{WORK_CLUSTER, &kind_raycluster, false}, {WORK_JOB, &kind_rayjob, true}};
+
+int32_t workload_form_of(const struct kind *k)
+{
+    int32_t form = WORKLOAD_FORMS - 1;
+    while (form >= 0 && workload_forms[form].kind != k)
+        form--;
+    return form;
+}
+
 static struct workload_object view_object(const struct record *own, struct arena *a)
 {
-    struct workload_object v = {.job = own->kind == &kind_rayjob,
+    struct workload_object v = {.form = workload_form_of(own->kind),
                                 .is = {.api_version = own->kind->api_version,
                                        .kind = slice_of(own->kind->name),
                                        .ns = istr_slice(own->ns),
@@ -127,14 +138,14 @@ static const struct workload_object *view_objects(const struct record *c, struct
         all++;
     struct workload_object *list = arena_array(a, all + 1, sizeof *list);
     for (const struct record *own = c->owned; own; own = own->next_owned)
-        if (own->present)
+        if (own->present && workload_form_of(own->kind) >= 0)
             list[(*count)++] = view_object(own, a);
     return list;
 }
 
 static enum workload_name name_state(struct op *op, const struct record *c, const struct workload_model *m)
 {
-    const struct record *there = m->kind ? name_find(op, m->kind, c->ns, m->name) : NULL;
+    const struct record *there = m->form < 0 ? NULL : name_find(op, workload_forms[m->form].kind, c->ns, m->name);
     if (!there || there->owner == c)
         return WORKLOAD_NAME_FREE;
     return there->deleting ? WORKLOAD_NAME_GOING : WORKLOAD_NAME_TAKEN;

@@ -10,10 +10,20 @@
 
 struct kind;
 
+/* The kinds of objects that workloads become, a line each. Actions and flights carry the number of the line as their index. */
+struct workload_form {
+    enum work_kind work;
+    const struct kind *kind;
+    bool has_folder; /* its pods mount the folder that came with the workload */
+};
+enum { WORKLOAD_FORMS = 2 };
+extern const struct workload_form workload_forms[WORKLOAD_FORMS]; /* kind.c */
+int32_t workload_form_of(const struct kind *k);                   /* -1: no workload becomes such an object */
+
 /* What is made from a spec. */
 struct workload_model {
     bool terminate;
-    const struct kind *kind;   /* of the object; NULL: there is none, because it is refused or to be ended */
+    int32_t form;              /* of workload_forms; -1: there is no object, because the workload is refused or to be ended */
     struct slice name, object; /* object: for server-side apply */
     struct jval made;          /* the same, indexed */
     const char *reason;        /* of a refusal, in one word … */
@@ -32,7 +42,7 @@ struct workload_wait {
 };
 
 struct workload_object {
-    bool job;              /* a RayJob; else a RayCluster */
+    int32_t form;          /* of workload_forms */
     int64_t generation;    /* of the workload, as it stands on the object */
     struct work_object is; /* as the API server has it */
 };
@@ -58,7 +68,7 @@ struct workload_view {
 };
 
 /* What can be done for it. */
-extern const struct verb workload_apply, workload_delete; /* name; delete: uid, and index is 1 for a RayJob */
+extern const struct verb workload_apply, workload_delete; /* name; delete: uid, and index is the form */
 
 struct workload_told {
     struct slice report; /* the status, as JSON in a; empty: there is nothing to tell */
