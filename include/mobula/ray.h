@@ -21,6 +21,8 @@
 #define RAY_LABEL_HOST_INDEX "ray.io/replica-host-index"
 #define RAY_LABEL_MAKER_KIND "ray.io/originated-from-crd"     /* RayJob | RayService: the kind of resource that the object was made for */
 #define RAY_LABEL_MAKER_NAME "ray.io/originated-from-cr-name" /* … and the name of that resource */
+#define RAY_LABEL_NODE "ray.io/is-ray-node"                   /* of pods with Ray in them: "yes" */
+#define RAY_ANNOTATION_SERVE "ray.io/enable-serve-service"    /* of a RayCluster: "true": it gets RAY_SERVICE_SERVE */
 #define RAY_LABEL_SERVE "ray.io/serve"                        /* on pods of a RayService: "true": the pod takes Serve requests */
 #define RAY_LABEL_OWNER_UID "mobula.dev/owner-uid" /* the RayCluster's uid: distinguishes children of an older cluster of the same name */
 #define RAY_ANNOTATION_HASH "mobula.dev/template-hash"              /* hash of what the pod or service was made from: 16 hex digits */
@@ -81,6 +83,7 @@ struct ray_cluster {
     bool managed_elsewhere; /* spec.managedBy names another controller: nothing is done for it */
     bool recreate;          /* pods of an older template are replaced: upgradeStrategy Recreate, and always for legacy */
     bool serves;            /* RAY_LABEL_MAKER_KIND is RayService: its workers take Serve requests */
+    bool serve_service;     /* RAY_ANNOTATION_SERVE is true */
     bool typed;             /* a group names an instance type, and they are applied */
     bool marketed;          /* a group has a type or a market: workers that no node takes are made anew */
     bool autoscaling;
@@ -212,6 +215,10 @@ struct slice ray_worker_pod_name(const struct ray_cluster *c, const struct ray_g
                                  struct arena *a);
 struct slice ray_head_service_name(const struct ray_cluster *c, struct arena *a);
 struct slice ray_headless_service_name(const struct ray_cluster *c, struct arena *a);
+/* The Services of a cluster: to its head; for its workers, if a group has several hosts; to all of its Ray pods, for Serve requests. */
+enum ray_service { RAY_SERVICE_HEAD, RAY_SERVICE_HEADLESS, RAY_SERVICE_SERVE, RAY_SERVICES };
+struct slice ray_service_name(const struct ray_cluster *c, enum ray_service which, struct arena *a);
+bool ray_wants_service(const struct ray_cluster *c, enum ray_service which);
 
 /* ---- builders: each writes one JSON object ---- */
 
@@ -226,17 +233,15 @@ struct slice ray_headless_service_name(const struct ray_cluster *c, struct arena
 bool ray_build_head_pod(const struct ray_cluster *c, const struct ray_options *o, struct arena *a, struct buf *out, struct err *e);
 bool ray_build_worker_pod(const struct ray_cluster *c, const struct ray_group *g, int32_t index, struct slice replaces_uid,
                           const struct ray_options *o, struct arena *a, struct buf *out, struct err *e);
-/* v1: headless unless serviceType or headService say otherwise. legacy: with a cluster IP as in 2021, because headServicePorts may map one
- * port to another; the GCS port, by which workers connect today, is added. Both publish a head that is not ready yet. A service carries
- * RAY_ANNOTATION_HASH too, the hash of the whole object. */
-bool ray_build_head_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e);
-bool ray_wants_headless_service(const struct ray_cluster *c);
+/* RAY_SERVICE_HEAD of v1: headless unless serviceType or headService say otherwise. legacy: with a cluster IP as in 2021, because
+ * headServicePorts may map one port to another; the GCS port, by which workers connect today, is added. Both publish a head that is not
+ * ready yet. RAY_SERVICE_SERVE: the ports of the head's Ray container that are called serve or serve-…, else c->serve_port. A service
+ * carries RAY_ANNOTATION_HASH too, the hash of the whole object. */
+bool ray_build_service(const struct ray_cluster *c, enum ray_service which, struct arena *a, struct buf *out, struct err *e);
 /* "group small: replicas 9 is above maxReplicas 4, so 4 are made"; empty: `replicas` is in range, or an autoscaler sets the number. */
 struct slice ray_clamp_text(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
-bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e);
-/* The two Services of a RayService, for the cluster c that takes its requests. head: selects the head pod. serve: selects the pods whose
- * RAY_LABEL_SERVE is "true", at the ports of the head's Ray container that are called serve or serve-…, else at c->serve_port. given: a
- * Service whose metadata and spec are copied, or no value. */
+/* The two Services of a RayService, for the cluster c that takes its requests. head: selects the head pod. serve: as RAY_SERVICE_SERVE, and
+ * selects the pods whose RAY_LABEL_SERVE is "true". given: a Service whose metadata and spec are copied, or no value. */
 bool ray_build_service_head(const struct ray_cluster *c, const struct owner *owner, struct slice name, struct arena *a, struct buf *out,
                             struct err *e);
 bool ray_build_service_serve(const struct ray_cluster *c, const struct owner *owner, struct slice name, struct jval given, struct arena *a,

@@ -10,7 +10,8 @@
 
 /* What can be done to it and for it. Behind a verb: the fields of struct action that it uses. */
 extern const struct verb raycluster_create_account; /* an object that the head needs before it: index is an enum ray_account */
-extern const struct verb raycluster_apply_head_service, raycluster_apply_headless_service;
+extern const struct verb raycluster_apply_head_service, raycluster_apply_headless_service, raycluster_apply_serve_service;
+enum ray_service raycluster_service_of(const struct verb *apply); /* the service that the verb applies */
 extern const struct verb raycluster_try_pod;          /* group: a dry run of a changed template, before running pods are deleted for it */
 extern const struct verb raycluster_create_pod;       /* group, index; uid: of the pod that it replaces, may be empty */
 extern const struct verb raycluster_count_failure;    /* group; uid: the pod; text: the reason */
@@ -35,7 +36,8 @@ struct service_want {
 /* object: the service as it is sent. */
 struct service_want service_want_of(struct jval object, struct arena *a);
 /* Builds it, as patches (NULL: none) make it; where these cannot, without them: to send it fails then, and tells why. */
-struct service_want service_want_made(const struct ray_cluster *c, bool head, const struct shape_patches *patches, struct arena *a);
+struct service_want service_want_made(const struct ray_cluster *c, enum ray_service which, const struct shape_patches *patches,
+                                      struct arena *a);
 
 struct cluster_view {
     const struct ray_cluster *cluster; /* with an autoscaler, `desired` of its groups is the autoscaler's */
@@ -45,9 +47,9 @@ struct cluster_view {
     struct slice warnings;             /* warnings of the API server about pods and services of this generation, a line each */
     const struct pod *const *pods;     /* owned by this cluster (by uid), in any order */
     uint32_t pod_count;
-    const struct service *head_service, *headless_service; /* NULL: not there */
-    struct service_want wants[2];                          /* of those of the two that are there */
-    const struct service *const *services;                 /* all that the cluster owns, those two among them */
+    const struct service *own[RAY_SERVICES]; /* NULL: not there */
+    struct service_want wants[RAY_SERVICES]; /* of those that are there */
+    const struct service *const *services;   /* all that the cluster owns, those among them */
     uint32_t service_count;
     uint32_t accounts;    /* bits by enum ray_account: objects needed before the head that exist */
     struct slice status;  /* as the API server has it; empty: none */
@@ -64,11 +66,10 @@ struct cluster_view {
      * yet.
      */
     int64_t workers_from_ms;
-    /* Monotonic: a missing head service [0] or headless service [1] is not applied before, because the last one did not last. */
-    int64_t services_from_ms[2];
-    bool zone_settled;                     /* the minimum of the cluster has been in cluster->zone: it stays there while its head does */
-    int64_t zone_from_ms;                  /* monotonic: since when it is tried */
-    const struct group_failures *failures; /* [0] head, [1 + i] groups[i] */
+    int64_t services_from_ms[RAY_SERVICES]; /* monotonic: a missing one is not applied before, because the last one did not last */
+    bool zone_settled;                      /* the minimum of the cluster has been in cluster->zone: it stays there while its head does */
+    int64_t zone_from_ms;                   /* monotonic: since when it is tried */
+    const struct group_failures *failures;  /* [0] head, [1 + i] groups[i] */
     const struct held_name *held;
     uint32_t held_count;
     const struct ray_options *options;

@@ -8,7 +8,7 @@ static struct slice number(struct arena *a, int32_t n)
 /* Those that a user's template may change. */
 static void open_labels(const struct ray_cluster *c, struct slice type, struct pairs *out)
 {
-    pairs_set(out, SLICE("ray.io/is-ray-node"), SLICE("yes"));
+    pairs_set(out, SLICE(RAY_LABEL_NODE), SLICE("yes"));
     pairs_set(out, SLICE("ray.io/identifier"), arena_printf(out->arena, "%.*s-%.*s", SLICE_ARG(c->name), SLICE_ARG(type)));
     if (c->kind == RAY_V1) { /* what other tools select KubeRay's pods by */
         pairs_set(out, SLICE("app.kubernetes.io/name"), SLICE("kuberay"));

@@ -83,6 +83,7 @@ static void read_cluster_metadata(struct reader *r, const struct spec_object *fr
     c->labels = m.labels;
     c->serves = json_is(json_child(m.labels, RAY_LABEL_MAKER_KIND), "RayService");
     c->annotations = m.annotations;
+    c->serve_service = c->kind == RAY_V1 && json_is(json_child(m.annotations, RAY_ANNOTATION_SERVE), "true");
     read_deletion(c, from->metadata->value, r->arena);
     read_scaler(r, annotations, c);
     read_tools_resources(r, annotations);

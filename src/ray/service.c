@@ -76,7 +76,7 @@ bool service_finish(const struct owner *owner, struct slice name, struct jval me
     return !out->full || err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes (LIMIT_JSON_ITEM)", SLICE_ARG(name), out->max);
 }
 
-bool ray_build_head_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e)
+static bool build_head(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e)
 {
     struct pairs labels = pairs_new(a), annotations = pairs_new(a);
     struct jval metadata = NO_VALUE;
@@ -131,7 +131,7 @@ void ray_service_endpoints(struct jval service, struct arena *a, struct buf *out
     pairs_write(&all, &w);
 }
 
-bool ray_wants_headless_service(const struct ray_cluster *c)
+static bool wants_headless(const struct ray_cluster *c)
 {
     for (uint32_t i = 0; i < c->group_count; i++)
         if (c->groups[i].hosts > 1)
@@ -139,7 +139,7 @@ bool ray_wants_headless_service(const struct ray_cluster *c)
     return false;
 }
 
-bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e)
+static bool build_headless(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e)
 {
     struct pairs labels = pairs_new(a), annotations = pairs_new(a), selector = pairs_new(a);
     struct slice name = ray_headless_service_name(c, a);
@@ -160,4 +160,53 @@ bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, st
     buf_free(&spec);
     const struct owner owner = owner_cluster(c);
     return service_finish(&owner, name, NO_VALUE, &labels, &annotations, text, a, out, e);
+}
+
+/* ---- a cluster's services ---- */
+
+static bool wants_head(const struct ray_cluster *c)
+{
+    (void)c;
+    return true;
+}
+
+static bool wants_serve(const struct ray_cluster *c)
+{
+    return c->serve_service;
+}
+
+static struct slice serve_name(const struct ray_cluster *c, struct arena *a)
+{
+    return arena_printf(a, "%.*s-serve-svc", SLICE_ARG(c->name));
+}
+
+static bool build_serve(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e)
+{
+    const struct owner owner = owner_cluster(c);
+    return ray_build_service_serve(c, &owner, serve_name(c, a), NO_VALUE, a, out, e);
+}
+
+static const struct {
+    struct slice (*name)(const struct ray_cluster *c, struct arena *a);
+    bool (*wanted)(const struct ray_cluster *c);
+    bool (*build)(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e);
+} services[RAY_SERVICES] = {
+    [RAY_SERVICE_HEAD] = {ray_head_service_name, wants_head, build_head},
+    [RAY_SERVICE_HEADLESS] = {ray_headless_service_name, wants_headless, build_headless},
+    [RAY_SERVICE_SERVE] = {serve_name, wants_serve, build_serve},
+};
+
+struct slice ray_service_name(const struct ray_cluster *c, enum ray_service which, struct arena *a)
+{
+    return services[which].name(c, a);
+}
+
+bool ray_wants_service(const struct ray_cluster *c, enum ray_service which)
+{
+    return services[which].wanted(c);
+}
+
+bool ray_build_service(const struct ray_cluster *c, enum ray_service which, struct arena *a, struct buf *out, struct err *e)
+{
+    return services[which].build(c, a, out, e);
 }

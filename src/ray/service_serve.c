@@ -1,4 +1,4 @@
-/* Builds the two Services of a RayService. They outlive its RayClusters and select the pods of one of them. */
+/* Builds Services for Serve requests. Those of a RayService outlive its RayClusters, and select the pods of one of them. */
 #include "service.h"
 
 static bool is_serve(struct slice name)
@@ -17,15 +17,21 @@ static struct service_ports serve_ports(const struct ray_cluster *c, struct aren
     return own;
 }
 
-static void write_serve(struct jout *w, const struct ray_cluster *c, struct jval given, struct arena *a)
+/* of_service: made for a RayService, which labels the pods that take requests. Else all Ray pods are selected, as in KubeRay; a RayJob's
+ * submitter, which has the cluster's label, too, is none. */
+static void write_serve(struct jout *w, const struct ray_cluster *c, bool of_service, struct jval given, struct arena *a)
 {
     static const char *const ours[] = {"selector", "ports", NULL};
     struct jval spec = json_get(given, "spec"), ports = json_get(spec, "ports");
+    struct slice type = json_get_str(c->spec, "headGroupSpec.serviceType", a);
     struct service_ports own = serve_ports(c, a);
     jout_object(w);
     if (value_given(spec))
         splice_members(w, spec, ours, a);
-    jout_form(w, "selector:{%s:'%.*s',%s:'true'}", RAY_LABEL_CLUSTER, SLICE_ARG(c->name), RAY_LABEL_SERVE);
+    if (!slice_empty(type) && !json_there(json_get(spec, "type")))
+        jout_kstr(w, "type", type);
+    jout_form(w, "selector:{%s:'%.*s',%s:'%s'}", RAY_LABEL_CLUSTER, SLICE_ARG(c->name), of_service ? RAY_LABEL_SERVE : RAY_LABEL_NODE,
+              of_service ? "true" : "yes");
     if (json_len(ports))
         jout_kval(w, "ports", ports);
     else
@@ -51,7 +57,7 @@ bool ray_build_service_serve(const struct ray_cluster *c, const struct owner *ow
     struct jout w;
     buf_init(&spec, out->max);
     jout_init(&w, &spec);
-    write_serve(&w, c, given, a);
+    write_serve(&w, c, slice_is(owner->kind, "RayService"), given, a);
     if (spec.full)
         return err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes (LIMIT_JSON_ITEM)", SLICE_ARG(name), out->max);
     pairs_set_all(&labels, json_get(metadata, "labels"));

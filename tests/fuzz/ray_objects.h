@@ -31,16 +31,16 @@ static void build_services(const struct ray_cluster *c, struct arena *a)
     struct buf b;
     struct json doc;
     buf_init(&b, LIMIT_JSON_ITEM);
-    if (ray_build_head_service(c, a, &b, NULL)) {
-        check_object(&b, &doc, a);
-        ray_service_hash(json_root(&doc));
-    }
-    buf_clear(&b);
-    if (ray_wants_headless_service(c)) {
-        if (!ray_build_headless_service(c, a, &b, NULL))
+    for (enum ray_service k = 0; k < RAY_SERVICES; k++) {
+        buf_clear(&b);
+        if (!ray_wants_service(c, k))
+            continue;
+        if (ray_build_service(c, k, a, &b, NULL)) {
+            check_object(&b, &doc, a);
+            ray_service_hash(json_root(&doc));
+        } else if (k == RAY_SERVICE_HEADLESS) {
             abort(); /* nothing of the user's is in it but names */
-        check_object(&b, &doc, a);
-        ray_service_hash(json_root(&doc));
+        }
     }
     buf_free(&b);
 }

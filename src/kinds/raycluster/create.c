@@ -76,8 +76,7 @@ void group_failed_by(struct op *op, struct record *c, const struct action *act, 
     if (act->verb->how == VERB_APPLY && !slice_starts(reason, SLICE(POD_REASON_SERVICE))) {
         model_load(op, c);
         struct arena *a = &op->body_arena;
-        bool head = act->verb == &raycluster_apply_head_service;
-        struct slice name = head ? ray_head_service_name(cluster_model(op), a) : ray_headless_service_name(cluster_model(op), a);
+        struct slice name = ray_service_name(cluster_model(op), raycluster_service_of(act->verb), a);
         reason = arena_printf(a, POD_REASON_SERVICE "%.*s: %s", SLICE_ARG(name), text);
     }
     group_failed(op, c, act->group, false, verb_refusal(act->verb, act->group), reason);

@@ -31,12 +31,23 @@ static struct group_view view_group(const struct cluster_view *in, const struct 
     return g;
 }
 
+static const struct verb *const applies[RAY_SERVICES] = {&raycluster_apply_head_service, &raycluster_apply_headless_service,
+                                                         &raycluster_apply_serve_service};
+
+enum ray_service raycluster_service_of(const struct verb *apply)
+{
+    enum ray_service which = RAY_SERVICE_HEAD;
+    while (applies[which] != apply)
+        which++;
+    return which;
+}
+
 /* Somebody else who sets it back each time is answered at this pace. */
 enum { SERVICE_AGAIN_MS = 5 * 1000 };
 
 static bool must_apply(const struct cluster_view *in, const struct verb *apply, const struct service *have, uint64_t want, struct plan *p)
 {
-    int64_t from_ms = in->services_from_ms[apply == &raycluster_apply_headless_service];
+    int64_t from_ms = in->services_from_ms[raycluster_service_of(apply)];
     if (!have && in->now.mono_ms < from_ms) {
         plan_look_again(p, from_ms);
         return false;
@@ -86,13 +97,14 @@ static struct slice patched(const struct shape_patches *patches, struct slice se
     return any && shape_patches_apply(patches, service, NULL, a, &out, &e) ? out : service;
 }
 
-struct service_want service_want_made(const struct ray_cluster *c, bool head, const struct shape_patches *patches, struct arena *a)
+struct service_want service_want_made(const struct ray_cluster *c, enum ray_service which, const struct shape_patches *patches,
+                                      struct arena *a)
 {
     struct jval doc;
     struct buf b;
     struct err e = {0};
     buf_init(&b, LIMIT_JSON_ITEM);
-    bool built = head ? ray_build_head_service(c, a, &b, &e) : ray_build_headless_service(c, a, &b, &e);
+    bool built = ray_build_service(c, which, a, &b, &e);
     bool read = built && json_read(&doc, patched(patches, arena_dup(a, buf_slice(&b)), a), a, &e);
     buf_free(&b);
     return read ? service_want_of(doc, a) : (struct service_want){0};
@@ -120,18 +132,17 @@ static bool known_by_old_names(const struct cluster_view *in)
     return false;
 }
 
-/* Deletes services of an earlier spec: a head service of another name, a headless service that is no longer needed. They stay until the
+/* Deletes services of an earlier spec: a head service of another name, one that is no longer needed. They stay until the
  * wanted head service exists and no worker of an older template runs. */
 static void decide_old_services(const struct cluster_view *in, struct plan *p)
 {
-    struct slice head = ray_head_service_name(in->cluster, p->arena), headless = SLICE("");
-    if (ray_wants_headless_service(in->cluster))
-        headless = ray_headless_service_name(in->cluster, p->arena);
     bool known = in->service_count && known_by_old_names(in);
-    for (uint32_t i = 0; i < in->service_count && in->head_service && !known; i++) {
+    for (uint32_t i = 0; i < in->service_count && in->own[RAY_SERVICE_HEAD] && !known; i++) {
         const struct service *s = in->services[i];
-        struct slice name = slice_of(s->name);
-        if (s->ours && !s->deleting && !slice_eq(name, head) && !slice_eq(name, headless))
+        bool wanted = false;
+        for (enum ray_service k = 0; k < RAY_SERVICES; k++)
+            wanted |= ray_wants_service(in->cluster, k) && slice_eq(slice_of(s->name), ray_service_name(in->cluster, k, p->arena));
+        if (s->ours && !s->deleting && !wanted)
             delete_service(p, s, "the spec does not ask for it any more");
     }
 }
@@ -142,9 +153,9 @@ static void decide_services(const struct cluster_view *in, struct plan *p)
         plan_look_again(p, in->failures[0].not_before_ms);
         return;
     }
-    decide_service(in, &raycluster_apply_head_service, in->head_service, &in->wants[0], p);
-    if (ray_wants_headless_service(in->cluster))
-        decide_service(in, &raycluster_apply_headless_service, in->headless_service, &in->wants[1], p);
+    for (enum ray_service k = 0; k < RAY_SERVICES; k++)
+        if (ray_wants_service(in->cluster, k))
+            decide_service(in, applies[k], in->own[k], &in->wants[k], p);
 }
 
 /* Pods of groups that the spec no longer has. */

@@ -180,7 +180,7 @@ void facts_gather(const struct cluster_view *in, struct jval prior, struct arena
         out->pods += shown(in->pods[i]) && !pod_astray(in->cluster, in->pods[i], a);
     out->suspends = suspension_of(in, prior) != SUSPENSION_NONE;
     out->suspended = out->suspends && in->pod_count == 0;
-    out->service = in->head_service && !in->head_service->deleting;
+    out->service = in->own[RAY_SERVICE_HEAD] && !in->own[RAY_SERVICE_HEAD]->deleting;
     gather_slow(out);
     out->drift = drifts(out);
     out->ready = is_ready(out);

@@ -34,9 +34,10 @@ static struct head_way *make_way(const struct op *op, const struct record *c)
     const struct ray_cluster *model = cluster_model(op);
     struct arena scratch = {0};
     struct slice service = ray_head_service_name(model, &scratch), headless = ray_headless_service_name(model, &scratch),
-                 secret = model->auth_secret;
+                 serve = ray_service_name(model, RAY_SERVICE_SERVE, &scratch), secret = model->auth_secret;
     const struct service_record *there = service_of(c, service) ? NULL : c->services;
-    while (there && (!there->service.ours || there->service.deleting || slice_eq(slice_of(there->service.name), headless)))
+    while (there && (!there->service.ours || there->service.deleting || slice_eq(slice_of(there->service.name), headless) ||
+                     slice_eq(slice_of(there->service.name), serve)))
         there = there->next;
     if (there)
         service = slice_of(there->service.name);

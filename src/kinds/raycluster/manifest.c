@@ -16,8 +16,8 @@ struct world {
     const struct ray_cluster *cluster, *plain; /* plain: without instance types; NULL: it is not wanted */
     const struct pod **pods;
     uint32_t count, cap;
-    struct service head_service, headless_service;
-    bool has_head_service, has_headless_service;
+    struct service own[RAY_SERVICES];
+    bool has[RAY_SERVICES];
     uint32_t accounts; /* as in cluster_view */
 };
 
@@ -64,16 +64,14 @@ static bool build_pod(struct world *w, const struct action *action, struct buf *
     return build_pod_of(p, w->cluster, action, object);
 }
 
-static bool build_service(struct world *w, bool head, struct buf *object)
+static bool build_service(struct world *w, enum ray_service which, struct buf *object)
 {
     struct preview *p = w->p;
-    struct service *s = head ? &w->head_service : &w->headless_service;
     struct jval doc;
-    if (!(head ? ray_build_head_service : ray_build_headless_service)(w->cluster, p->arena, object, &p->err) ||
-        !json_read(&doc, buf_slice(object), p->arena, &p->err))
+    if (!ray_build_service(w->cluster, which, p->arena, object, &p->err) || !json_read(&doc, buf_slice(object), p->arena, &p->err))
         return false;
-    s->hash = ray_service_hash(doc);
-    *(head ? &w->has_head_service : &w->has_headless_service) = true;
+    w->own[which].hash = ray_service_hash(doc);
+    w->has[which] = true;
     return true;
 }
 
@@ -93,8 +91,8 @@ static bool carry_out(struct world *w, const struct action *action, uint32_t *ma
         well = build_account(w, action, &object);
     else if (action->verb == &raycluster_create_pod)
         well = build_pod(w, action, &object);
-    else if (action->verb == &raycluster_apply_head_service || action->verb == &raycluster_apply_headless_service)
-        well = build_service(w, action->verb == &raycluster_apply_head_service, &object);
+    else if (action->verb->how == VERB_APPLY)
+        well = build_service(w, raycluster_service_of(action->verb), &object);
     if (well && object.len) {
         well = w->p->put(w->p, buf_slice(&object));
         w->p->untyped = SLICE_NONE;
@@ -117,10 +115,10 @@ static bool run_world(struct world *w)
         view.pods = w->pods;
         view.pod_count = w->count;
         view.accounts = w->accounts;
-        view.head_service = w->has_head_service ? &w->head_service : NULL;
-        view.headless_service = w->has_headless_service ? &w->headless_service : NULL;
-        view.wants[0].hash = w->head_service.hash;
-        view.wants[1].hash = w->headless_service.hash;
+        for (enum ray_service k = 0; k < RAY_SERVICES; k++) {
+            view.own[k] = w->has[k] ? &w->own[k] : NULL;
+            view.wants[k].hash = w->own[k].hash;
+        }
         raycluster_decide(&view, a, &plan);
         for (uint32_t i = 0; i < plan.count; i++)
             if (!carry_out(w, &plan.actions[i], &made))

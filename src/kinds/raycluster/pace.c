@@ -17,7 +17,7 @@ static void say_missing(struct op *op, const struct record *c, const struct flig
 static void service_missing(struct op *op, struct record *c, const struct flight *f)
 {
     enum { TOLD_FROM = 3 };
-    struct service_pace *p = &raycluster_of(c)->paces[f->verb == &raycluster_apply_headless_service];
+    struct service_pace *p = &raycluster_of(c)->paces[raycluster_service_of(f->verb)];
     uint64_t name = hash64(slice_of(f->name), 0);
     if (p->name != name)
         *p = (struct service_pace){.name = name};

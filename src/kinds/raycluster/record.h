@@ -32,22 +32,22 @@ struct head_way {
 };
 
 struct raycluster {
-    uint64_t *hashes;             /* of the head and of each group, once the spec was read without errors; else NULL */
-    struct service_pace paces[2]; /* [0] head service, [1] headless service */
-    struct service_want wants[2]; /* the same, once they were needed */
-    uint64_t wants_of;            /* a hash of what they follow from beside spec, metadata and instance types */
-    struct held *held;            /* worker names occupied by pods that do not count */
-    struct scaling *scaling;      /* NULL: not scaled by this operator */
-    struct auth *auth;            /* NULL: no token is needed, or none has been needed yet */
-    struct head_way *way;         /* NULL: not needed since the spec was changed */
-    uint64_t logged;              /* hash of the legacy status block that was logged last */
-    int64_t zone_from_ms;         /* see cluster_view */
-    int64_t made_ms;              /* likewise */
-    uint32_t zone;                /* pod_zone_hash of the one that its pods are made for; 0: none, or none is chosen yet */
-    bool zone_settled;            /* see cluster_view */
-    bool typed;                   /* it names an instance type: a change of these touches it */
-    bool strips;                  /* the last pod that we created came back without its label or owner */
-    uint8_t accounts;             /* bits by enum ray_account: objects needed before the head that exist */
+    uint64_t *hashes; /* of the head and of each group, once the spec was read without errors; else NULL */
+    struct service_pace paces[RAY_SERVICES];
+    struct service_want wants[RAY_SERVICES]; /* once they were needed */
+    uint64_t wants_of;                       /* a hash of what they follow from beside spec, metadata and instance types */
+    struct held *held;                       /* worker names occupied by pods that do not count */
+    struct scaling *scaling;                 /* NULL: not scaled by this operator */
+    struct auth *auth;                       /* NULL: no token is needed, or none has been needed yet */
+    struct head_way *way;                    /* NULL: not needed since the spec was changed */
+    uint64_t logged;                         /* hash of the legacy status block that was logged last */
+    int64_t zone_from_ms;                    /* see cluster_view */
+    int64_t made_ms;                         /* likewise */
+    uint32_t zone;                           /* pod_zone_hash of the one that its pods are made for; 0: none, or none is chosen yet */
+    bool zone_settled;                       /* see cluster_view */
+    bool typed;                              /* it names an instance type: a change of these touches it */
+    bool strips;                             /* the last pod that we created came back without its label or owner */
+    uint8_t accounts;                        /* bits by enum ray_account: objects needed before the head that exist */
 };
 /* NULL: the record is not that of a RayCluster that is present. */
 struct raycluster *raycluster_of(const struct record *c);
@@ -56,7 +56,7 @@ struct raycluster *raycluster_of(const struct record *c);
 const struct head_way *head_way(struct op *op, struct record *c);
 
 /* services.c: what the loaded model makes of a service, with the patches in force: built once, and then known until one of them changes */
-struct service_want service_wanted(struct op *op, struct record *c, bool head);
+struct service_want service_wanted(struct op *op, struct record *c, enum ray_service which);
 
 /* Of all RayClusters of an operator. */
 struct rayclusters {

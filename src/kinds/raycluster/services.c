@@ -10,34 +10,28 @@ bool service_free(struct op *op, const struct record *c, struct slice name, stru
                    r->of->kind->name, r->of->name, SLICE_ARG(r->of->kind->api_version));
 }
 
-static bool is_head(const struct verb *apply)
-{
-    return apply == &raycluster_apply_head_service;
-}
-
-static struct service_want *known_want(struct op *op, struct record *c, bool head)
+static struct service_want *known_want(struct op *op, struct record *c, enum ray_service which)
 {
     struct raycluster *own = raycluster_of(c);
     uint64_t of = patches_revision(op) + own->zone;
     if (own->wants_of != of)
         memset(own->wants, 0, sizeof own->wants);
     own->wants_of = of;
-    return &own->wants[!head];
+    return &own->wants[which];
 }
 
-struct service_want service_wanted(struct op *op, struct record *c, bool head)
+struct service_want service_wanted(struct op *op, struct record *c, enum ray_service which)
 {
-    struct service_want *want = known_want(op, c, head);
+    struct service_want *want = known_want(op, c, which);
     if (!want->hash)
-        *want = service_want_made(cluster_model(op), head, patches_in_force(op), &op->plan_arena);
+        *want = service_want_made(cluster_model(op), which, patches_in_force(op), &op->plan_arena);
     return *want;
 }
 
 bool make_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
-    bool head = is_head(act->verb);
-    struct slice name =
-        head ? ray_head_service_name(cluster_model(op), &op->body_arena) : ray_headless_service_name(cluster_model(op), &op->body_arena);
+    enum ray_service which = raycluster_service_of(act->verb);
+    struct slice name = ray_service_name(cluster_model(op), which, &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
     kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
@@ -47,15 +41,14 @@ bool make_service(struct op *op, struct record *c, const struct action *act, str
         buf_put(&op->path, SLICE("&force=true")); /* ours: set right. Else nobody's fields are taken over */
     else if (!service_free(op, c, name, e))
         return false;
-    return head ? ray_build_head_service(cluster_model(op), &op->body_arena, &op->body, e)
-                : ray_build_headless_service(cluster_model(op), &op->body_arena, &op->body, e);
+    return ray_build_service(cluster_model(op), which, &op->body_arena, &op->body, e);
 }
 
 /* Services are compared with what was sent. */
 bool seal_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e)
 {
     struct jval doc;
-    struct service_want *want = known_want(op, c, is_head(act->verb));
+    struct service_want *want = known_want(op, c, raycluster_service_of(act->verb));
     if (!want->hash) {
         if (!json_read(&doc, buf_slice(&op->body), &op->body_arena, e))
             return false;

@@ -80,7 +80,7 @@ static void write_sums(const struct facts *f, struct jout *w)
 /* Port names of the head service to the numbers that clients use. A merge patch forgets only what is null. */
 static void write_endpoints(const struct facts *f, struct jout *w)
 {
-    const struct service *svc = f->in->head_service;
+    const struct service *svc = f->in->own[RAY_SERVICE_HEAD];
     struct jval ports = {.at = -1}, k, v;
     struct jval doc;
     struct err e = {0};
@@ -106,7 +106,7 @@ static void write_endpoints(const struct facts *f, struct jout *w)
 
 static void write_head(const struct facts *f, struct jout *w)
 {
-    const struct service *svc = f->in->head_service;
+    const struct service *svc = f->in->own[RAY_SERVICE_HEAD];
     struct jval prior = json_get(f->prior, "head");
     struct slice pod_ip = f->head ? slice_of(f->head->ip) : SLICE("");
     struct slice service_ip = svc ? slice_of(svc->ip) : SLICE("");

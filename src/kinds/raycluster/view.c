@@ -130,7 +130,6 @@ static void view_fill(struct op *op, struct record *c, struct cluster_view *v)
                                .status_hash = c->status_ours ? c->status_hash : 0,
                                .status_not_before_ms = c->status_not_before_ms,
                                .workers_from_ms = later(later(op->workers_from_ms, c->space->workers_from_ms), tools_from_ms(op, c->ns)),
-                               .services_from_ms = {own->paces[0].from_ms, own->paces[1].from_ms},
                                .zone_settled = own->zone_settled,
                                .zone_from_ms = own->zone_from_ms,
                                .options = &op->o.ray,
@@ -140,11 +139,12 @@ static void view_fill(struct op *op, struct record *c, struct cluster_view *v)
     v->held = view_held(op, c, &v->held_count);
     if (op->loaded->errors.count)
         return;
-    v->head_service = find_service(c, ray_head_service_name(cluster_model(op), a));
-    v->headless_service = find_service(c, ray_headless_service_name(cluster_model(op), a));
-    for (int i = 0; i < 2; i++)
-        if (i == 0 ? v->head_service : v->headless_service)
-            v->wants[i] = service_wanted(op, c, i == 0);
+    for (enum ray_service k = 0; k < RAY_SERVICES; k++) {
+        v->services_from_ms[k] = own->paces[k].from_ms;
+        v->own[k] = find_service(c, ray_service_name(cluster_model(op), k, a));
+        if (v->own[k])
+            v->wants[k] = service_wanted(op, c, k);
+    }
 }
 
 void count_failure(struct op *op, struct record *c, const struct action *act)

@@ -521,6 +521,42 @@ static void test_said_to_be_gone(void)
     }
 }
 
+/* "true", "false" or, in a merge patch, null */
+static void annotate_serve(struct world *w, const char *value)
+{
+    struct slice path = arena_printf(&w->arena, "%s/c", v1),
+                 patch = arena_printf(&w->arena, "{\"metadata\":{\"annotations\":{\"" RAY_ANNOTATION_SERVE "\":%s}}}", value);
+    CHECK_INT(world_call(w, "PATCH", path.ptr, "application/merge-patch+json", patch), 200);
+    world_run(w, 5000);
+}
+
+static void test_serve(void)
+{
+    struct world w;
+    static const char serve[] = "/api/v1/namespaces/n/services/c-serve-svc";
+    test_case("the serve service comes and goes with its annotation");
+    make_world(&w, false);
+    apply(&w, "c", 1);
+    world_run(&w, 5000);
+    CHECK_INT(apiserver_count(w.server, SLICE("services")), 2);
+    annotate_serve(&w, "\"true\"");
+    CHECK_STR(service_owner(&w, "c-serve-svc"), arena_dup(&w.arena, status_of(&w, "c", "metadata.uid")).ptr);
+    CHECK(says(&w, "services", "c-serve-svc", "\"ray.io/is-ray-node\":\"yes\""));
+    check_fixed_point(&w);
+    CHECK_INT(world_call(&w, "DELETE", serve, "application/json", SLICE("{}")), 200);
+    world_run(&w, 2000);
+    CHECK_INT(apiserver_count(w.server, SLICE("services")), 3);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"serviceName\":\"c-head-svc\""));
+    annotate_serve(&w, "\"false\"");
+    CHECK_INT(apiserver_count(w.server, SLICE("services")), 2);
+    annotate_serve(&w, "\"true\"");
+    annotate_serve(&w, "null");
+    CHECK(slice_empty(service_owner(&w, "c-serve-svc")));
+    CHECK(is_ready(&w, "c"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -537,5 +573,6 @@ int main(void)
     test_foreign();
     test_two_of_one_name();
     test_recreate();
+    test_serve();
     return test_done();
 }

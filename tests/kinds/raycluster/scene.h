@@ -27,7 +27,7 @@ struct scene {
     int32_t fleet;            /* clusters in all */
     struct slice prior;
     struct scale_news news; /* what the autoscaler has to say */
-    struct service head_service, headless_service;
+    struct service own[RAY_SERVICES];
     bool same; /* that is what this very status became */
 };
 
@@ -213,13 +213,13 @@ static void read_cluster(struct scene *s)
 }
 
 /* As the API server gives it back. */
-static void make_service(struct scene *s, bool head, struct service *to)
+static void make_service(struct scene *s, enum ray_service which, struct service *to)
 {
     struct buf b;
     buf_init(&b, MIB);
     struct json doc;
     struct err e = {0};
-    CHECK(head ? ray_build_head_service(&s->cluster, &s->a, &b, &e) : ray_build_headless_service(&s->cluster, &s->a, &b, &e));
+    CHECK(ray_build_service(&s->cluster, which, &s->a, &b, &e));
     CHECK(json_parse(&doc, buf_slice(&b), &s->a, &e));
     *to = (struct service){.name = "svc", .uid = "su", .ip = "None", .version = 1, .hash = ray_service_hash(json_root(&doc))};
     buf_clear(&b);
@@ -250,12 +250,11 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
                                .now = {NOW_MS, now_us}};
     if (s->broken)
         return;
-    make_service(s, true, &s->head_service);
-    make_service(s, false, &s->headless_service);
-    v->head_service = s->unserved ? NULL : &s->head_service;
-    v->headless_service = &s->headless_service;
-    for (int i = 0; i < 2; i++)
-        v->wants[i] = service_want_made(&s->cluster, i == 0, NULL, &s->a);
+    for (enum ray_service k = 0; k < RAY_SERVICES; k++) {
+        make_service(s, k, &s->own[k]);
+        v->own[k] = s->unserved && k == RAY_SERVICE_HEAD ? NULL : &s->own[k];
+        v->wants[k] = service_want_made(&s->cluster, k, NULL, &s->a);
+    }
 }
 
 #endif

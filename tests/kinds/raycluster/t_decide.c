@@ -88,14 +88,14 @@ static void test_services(void)
         struct plan p;
         read_cluster(&s);
         scene_view(&s, NULL, &v);
-        uint64_t want = s.head_service.hash;
-        s.head_service.hash += (uint64_t)cases[i].have;
-        s.head_service.deleting = cases[i].deleting;
-        s.head_service.wanted = cases[i].ago_ms ? want + (uint64_t)cases[i].wanted : 0;
-        s.head_service.became = cases[i].ago_ms ? want + (uint64_t)cases[i].became : 0;
-        s.head_service.applied_ms = cases[i].ago_ms ? NOW_MS - cases[i].ago_ms : 0;
+        uint64_t want = s.own[RAY_SERVICE_HEAD].hash;
+        s.own[RAY_SERVICE_HEAD].hash += (uint64_t)cases[i].have;
+        s.own[RAY_SERVICE_HEAD].deleting = cases[i].deleting;
+        s.own[RAY_SERVICE_HEAD].wanted = cases[i].ago_ms ? want + (uint64_t)cases[i].wanted : 0;
+        s.own[RAY_SERVICE_HEAD].became = cases[i].ago_ms ? want + (uint64_t)cases[i].became : 0;
+        s.own[RAY_SERVICE_HEAD].applied_ms = cases[i].ago_ms ? NOW_MS - cases[i].ago_ms : 0;
         if (!cases[i].there)
-            v.head_service = NULL;
+            v.own[RAY_SERVICE_HEAD] = NULL;
         if (!cases[i].there && !cases[i].applies)
             v.services_from_ms[0] = NOW_MS + cases[i].again_ms;
         raycluster_decide(&v, &s.a, &p);
@@ -129,14 +129,14 @@ static void test_deleted_services(void)
         read_cluster(&s);
         scene_view(&s, NULL, &v);
         struct slice name = ray_head_service_name(&s.cluster, &s.a);
-        slice_copy(name, s.head_service.name, sizeof s.head_service.name);
-        slice_copy(slice_of(cases[i].ip), s.head_service.ip, sizeof s.head_service.ip);
-        s.head_service.ours = true;
-        s.head_service.deleting = cases[i].deleting;
+        slice_copy(name, s.own[RAY_SERVICE_HEAD].name, sizeof s.own[RAY_SERVICE_HEAD].name);
+        slice_copy(slice_of(cases[i].ip), s.own[RAY_SERVICE_HEAD].ip, sizeof s.own[RAY_SERVICE_HEAD].ip);
+        s.own[RAY_SERVICE_HEAD].ours = true;
+        s.own[RAY_SERVICE_HEAD].deleting = cases[i].deleting;
         struct service other = {.uid = "ou", .ip = "None", .ours = cases[i].other_ours};
         slice_copy(slice_of(cases[i].other), other.name, sizeof other.name);
-        const struct service *all[] = {&s.head_service, &other};
-        v.head_service = cases[i].there ? &s.head_service : NULL;
+        const struct service *all[] = {&s.own[RAY_SERVICE_HEAD], &other};
+        v.own[RAY_SERVICE_HEAD] = cases[i].there ? &s.own[RAY_SERVICE_HEAD] : NULL;
         v.services = cases[i].there ? all : all + 1;
         v.service_count = (uint32_t)cases[i].there + (other.name[0] != '\0');
         raycluster_decide(&v, &s.a, &p);

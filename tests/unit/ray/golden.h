@@ -69,9 +69,12 @@ static inline bool golden_build(struct golden *g, struct jval want, struct buf *
     if (slice_eq(what, SLICE("head")))
         return ray_build_head_pod(&g->cluster, &g->options, &g->arena, out, e);
     if (slice_eq(what, SLICE("service")))
-        return ray_build_head_service(&g->cluster, &g->arena, out, e);
+        return ray_build_service(&g->cluster, RAY_SERVICE_HEAD, &g->arena, out, e);
     if (slice_eq(what, SLICE("headless")))
-        return ray_build_headless_service(&g->cluster, &g->arena, out, e);
+        return ray_build_service(&g->cluster, RAY_SERVICE_HEADLESS, &g->arena, out, e);
+    if (slice_eq(what, SLICE("serve")))
+        return CHECK(ray_wants_service(&g->cluster, RAY_SERVICE_SERVE)) &&
+               ray_build_service(&g->cluster, RAY_SERVICE_SERVE, &g->arena, out, e);
     static const char *const accounts[] = {"account", "role", "binding", "secret"};
     for (size_t i = 0; i < COUNT_OF(accounts); i++)
         if (slice_eq(what, slice_of(accounts[i])))

@@ -55,7 +55,7 @@ static void test_drift(void)
         snprintf(path, sizeof path, "tests/data/ray/%s.json", changes[i].file);
         test_case("%s", changes[i].id);
         buf_init(&ours, LIMIT_JSON_ITEM);
-        if (golden_load(&g, path) && CHECK(ray_build_head_service(&g.cluster, &g.arena, &ours, &e)) &&
+        if (golden_load(&g, path) && CHECK(ray_build_service(&g.cluster, RAY_SERVICE_HEAD, &g.arena, &ours, &e)) &&
             CHECK(json_patch(buf_slice(&ours), slice_of(changes[i].patch), &g.arena, &theirs, &e)))
             CHECK_INT(hash_of(buf_slice(&ours), &g.arena) == hash_of(theirs, &g.arena), changes[i].same);
         if (e.code)
@@ -149,7 +149,7 @@ static void test_small_buffer(void)
         buf_clear(&b);
         e = (struct err){0};
         b.max = 300;
-        CHECK(!ray_build_head_service(&g.cluster, &g.arena, &b, &e));
+        CHECK(!ray_build_service(&g.cluster, RAY_SERVICE_HEAD, &g.arena, &b, &e));
         CHECK_INT(e.code, ERR_LIMIT);
         buf_free(&b);
     }
