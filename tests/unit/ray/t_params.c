@@ -50,7 +50,7 @@ static void long_list(void)
     CHECK(json_parse(&doc, buf_slice(&b), &a, &e));
     CHECK(!ray_read(json_root(&doc), &a, &c, &errors));
     CHECK_INT(spec_errors_count(&errors), 1);
-    CHECK(strstr(errors.list[0].text, "has 65535 twice"));
+    CHECK(slice_find_text(errors.list[0].text, "has 65535 twice") >= 0);
     CHECK(a.used < (size_t)(TO - FROM) * 16 * LENGTHS_MOST + 2 * MIB);
     buf_free(&b);
     arena_free(&a);
