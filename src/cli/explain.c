@@ -179,13 +179,14 @@ static const struct flag list[] = {
 static const struct flags flags = {
     .examples = "mobula explain -f cluster.yaml | kubectl apply --dry-run=server -f -\nmobula explain --patches -f cluster.yaml "
                 "--patches-file patches.yaml",
-    .usage = "mobula explain -f FILE [-f FILE...] [FLAG...]  or  mobula explain cluster NAME [-n NS]",
+    .usage = "mobula explain cluster|service NAME [-n NS]  or  mobula explain -f FILE [-f FILE...] [FLAG...]",
     .about =
         "Prints what the operator would make in an empty namespace: of a RayCluster its pods and services, of a RayJob its cluster with\n"
         "them, of a RayCronJob the run of this minute with all of that, of a RayService its cluster and services. The last letters of "
         "names are made of a uid, which only the\n"
         "API server gives: they will be others.\n"
-        "`mobula explain cluster NAME` says of a cluster that there is why it is as it is: see its --help.",
+        "`mobula explain cluster NAME` and `mobula explain service NAME` say of a RayCluster or RayService that there is why it is as\n"
+        "it is: see their --help.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -237,6 +238,8 @@ int cli_explain(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "cluster") == 0)
         return cli_explain_cluster(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "service") == 0)
+        return cli_explain_service(argc - 1, argv + 1);
     struct explain_options o = {.tools = SLICE("configmap"),
                                 .output = SLICE("yaml"),
                                 .cluster_domain = SLICE("cluster.local"),

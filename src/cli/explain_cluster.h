@@ -30,5 +30,7 @@ bool explain_add_pods(struct explain_facts *f, struct slice page, struct slice *
 /* The text that GET /api/cluster_status?format=1 of the dashboard holds; false: it is no such answer. */
 bool explain_said(struct slice body, struct arena *a, struct slice *said);
 void explain_words(const struct explain_facts *f, struct arena *a, struct buf *out);
+/* Text that others wrote, for a terminal: without control bytes and without lines that end in blanks. */
+void explain_plain(struct slice text, struct buf *out);
 
 #endif

@@ -424,8 +424,7 @@ static void put_said(const struct words *w)
     }
 }
 
-/* What others wrote goes to a terminal: no control bytes, no line that ends in blanks. */
-static void put_plain(struct slice text, struct buf *out)
+void explain_plain(struct slice text, struct buf *out)
 {
     while (!slice_empty(text)) {
         size_t n = utf8_step(text);
@@ -468,6 +467,6 @@ void explain_words(const struct explain_facts *f, struct arena *a, struct buf *o
         put_scaling(&w);
     }
     put_said(&w);
-    put_plain(buf_slice(&b), out);
+    explain_plain(buf_slice(&b), out);
     buf_free(&b);
 }

@@ -14,16 +14,20 @@ struct seek_options {
 };
 /* Rows of a table of flags; at: the offset of the struct seek_options. */
 #define SEEK_AT(at, field) ((at) + offsetof(struct seek_options, field))
-#define SEEK_FLAGS(at)                                                                                                                     \
+#define SEEK_PLACE_FLAGS(at)                                                                                                               \
     {"n", FLAG_TEXT, SEEK_AT(at, ns), "NS", "its namespace (default: that of the context or service account)"},                            \
-        {"namespace", FLAG_TEXT, SEEK_AT(at, ns), "NS", "the same"},                                                                       \
-        {"group", FLAG_TEXT, SEEK_AT(at, group), "GROUP",                                                                                  \
-         "ray.io or cluster.ray.io, when there is one RayCluster of each kind by that name"},                                              \
-        TLS_FLAG,                                                                                                                          \
+        {"namespace", FLAG_TEXT, SEEK_AT(at, ns), "NS", "the same"}, TLS_FLAG,                                                             \
         {"kubeconfig", FLAG_TEXT, SEEK_AT(at, kubeconfig), "FILE",                                                                         \
          "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},                                      \
     {                                                                                                                                      \
         "context", FLAG_TEXT, SEEK_AT(at, context), "NAME", "of the kubeconfig (default: its current-context)"                             \
+    }
+/* The same, and of which kind the cluster is. */
+#define SEEK_FLAGS(at)                                                                                                                     \
+    SEEK_PLACE_FLAGS(at),                                                                                                                  \
+    {                                                                                                                                      \
+        "group", FLAG_TEXT, SEEK_AT(at, group), "GROUP",                                                                                   \
+            "ray.io or cluster.ray.io, when there is one RayCluster of each kind by that name"                                             \
     }
 
 struct seek {

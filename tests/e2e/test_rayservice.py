@@ -4,7 +4,7 @@ import contextlib
 import json
 
 import pytest
-from cluster import V1, condition, container, eventually, kubectl
+from cluster import RUN, V1, condition, container, eventually, kubectl, mobula, raycluster
 from dashboards import Serve, own_address
 
 ADDRESS = own_address()
@@ -214,6 +214,52 @@ def test_mistakes_are_named_and_the_old_version_serves(space, operators, service
     eventually(refused)
     assert len(new.puts) == 1, "what was refused is not sent again at once"
     assert service.selected() == [first, first]
+
+
+def explain(space):
+    out = mobula("explain", "service", "svc", "-n", space.name, f"--kubeconfig={RUN / 'admin.kubeconfig'}")
+    assert out.returncode == 0, out.stderr
+    return out.stdout
+
+
+def test_explained(space, operators, service, boards):
+    old, new = boards(), boards()
+    operators()
+    service.create(**spec(old))
+    first = service.named("pending")
+    assert "lead nowhere: there is no Service svc-serve-svc" in explain(space)
+    service.lead(first, old)
+    old.status = "RUNNING"
+    service.is_ready()
+    text = explain(space)
+    assert f"Service svc-serve-svc leads to RayCluster {first}, the active one: 2 of its pods take requests" in text, text
+    assert "application hello: RUNNING" in text, text
+    service.patch(**spec(new, app="v2"))
+    second = service.named("pending")
+
+    def waits():
+        text = explain(space)
+        assert f"{second}, pending" in text and f"when all applications of RayCluster {second} are RUNNING" in text, text
+        return True
+
+    eventually(waits)
+    out = mobula("explain", "service", "none", "-n", space.name, f"--kubeconfig={RUN / 'admin.kubeconfig'}")
+    assert out.returncode == 1 and "there is no RayService none" in out.stderr
+
+
+def test_a_cluster_with_a_serve_service(space, operator):
+    def service():
+        return space.find(space.path("services", "c-serve-svc"))
+
+    cluster = raycluster("c")
+    space.apply({**cluster, "metadata": {**cluster["metadata"], "annotations": {"ray.io/enable-serve-service": "true"}}})
+    made = eventually(service)
+    assert made["spec"]["selector"] == {"ray.io/cluster": "c", "ray.io/is-ray-node": "yes"}
+    assert [(p["name"], p["port"]) for p in made["spec"]["ports"]] == [("serve", 8000)]
+    assert made["metadata"]["labels"]["ray.io/serve"] == "c-serve" and made["metadata"]["labels"]["ray.io/originated-from-crd"] == "RayCluster"
+    space.rest(operator)
+    space.api.patch(space.path("rayclusters", "c", V1), {"metadata": {"annotations": {"ray.io/enable-serve-service": None}}})
+    eventually(lambda: service() is None)
 
 
 def test_it_rests(space, operators, service, boards):

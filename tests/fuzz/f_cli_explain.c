@@ -1,7 +1,8 @@
 /* What `mobula explain cluster` hears: of the API server a cluster and pages of pods, of the head its own words. Parts separated by NUL,
- * each with a letter before it: c the cluster, p a page, h the head's answer. Whatever they are, what is said of it can go to a terminal.
+ * each with a letter before it: c the cluster, p a page, h the head's answer. And for `mobula explain service`, behind s: an object that is
+ * the RayService, its Service and the list of its clusters at once. Whatever they are, what is said of it can go to a terminal.
  */
-#include "src/cli/explain_cluster.h"
+#include "src/cli/explain_service.h"
 
 #include <stdlib.h>
 
@@ -49,6 +50,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         buf_init(&out, EXPLAIN_WORDS_MAX);
         explain_words(&f, &a, &out);
+        check_words(buf_slice(&out));
+        buf_free(&out);
+    } else if (slice_starts(cluster, SLICE("s")) && json_parse(&doc, slice_skip(cluster, 1), &a, NULL)) {
+        struct jval root = json_root(&doc);
+        const struct explain_service s = {.object = root,
+                                          .serve_name = explain_serve_name(root, &a),
+                                          .serve = root,
+                                          .clusters = json_get(root, "items"),
+                                          .now_us = f.now.wall_us};
+        buf_init(&out, EXPLAIN_WORDS_MAX);
+        explain_service_words(&s, &a, &out);
         check_words(buf_slice(&out));
         buf_free(&out);
     }

@@ -1,0 +1,240 @@
+/* The words of `mobula explain service`. */
+#include "explain_service.h"
+
+struct words {
+    const struct explain_service *in;
+    struct jval spec, status;
+    struct slice active, pending, selected; /* names of clusters; selected: the Service leads to it; empty: none */
+    struct arena *a;
+    struct buf *out;
+};
+
+enum { DELETION_S = 60 }; /* default of rayClusterDeletionDelaySeconds */
+
+/* ---- facts ---- */
+
+struct slice explain_serve_name(struct jval service, struct arena *a)
+{
+    struct slice given = json_get_str(service, "spec.serveService.metadata.name", a);
+    return slice_empty(given) ? arena_printf(a, "%.*s-serve-svc", SLICE_ARG(json_get_str(service, "metadata.name", a))) : given;
+}
+
+/* 0: there is no such time. */
+static int64_t time_of(const struct words *w, struct jval text)
+{
+    int64_t us = 0;
+    return time_parse(json_str(text, w->a), &us, NULL) ? us : 0;
+}
+
+static const char *age_text(const struct words *w, int64_t seconds)
+{
+    char text[TIME_TEXT_MAX];
+    return arena_dup(w->a, time_format_age(seconds > 0 ? seconds : 0, text)).ptr;
+}
+
+static struct slice message(const struct words *w, const char *type)
+{
+    return json_get_str(status_condition(w->status, slice_of(type)), "message", w->a);
+}
+
+/* When a condition became False; 0: it is not. */
+static int64_t false_since(const struct words *w, const char *type)
+{
+    return condition_is(w->status, type, "False") ? time_of(w, json_get(status_condition(w->status, slice_of(type)), "lastTransitionTime"))
+                                                  : 0;
+}
+
+static bool is_reason(const struct words *w, const char *reason)
+{
+    return json_is(json_get(status_condition(w->status, SLICE("Ready")), "reason"), reason);
+}
+
+/* ---- lines ---- */
+
+static void put_title(const struct words *w)
+{
+    struct jval object = w->in->object, ready = status_condition(w->status, SLICE("Ready"));
+    int64_t made_us = time_of(w, json_get(object, "metadata.creationTimestamp")), since_us = false_since(w, "Ready");
+    struct slice why = message(w, "Ready"), reason = json_get_str(ready, "reason", w->a);
+    bool is_ready = condition_is(w->status, "Ready", "True");
+    buf_printf(w->out, "RayService %.*s/%.*s", SLICE_ARG(json_get_str(object, "metadata.namespace", w->a)),
+               SLICE_ARG(json_get_str(object, "metadata.name", w->a)));
+    if (made_us)
+        buf_printf(w->out, ", made %s ago", age_text(w, (w->in->now_us - made_us) / 1000000));
+    buf_printf(w->out, ": %s\n", is_ready ? "ready" : "not ready");
+    if (!is_ready && json_there(ready))
+        buf_printf(w->out, "  for %s (%.*s)%s%.*s\n", age_text(w, (w->in->now_us - since_us) / 1000000), SLICE_ARG(reason),
+                   why.len ? ": " : "", SLICE_ARG(why));
+}
+
+static void put_operator(const struct words *w)
+{
+    int64_t seen = json_get_int(w->status, "observedGeneration", -1), now = json_get_int(w->in->object, "metadata.generation", 0);
+    struct slice manager = json_get_str(w->spec, "managedBy", w->a);
+    if (!slice_empty(manager))
+        buf_printf(w->out, "  spec.managedBy is %.*s\n", SLICE_ARG(manager));
+    if (seen < 0)
+        buf_put(w->out, SLICE("  no operator has looked at it: none runs, none watches this namespace, or it runs without RayServices "
+                              "(mobula install --rayservices)\n"));
+    else if (seen < now)
+        buf_printf(w->out, "  the operator has seen generation %lld of the spec, not yet %lld: what follows is of the older one\n",
+                   (long long)seen, (long long)now);
+    if (json_there(json_get(w->in->object, "metadata.deletionTimestamp")))
+        buf_put(w->out, SLICE("  it is being deleted\n"));
+}
+
+static void put_requests(const struct words *w)
+{
+    const char *svc = arena_dup(w->a, w->in->serve_name).ptr;
+    long long endpoints = json_get_int(w->status, "numServeEndpoints", 0);
+    buf_put(w->out, SLICE("\nRequests\n"));
+    if (!slice_empty(w->in->serve_silence))
+        buf_printf(w->out, "  Service %s cannot be read: %.*s\n", svc, SLICE_ARG(w->in->serve_silence));
+    else if (!json_there(w->in->serve))
+        buf_printf(w->out, "  lead nowhere: there is no Service %s%s\n", svc,
+                   slice_empty(w->active) ? ", which is made when all applications of a cluster run" : "");
+    else if (slice_empty(w->selected))
+        buf_printf(w->out, "  Service %s selects no cluster: another client has changed it\n", svc);
+    else if (slice_eq(w->selected, w->active))
+        buf_printf(w->out, "  Service %s leads to RayCluster %.*s, the active one: %lld of its pods take%s requests\n", svc,
+                   SLICE_ARG(w->selected), endpoints, endpoints == 1 ? "s" : "");
+    else if (slice_eq(w->selected, w->pending))
+        buf_printf(w->out, "  Service %s leads to RayCluster %.*s, which becomes the active one\n", svc, SLICE_ARG(w->selected));
+    else
+        buf_printf(w->out, "  Service %s leads to RayCluster %.*s, which status does not name\n", svc, SLICE_ARG(w->selected));
+}
+
+static void put_state(const struct words *w, const char *what, struct slice name, struct jval v, const char *indent)
+{
+    struct slice words = json_get_str(v, "message", w->a);
+    buf_printf(w->out, "%s%s %.*s: %.*s%s%.*s\n", indent, what, SLICE_ARG(name), SLICE_ARG(json_get_str(v, "status", w->a)),
+               words.len ? ": " : "", SLICE_ARG(words));
+}
+
+static void put_apps(const struct words *w, struct jval apps)
+{
+    struct jval k, app, name, deployment;
+    for (struct jiter it = json_iter(apps); json_next(&it, &k, &app);) {
+        put_state(w, "application", json_str(k, w->a), app, "    ");
+        for (struct jiter jt = json_iter(json_get(app, "serveDeploymentStatuses")); json_next(&jt, &name, &deployment);)
+            put_state(w, "deployment", json_str(name, w->a), deployment, "      ");
+    }
+    if (json_len(apps) == 0)
+        buf_put(w->out, SLICE("    no application is known\n"));
+}
+
+/* why: what the cluster waits for, or why it is kept. */
+static void put_cluster(const struct words *w, const char *key, const char *which, struct slice why)
+{
+    struct jval c = json_get(w->status, key);
+    struct slice name = json_get_str(c, "rayClusterName", w->a), state = json_get_str(c, "rayClusterStatus.state", w->a);
+    if (slice_empty(name))
+        return;
+    buf_printf(w->out, "  %.*s, %s: %.*s\n", SLICE_ARG(name), which, SLICE_ARG(slice_empty(state) ? SLICE("not ready") : state));
+    if (!slice_empty(why))
+        buf_printf(w->out, "    %.*s\n", SLICE_ARG(why));
+    if (!json_there(json_get(c, "serveConfigHash")))
+        buf_put(w->out, SLICE("    it has not got serveConfigV2 yet\n"));
+    put_apps(w, json_get(c, "applicationStatuses"));
+}
+
+/* Clusters that neither get requests nor will. Returns how many. */
+static uint32_t put_unused(const struct words *w)
+{
+    struct slice uid = json_get_str(w->in->object, "metadata.uid", w->a);
+    struct jval k, c;
+    uint32_t count = 0;
+    for (struct jiter it = json_iter(w->in->clusters); json_next(&it, &k, &c);) {
+        struct slice name = json_get_str(c, "metadata.name", w->a);
+        bool own = json_str_eq(json_get(json_at(json_get(c, "metadata.ownerReferences"), 0), "uid"), uid);
+        bool ends = json_there(json_get(c, "metadata.deletionTimestamp"));
+        if (!own || slice_eq(name, w->active) || slice_eq(name, w->pending))
+            continue;
+        buf_printf(w->out, "  %.*s: %s\n", SLICE_ARG(name), ends ? "is being deleted" : "gets no requests, and is deleted");
+        count += !ends;
+    }
+    return count;
+}
+
+static uint32_t put_clusters(const struct words *w)
+{
+    bool both = !slice_empty(w->active) && !slice_empty(w->pending);
+    struct slice upgrade = message(w, "UpgradeInProgress");
+    buf_put(w->out, SLICE("\nClusters\n"));
+    put_cluster(w, "activeServiceStatus", "active", both ? SLICE_NONE : upgrade);
+    put_cluster(w, "pendingServiceStatus", "pending", both ? upgrade : SLICE_NONE);
+    uint32_t unused = put_unused(w);
+    if (!slice_empty(w->in->clusters_silence))
+        buf_printf(w->out, "  others are not known: RayClusters cannot be listed: %.*s\n", SLICE_ARG(w->in->clusters_silence));
+    else if (slice_empty(w->active) && slice_empty(w->pending) && json_len(w->in->clusters) == 0)
+        buf_put(w->out, SLICE("  none\n"));
+    return unused;
+}
+
+/* ---- what comes next ---- */
+
+/* The time that annotation ray.io/initializing-timeout leaves, from the creation, the resumption or the loss of the active cluster. */
+static void put_timeout(const struct words *w)
+{
+    struct slice text = json_str(json_child(json_get(w->in->object, "metadata.annotations"), "ray.io/initializing-timeout"), w->a);
+    int64_t ms = 0, from_us = time_of(w, json_get(w->in->object, "metadata.creationTimestamp"));
+    const int64_t others[] = {false_since(w, "Ready"), false_since(w, "Suspended")};
+    if (slice_int(text, &ms))
+        ms = ms > INT32_MAX ? 0 : ms * 1000;
+    else if (!duration_parse(text, &ms, NULL))
+        return;
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        from_us = others[i] > from_us ? others[i] : from_us;
+    if (ms > 0 && from_us)
+        buf_printf(w->out, "  if no cluster serves in %s from now (ray.io/initializing-timeout), all are deleted\n",
+                   age_text(w, (from_us + ms * 1000 - w->in->now_us) / 1000000));
+}
+
+static void put_next(const struct words *w, uint32_t unused)
+{
+    bool waits = !slice_empty(w->pending) || slice_empty(w->active), first = false;
+    buf_put(w->out, SLICE("\nNext\n"));
+    if (is_reason(w, "ValidationFailed"))
+        buf_put(w->out, SLICE("  nothing is changed until the spec is corrected (mobula validate names each error)\n"));
+    else if (is_reason(w, "InitializingTimeout"))
+        buf_put(w->out, SLICE("  nothing: delete this RayService and create it again\n"));
+    else if (json_get_bool(w->spec, "suspend", false))
+        buf_put(w->out, condition_is(w->status, "Suspended", "True")
+                            ? SLICE("  nothing, until spec.suspend is false: then a cluster is made\n")
+                            : SLICE("  its clusters and Services are deleted: spec.suspend is true\n"));
+    else if (slice_empty(w->pending) && waits)
+        first = buf_put(w->out, SLICE("  a RayCluster is made\n"));
+    else if (waits)
+        first = buf_printf(w->out,
+                           "  when all applications of RayCluster %.*s are RUNNING and a pod of it takes requests, the Services lead to "
+                           "it; its head is asked every second\n",
+                           SLICE_ARG(w->pending));
+    else
+        buf_put(w->out, SLICE("  the head is asked for its applications every 10 s, and every second while one does not run\n"));
+    if (first && slice_empty(w->active))
+        put_timeout(w);
+    if (unused)
+        buf_printf(w->out, "  %u cluster%s without requests end%s at most %lld s after the switch (rayClusterDeletionDelaySeconds)\n",
+                   unused, unused == 1 ? "" : "s", unused == 1 ? "s" : "",
+                   (long long)json_get_int(w->spec, "rayClusterDeletionDelaySeconds", DELETION_S));
+    if (!slice_empty(w->pending) || !slice_empty(w->active))
+        buf_printf(w->out, "  more of a cluster: mobula explain cluster %.*s -n %.*s\n",
+                   SLICE_ARG(slice_empty(w->pending) ? w->active : w->pending),
+                   SLICE_ARG(json_get_str(w->in->object, "metadata.namespace", w->a)));
+}
+
+void explain_service_words(const struct explain_service *f, struct arena *a, struct buf *out)
+{
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = EXPLAIN_WORDS_MAX};
+    struct words w = {.in = f, .spec = json_get(f->object, "spec"), .status = json_get(f->object, "status"), .a = a, .out = &b};
+    w.active = json_get_str(w.status, "activeServiceStatus.rayClusterName", a);
+    w.pending = json_get_str(w.status, "pendingServiceStatus.rayClusterName", a);
+    w.selected = json_str(json_child(json_get(f->serve, "spec.selector"), RAY_LABEL_CLUSTER), a);
+    put_title(&w);
+    put_operator(&w);
+    if (json_there(w.status)) {
+        put_requests(&w);
+        put_next(&w, put_clusters(&w));
+    }
+    explain_plain(buf_slice(&b), out);
+}
