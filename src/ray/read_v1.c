@@ -244,6 +244,16 @@ static void read_options(struct reader *r, const struct place *spec, struct ray_
     read_text_map(r, annotations);
 }
 
+/* Two services of one name would be applied in turn for ever. */
+static void check_service_names(struct reader *r, const struct place *spec, const struct ray_cluster *c)
+{
+    const struct place *service = place_key(place_key(spec, "headGroupSpec"), "headService"),
+                       *name = place_key(place_key(service, "metadata"), "name");
+    for (enum ray_service k = RAY_SERVICE_HEAD + 1; k < RAY_SERVICES; k++)
+        if (ray_wants_service(c, k) && json_str_eq(name->value, ray_service_name(c, k, r->arena)))
+            place_bad(r, name, "is the name of another service of this cluster: choose another");
+}
+
 void read_v1(struct reader *r, const struct place *spec, struct ray_cluster *c)
 {
     read_options(r, spec, c);
@@ -253,4 +263,5 @@ void read_v1(struct reader *r, const struct place *spec, struct ray_cluster *c)
     check_v1(r, spec, c);
     check_v1_features(r, spec);
     check_auth(r, spec, c);
+    check_service_names(r, spec, c);
 }

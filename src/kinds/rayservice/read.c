@@ -121,7 +121,8 @@ static void read_options(struct reader *r, const struct place *spec, struct rays
 {
     const struct place *suspend = place_key(spec, "suspend"), *managed = place_key(spec, "managedBy"),
                        *exclude = place_key(spec, "excludeHeadPodFromServeSvc"), *delay = place_key(spec, "rayClusterDeletionDelaySeconds");
-    const struct place *service = place_key(spec, "serveService"), *ports = place_key(place_key(service, "spec"), "ports");
+    const struct place *service = place_key(spec, "serveService"), *name = place_key(place_key(service, "metadata"), "name"),
+                       *ports = place_key(place_key(service, "spec"), "ports");
     struct slice text;
     int64_t n = RAYSERVICE_DELETION_S;
     read_flag(r, suspend, &s->suspend);
@@ -133,6 +134,10 @@ static void read_options(struct reader *r, const struct place *spec, struct rays
     if (!read_object(r, service, OPTIONAL))
         return;
     s->serve_service = service->value;
+    if (read_text(r, name, OPTIONAL, &text) && !slice_empty(text) && !name_dns1035_label(text))
+        place_bad(r, name, "is no name of a service: at most 63 lower case letters, digits and dashes, a letter first");
+    else if (place_given(name) && slice_eq(text, rayservice_head_name(s, r->arena)))
+        place_bad(r, name, "is the name of this RayService's head service: choose another");
     if (value_given(json_get(service->value, "spec")))
         read_array(r, ports, OPTIONAL);
 }

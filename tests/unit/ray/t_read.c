@@ -206,6 +206,16 @@ static const struct {
      "resource\nspec.workerGroupSpecs[0].resources.b: is no amount"},
     {"service type", V1(HEAD_WITH("'serviceType':'ExternalName'")),
      "spec.headGroupSpec.serviceType: is \"ExternalName\": must be one of \"\", ClusterIP"},
+    {"head service that is called like the headless one",
+     V1("'headGroupSpec':{'template':" POD ",'headService':{'metadata':{'name':'demo-headless'}}},'workerGroupSpecs':[{'groupName':'g',"
+        "'numOfHosts':2,'template':" POD "}]"),
+     "spec.headGroupSpec.headService.metadata.name: is the name of another service of this cluster"},
+    {"the same where no group has several hosts", V1(HEAD_WITH("'headService':{'metadata':{'name':'demo-headless'}}")), NULL},
+    {"head service that is called like the serve service",
+     "{'apiVersion':'ray.io/"
+     "v1','kind':'RayCluster','metadata':{'name':'demo','namespace':'n','uid':'u','annotations':{'" RAY_ANNOTATION_SERVE
+     "':'true'}},'spec':{" HEAD_WITH("'headService':{'metadata':{'name':'demo-serve-svc'}}") "}}",
+     "spec.headGroupSpec.headService.metadata.name: is the name of another service of this cluster"},
     {"head service", V1(HEAD_WITH("'headService':{'metadata':{'name':'A'},'spec':{'ports':[{'port':0},{'name':'x'},1]}}")),
      "spec.headGroupSpec.headService.metadata.name: is no name\nspec.headGroupSpec.headService.spec.ports[0].name: is "
      "missing\nspec.headGroupSpec.headService.spec.ports[0].port: is 0\n"
