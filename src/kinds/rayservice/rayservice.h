@@ -128,7 +128,7 @@ struct service_view {
     uint64_t status_hash;
     int64_t status_not_before_ms;
     const struct group_failures *refusals; /* of writes; NULL: none */
-    int64_t active_ms;                     /* monotonic: when this process last saw an active cluster in status; 0: it has not */
+    int64_t active_ms; /* monotonic: when this process last saw an active cluster in status, or a spec that cannot be read; 0: it has not */
     struct now now;
 };
 

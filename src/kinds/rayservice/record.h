@@ -25,7 +25,7 @@ struct serve_asked {
 
 struct rayservice_own {
     struct serve_asked *asked; /* of clusters that exist */
-    int64_t active_ms;         /* monotonic: when status was last seen with an active cluster; 0: not yet */
+    int64_t active_ms;         /* see service_view */
 };
 
 /* The loaded model. */

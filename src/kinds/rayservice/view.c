@@ -118,6 +118,16 @@ static const struct service *find_service(const struct record *c, struct slice n
     return r ? &r->service : NULL;
 }
 
+/* Returns when the service last had an active cluster, or a spec that could not be carried out: the initializing timeout begins then. */
+static int64_t follow_active(struct op *op, struct record *c, struct jval status)
+{
+    struct rayservice_own *own = c->own;
+    bool refused = op->loaded->errors.count || json_is(json_get(status_condition(status, SLICE("Ready")), "reason"), "ValidationFailed");
+    if (refused || json_there(json_get(status, "activeServiceStatus.rayClusterName")))
+        own->active_ms = op->now.mono_ms;
+    return own->active_ms;
+}
+
 int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
@@ -134,13 +144,10 @@ int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p)
                              .now = op->now};
     view_clusters(op, c, &v);
     count_unused(op, c, &v);
-    struct rayservice_own *own = c->own;
-    if (json_there(json_get(v.status, "activeServiceStatus.rayClusterName")))
-        own->active_ms = op->now.mono_ms;
-    v.active_ms = own->active_ms;
     model_load(op, c); /* view_clusters has loaded the models of the clusters */
     v.service = rayservice_model(op);
     v.errors = &op->loaded->errors;
+    v.active_ms = follow_active(op, c, v.status);
     rayservice_decide(&v, a, p);
     op->stats.decisions++;
     return p->next_ms;

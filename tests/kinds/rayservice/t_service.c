@@ -261,6 +261,25 @@ static void test_many(void)
     world_free(&w);
 }
 
+static void test_corrected(void)
+{
+    struct world w;
+    test_case("the initializing timeout begins when a spec is corrected");
+    make_service_world(&w, false);
+    CHECK_INT(
+        world_call(&w, "POST", services_path, "application/json",
+                   arena_printf(&w.arena,
+                                "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayService\",\"metadata\":{\"name\":\"s\",\"namespace\":\"n\","
+                                "\"annotations\":{\"ray.io/initializing-timeout\":\"30s\"}},%.*s}",
+                                SLICE_ARG(service_spec(&w, "2.52.0", "m:a, x: [")))),
+        201);
+    world_run(&w, 60 * 1000);
+    CHECK(says(&w, "rayservices.ray.io", "s", "ValidationFailed"));
+    change_service(&w, "2.52.0", "m:a");
+    CHECK(*run_until_active(&w, ""));
+    world_free(&w);
+}
+
 /* ---- answers of heads ---- */
 
 /* What is longer than a limit is refused as a whole. LIMIT_APPS_NAMES: names and states, of the application, too. */
@@ -437,6 +456,7 @@ int main(void)
     test_failing();
     test_head_forgets();
     test_many();
+    test_corrected();
     test_limits();
     test_words();
     test_taken();
