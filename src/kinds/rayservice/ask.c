@@ -15,12 +15,14 @@ static bool forgot(const struct service_decision *d, const struct service_cluste
     return false;
 }
 
+/* While a second cluster is made, the first one gets its applications again only if the configuration is still the one that it had: an
+ * earlier one is not kept. */
 static bool must_put(struct service_decision *d, const struct service_cluster *c)
 {
     const struct serve_said *said = &c->said;
     bool given = rayservice_given(d, c) == d->s->config_hash, refused = said->refused_hash == d->s->config_hash;
     int64_t from_ms = refused ? said->refused_ms + SERVE_REFUSED_MS : said->put_ms ? said->put_ms + SERVE_TROUBLE_MS : 0;
-    if (!rayservice_wanted(d, c) || !said->known || (given && !forgot(d, c)))
+    if (!(rayservice_wanted(d, c) || (given && d->s->config_hash)) || !said->known || (given && !forgot(d, c)))
         return false;
     if (d->in->now.mono_ms >= from_ms || (!refused && !given))
         return true;
