@@ -256,7 +256,8 @@ def test_a_cluster_with_a_serve_service(space, operator):
     made = eventually(service)
     assert made["spec"]["selector"] == {"ray.io/cluster": "c", "ray.io/is-ray-node": "yes"}
     assert [(p["name"], p["port"]) for p in made["spec"]["ports"]] == [("serve", 8000)]
-    assert made["metadata"]["labels"]["ray.io/serve"] == "c-serve" and made["metadata"]["labels"]["ray.io/originated-from-crd"] == "RayCluster"
+    labels = made["metadata"]["labels"]
+    assert labels["ray.io/serve"] == "c-serve" and labels["ray.io/originated-from-crd"] == "RayCluster"
     space.rest(operator)
     space.api.patch(space.path("rayclusters", "c", V1), {"metadata": {"annotations": {"ray.io/enable-serve-service": None}}})
     eventually(lambda: service() is None)
