@@ -17,8 +17,8 @@ static const struct flags flags = {
     .usage = "mobula explain service NAME [-n NS] [FLAG...]",
     .about =
         "Says why a RayService is as it is: which RayCluster gets its requests, what a second one waits for, how its applications and\n"
-        "deployments are, and what happens next and when. Needs get on rayservices; get on services and list on rayclusters for the\n"
-        "rest.",
+        "deployments are, and what happens next and when. Needs get on RayServices, and for the rest get on services and list on\n"
+        "rayclusters.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -53,8 +53,8 @@ static bool find_service(struct job *j, struct slice name, struct explain_servic
         return true;
     if (code != 404)
         return err_set(&j->e, ERR_STATUS, "RayService %.*s cannot be read: %.*s", SLICE_ARG(name), SLICE_ARG(why));
-    return err_set(&j->e, ERR_STATUS, "there is no RayService %.*s in namespace %.*s (kubectl get rayservices -A lists them)",
-                   SLICE_ARG(name), SLICE_ARG(j->seek.ns));
+    return err_set(&j->e, ERR_STATUS, "there is no RayService %.*s in namespace %.*s (kubectl get %s -A lists them)", SLICE_ARG(name),
+                   SLICE_ARG(j->seek.ns), kind_rayservice.plural);
 }
 
 static void find_rest(struct job *j, struct slice name, struct explain_service *f)

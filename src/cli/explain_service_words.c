@@ -1,6 +1,8 @@
 /* The words of `mobula explain service`. */
 #include "explain_service.h"
 
+#include <mobula/kinds.h>
+
 struct words {
     const struct explain_service *in;
     struct jval spec, status;
@@ -74,8 +76,10 @@ static void put_operator(const struct words *w)
     if (!slice_empty(manager))
         buf_printf(w->out, "  spec.managedBy is %.*s\n", SLICE_ARG(manager));
     if (seen < 0)
-        buf_put(w->out, SLICE("  no operator has looked at it: none runs, none watches this namespace, or it runs without RayServices "
-                              "(mobula install --rayservices)\n"));
+        buf_printf(w->out,
+                   "  no operator has looked at it: none runs, none watches this namespace, or it runs without RayServices (mobula install "
+                   "--%s)\n",
+                   kind_rayservice.optional.flag);
     else if (seen < now)
         buf_printf(w->out, "  the operator has seen generation %lld of the spec, not yet %lld: what follows is of the older one\n",
                    (long long)seen, (long long)now);
