@@ -2,7 +2,7 @@
 #include "cli.h"
 #include "seek.h"
 
-#include <mobula/kinds.h>
+#include <mobula/kind_rayservice.h>
 
 #include <stdio.h>
 

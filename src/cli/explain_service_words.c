@@ -1,7 +1,7 @@
 /* The words of `mobula explain service`. */
 #include "explain_service.h"
 
-#include <mobula/kinds.h>
+#include <mobula/kind_rayservice.h>
 
 struct words {
     const struct explain_service *in;

@@ -5,9 +5,8 @@
 #include "rayservice.h"
 
 #include <mobula/kind_raycluster.h>
+#include <mobula/kind_rayservice.h>
 #include <mobula/setting_patches.h>
-
-extern const struct kind kind_rayservice;
 
 /* State of one cluster of a RayService: the answers of its head, and since when it is unused. */
 struct serve_asked {
