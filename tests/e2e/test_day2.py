@@ -145,22 +145,22 @@ def test_a_namespace_goes_with_its_jobs(api, space, operator):
     api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space.name}})
 
 
-def test_definitions_of_another_content(made):  # noqa: F811
+def test_definitions_of_another_content(api, made):  # noqa: F811
     """check names the first field that differs, and --crds-only brings ours, also beside a policy that Helm has."""
-    ours = kubectl("get", "crd", "rayclusters.ray.io", "-o", "json").stdout
-    older = json.loads(ours)
-    for version in older["spec"]["versions"]:
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io"
+    older = api.get(path)["spec"]["versions"]
+    for version in older:
         schema = version["schema"]["openAPIV3Schema"].get("properties", {})
         schema.get("spec", {}).get("properties", {}).pop("suspend", None)
     try:
         run("install", "--apply", "--crds-only", "--namespace", made)
         kubectl("annotate", "validatingadmissionpolicy", f"mobula.{made}", "meta.helm.sh/release-name=m")
-        kubectl("replace", "-f", "-", stdin=json.dumps(older))
+        api.patch(path, {"spec": {"versions": older}})
         said, _ = run("check", "-n", made, "--operator-namespace", made, status=4)
         assert "it differs at spec.properties.suspend, and" in said and f"--crds-only --namespace={made} brings ours" in said, said
         done, _ = run("install", "--apply", "--crds-only", "--namespace", made)
         assert f"ValidatingAdmissionPolicy/mobula.{made} passed over: it belongs to a Helm release" in done
-        assert "suspend" in kubectl("get", "crd", "rayclusters.ray.io", "-o", "json").stdout
+        assert "suspend" in json.dumps(api.get(path))
         assert "it differs at" not in run("check", "-n", made, "--operator-namespace", made)[0]
     finally:
         run("install", "--apply", "--crds-only", "--namespace", made)
