@@ -17,7 +17,7 @@ static const struct flags flags = {
         "Says why a RayCluster is as it is: its groups and what keeps their pods, what the autoscaler decided last and by which rules,\n"
         "and what Ray says of itself at this moment. Needs get on rayclusters and list on pods; get on pods/proxy for the last part, and "
         "on\n"
-        "the Secret of a cluster with authOptions.",
+        "the Secret of a cluster with authOptions. With list on rayclusters it says how many come before one that waits for its turn.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -30,18 +30,23 @@ struct job {
 
 /* ---- its pods ---- */
 
-bool explain_page_path(struct slice ns, struct slice cluster, struct slice more, struct buf *path, struct err *e)
+static bool page_query(struct slice more, struct buf *path, struct err *e)
 {
-    char page[16], selector[128];
+    char page[16];
     snprintf(page, sizeof page, "%d", EXPLAIN_PAGE);
-    snprintf(selector, sizeof selector, RAY_LABEL_CLUSTER "=%.*s", SLICE_ARG(cluster));
-    kube_path(path, &kube_pods, ns, SLICE_NONE, SLICE_NONE);
-    kube_query(path, "labelSelector", slice_of(selector));
     kube_query(path, "limit", slice_of(page));
     if (more.len)
         kube_query(path, "continue", more);
-    return !path->full ||
-           err_set(e, ERR_LIMIT, "the API server's list of pods goes on at more than %d bytes (LIMIT_HTTP_URL)", LIMIT_HTTP_URL);
+    return !path->full || err_set(e, ERR_LIMIT, "the API server's list goes on at more than %d bytes (LIMIT_HTTP_URL)", LIMIT_HTTP_URL);
+}
+
+bool explain_page_path(struct slice ns, struct slice cluster, struct slice more, struct buf *path, struct err *e)
+{
+    char selector[128];
+    snprintf(selector, sizeof selector, RAY_LABEL_CLUSTER "=%.*s", SLICE_ARG(cluster));
+    kube_path(path, &kube_pods, ns, SLICE_NONE, SLICE_NONE);
+    kube_query(path, "labelSelector", slice_of(selector));
+    return page_query(more, path, e);
 }
 
 /* A page is gone when the next one comes: of a hundred thousand pods all that is kept is what is said of them. */
@@ -66,6 +71,27 @@ static bool find_pods(struct job *j, struct explain_facts *f)
             return false;
     while (more.len);
     return true;
+}
+
+/* ---- clusters before it ---- */
+
+/* Nothing is said of a wait if the clusters cannot be listed. */
+static void count_ahead(struct job *j, struct explain_facts *f)
+{
+    struct slice version = json_get_str(f->object, "apiVersion", j->seek.a), more = SLICE("");
+    bool legacy = slice_starts(version, SLICE("cluster.ray.io/"));
+    explain_wait(f, j->seek.a);
+    f->pages = 0;
+    do {
+        struct err e = {0};
+        struct ask_answer answer;
+        __attribute__((cleanup(buf_free))) struct buf path;
+        __attribute__((cleanup(arena_free))) struct arena a = {0};
+        buf_init(&path, LIMIT_HTTP_URL);
+        kube_path(&path, &ray_resources[legacy], j->seek.ns, SLICE_NONE, SLICE_NONE);
+        f->waits = f->waits && page_query(more, &path, &e) && ask_get(&j->seek.ask, buf_slice(&path), NULL, &a, &answer, &e) &&
+                   answer.code == 200 && explain_add_clusters(f, answer.body, &more, j->seek.a, &e);
+    } while (f->waits && more.len);
 }
 
 /* ---- what Ray says ---- */
@@ -123,6 +149,7 @@ static bool explain(struct job *j, const struct cluster_options *o, struct arena
     if (!seek_open(&j->seek, &o->seek, a, &j->e) || !seek_cluster(&j->seek, o->name, &f.object, &absent, &j->e) || !find_pods(j, &f))
         return false;
     find_kept(j, &f);
+    count_ahead(j, &f);
     hear_head(j, &f);
     f.now = clock_now();
     explain_words(&f, a, out);

@@ -17,6 +17,8 @@ struct explain_facts {
     bool sidecar;      /* KubeRay's autoscaler runs beside its head */
     struct slice said; /* the head's own `ray status`; empty: … */
     struct slice silence; /* … why there is none */
+    bool waits;           /* it has no status, and not all of its pods: the operator has not come to it, or is about to make them … */
+    uint32_t ahead;       /* … and so many others of the namespace, which are begun no more than this one, come before it */
     struct now now;
 };
 
@@ -27,6 +29,11 @@ bool explain_page_path(struct slice ns, struct slice cluster, struct slice more,
 /* The Pods of a page of a list; *more is what the next page is asked for with, or empty. A list has LIMIT_EXPLAIN_PAGES at most, and
  * LIMIT_EXPLAIN_PODS of the cluster's own, whatever the server takes for a page. */
 bool explain_add_pods(struct explain_facts *f, struct slice page, struct slice *more, struct arena *a, struct err *e);
+/* Sets f->waits from the cluster and its pods; then each other RayCluster of its namespace is added, or a page of them. The operator serves
+ * those with fewer pods first, then the older ones. */
+void explain_wait(struct explain_facts *f, struct arena *a);
+void explain_add_cluster(struct explain_facts *f, struct jval other, struct arena *a);
+bool explain_add_clusters(struct explain_facts *f, struct slice page, struct slice *more, struct arena *a, struct err *e);
 /* The text that GET /api/cluster_status?format=1 of the dashboard holds; false: it is no such answer. */
 bool explain_said(struct slice body, struct arena *a, struct slice *said);
 void explain_words(const struct explain_facts *f, struct arena *a, struct buf *out);

@@ -46,21 +46,49 @@ void explain_add_pod(struct explain_facts *f, struct jval pod, struct arena *a)
         f->sidecar |= json_str_eq(json_get(v, "name"), SLICE("autoscaler"));
 }
 
-bool explain_add_pods(struct explain_facts *f, struct slice page, struct slice *more, struct arena *a, struct err *e)
+/* Pods that it is to have; 0: it has status, so the operator has begun with it, or it is to have none. */
+static int64_t still_wanted(struct jval cluster, struct arena *a)
+{
+    struct ray_cluster c;
+    struct spec_errors errors = {0};
+    if (json_there(json_get(cluster, "status.observedGeneration")) || !ray_read(cluster, a, &c, &errors) || errors.count || c.suspend)
+        return 0;
+    int64_t pods = 1;
+    for (uint32_t i = 0; i < c.group_count; i++)
+        pods += (int64_t)c.groups[i].desired * c.groups[i].hosts;
+    return pods;
+}
+
+void explain_wait(struct explain_facts *f, struct arena *a)
+{
+    f->waits = still_wanted(f->object, a) > f->pod_count;
+}
+
+void explain_add_cluster(struct explain_facts *f, struct jval other, struct arena *a)
+{
+    int64_t mine = still_wanted(f->object, a), its = still_wanted(other, a), since = 0, its_since = 0;
+    struct err none = {0};
+    bool dated = time_parse(json_get_str(f->object, "metadata.creationTimestamp", a), &since, &none) &&
+                 time_parse(json_get_str(other, "metadata.creationTimestamp", a), &its_since, &none);
+    f->ahead += its > 0 && (its < mine || (its == mine && dated && its_since < since));
+}
+
+typedef void add_item(struct explain_facts *f, struct jval item, struct arena *a);
+
+static bool add_page(struct explain_facts *f, struct slice page, struct slice *more, add_item *add, struct arena *a, struct err *e)
 {
     struct json_slicer s;
     struct slice item;
     enum json_step step;
     struct err odd = {0}; /* one that cannot be read is no reason to say nothing of the others */
     if (f->pages++ >= LIMIT_EXPLAIN_PAGES)
-        return err_set(e, ERR_LIMIT, "the API server's list of pods does not end: more than %d pages (LIMIT_EXPLAIN_PAGES)",
-                       LIMIT_EXPLAIN_PAGES);
+        return err_set(e, ERR_LIMIT, "the API server's list does not end: more than %d pages (LIMIT_EXPLAIN_PAGES)", LIMIT_EXPLAIN_PAGES);
     json_slicer_init(&s, JSON_STREAM_LIST, LIMIT_JSON_ITEM);
     while ((step = json_slice(&s, &page, &item, &odd)) == JSON_ITEM || step == JSON_OVER) {
-        struct json pod;
+        struct json one;
         struct arena scratch = {0};
-        if (step == JSON_ITEM && json_parse(&pod, item, &scratch, &odd))
-            explain_add_pod(f, json_root(&pod), a);
+        if (step == JSON_ITEM && json_parse(&one, item, &scratch, &odd))
+            add(f, json_root(&one), add == explain_add_pod ? a : &scratch);
         arena_free(&scratch);
     }
     struct json rest;
@@ -73,7 +101,17 @@ bool explain_add_pods(struct explain_facts *f, struct slice page, struct slice *
     if (f->pod_count > LIMIT_EXPLAIN_PODS)
         return err_set(e, ERR_LIMIT, "the API server lists too many pods of the cluster: more than %d (LIMIT_EXPLAIN_PODS)",
                        LIMIT_EXPLAIN_PODS);
-    return well || err_set(e, ERR_SYNTAX, "the API server's list of pods is malformed");
+    return well || err_set(e, ERR_SYNTAX, "the API server's list is malformed");
+}
+
+bool explain_add_pods(struct explain_facts *f, struct slice page, struct slice *more, struct arena *a, struct err *e)
+{
+    return add_page(f, page, more, explain_add_pod, a, e);
+}
+
+bool explain_add_clusters(struct explain_facts *f, struct slice page, struct slice *more, struct arena *a, struct err *e)
+{
+    return add_page(f, page, more, explain_add_cluster, a, e);
 }
 
 bool explain_said(struct slice body, struct arena *a, struct slice *said)
@@ -135,6 +173,9 @@ static void put_progress(const struct words *w)
     }
     for (uint32_t i = 0; i < w->in->pod_count; i++)
         ready += !w->in->pods[i].head && !w->in->pods[i].deleting && w->in->pods[i].ready;
+    if (w->in->waits)
+        buf_printf(w->out, "  waits for its turn: %u clusters of this namespace with fewer pods, or as many and older, come before it\n",
+                   w->in->ahead);
     bool well = up && !is_false(status_condition(w->status, SLICE("HeadPodReady")));
     if (well && ready < wanted)
         buf_printf(w->out, "  scaling up: %lld of %lld workers ready\n", ready, wanted);

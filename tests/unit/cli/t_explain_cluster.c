@@ -27,7 +27,10 @@ static void read_document(struct explain_facts *f, struct slice text, struct are
     if (!CHECK(json_parse(doc, text, a, &e)))
         return;
     struct jval root = json_root(doc);
-    if (json_str_eq(json_get(root, "kind"), SLICE("RayCluster")))
+    bool cluster = json_str_eq(json_get(root, "kind"), SLICE("RayCluster"));
+    if (cluster && f->object.doc)
+        explain_add_cluster(f, root, a);
+    else if (cluster)
         f->object = root;
     else if (json_str_eq(json_get(root, "kind"), SLICE("Pod")))
         explain_add_pod(f, root, a);
@@ -49,7 +52,9 @@ static void run(struct slice text)
         printf("  %s\n", e.text);
     for (uint32_t i = 0; i < docs.count; i++)
         read_document(&f, docs.docs[i].json, &a);
-    if (CHECK(f.object.doc != NULL))
+    if (CHECK(f.object.doc != NULL) && docs.count > 1 && json_str_eq(json_get(f.object, "metadata.name"), SLICE("waits")))
+        explain_wait(&f, &a);
+    if (f.object.doc)
         explain_words(&f, &a, &out);
     CHECK_SLICE(slice_trim(buf_slice(&out)), slice_trim(want));
     buf_free(&out);
