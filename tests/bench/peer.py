@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """One operator's turn on a control plane that tests/rig/up.sh started, and the table of all turns. Called by peer.sh, which see.
 
-    tests/bench/peer.py measure BINARY|kuberay|floor RAW [PHASE…]     adds one line of JSON for each phase to RAW
+    tests/bench/peer.py measure BINARY|kuberay|limit RAW [PHASE…]     adds one line of JSON for each phase to RAW
     tests/bench/peer.py table RAW 'BINARY…'                           of what RAW holds so far
 
 Created: from the first RayCluster received to the last pod's POST answered, as the audit log has it. Ready: until the clusters' own
-status says so, as a watch of them has it. Processor time until ready: of the operator, of the API server, and of all processes of the
-control plane with the operator. The last one, divided by the number of cores, is a lower bound of the time; where other work runs on the
-machine, it tells more than the times do.
-Floor: a client that only POSTs the pods that mobula makes. No operator that makes the same pods can be ready much sooner.
+status says so, as a watch of them has it. Processor time until ready: of each process of the control plane, and of the operator. Their sum,
+divided by the number of cores, is a lower bound of the time; where other work runs on the machine, it tells more than the times do.
+Limit: no operator. A client POSTs the RayClusters, and the services and pods that mobula makes of them; ready is when all pods run. No
+operator that makes the same can be ready much sooner, so a ratio to it says what the operator itself costs.
 """
 
 import json
@@ -20,29 +20,32 @@ import time
 
 import plane
 import quick
-from plane import ROOT, RUN, Api, Audit, Ready, cpu, kubectl, load, memory, summary
+from plane import ROOT, RUN, Api, Audit, Ready, by_user, cpu, kubectl, load, memory, summary
 
 BEGIN_S = 8  # past the fence of mobula, and the first steps of all who watch
 SETTLE_S, LIMIT_S = 2, 600
-HUNDREDS, FLOOR_IN_FLIGHT = 5, 64
+HUNDREDS, LIMIT_IN_FLIGHT = 5, 8
 CLUSTERS = int(os.environ.get("CLUSTERS", "1000"))
 KUBERAY = ROOT / "tests" / "rig" / "kuberay.sh"
-PHASES = {"hundred": (1, 99), "one": (1, 999), "fleet": (CLUSTERS, 3)}
-# Phase, figure, its name, and the ratio to KubeRay that is wanted.
+PHASES = {"hundred": (1, 99), "one": (1, 999), "fleet": (CLUSTERS, 3), "many": (2500, 3), "large": (1, 4999)}
+USUAL = ("hundred", "one", "fleet")
+NAMES = {"hundred": "a cluster of 100", "one": "1 × 1,000", "fleet": f"{CLUSTERS:,} × 4", "many": "2,500 × 4", "large": "1 × 5,000"}
+# Figure, its name, the ratio to KubeRay that is wanted of some phases, and that to the limit.
 FIGURES = (
-    ("one", "created_s", "1 × 1,000: all pods created, s", None),
-    ("one", "ready_s", "1 × 1,000: ready, s", 0.75),
-    ("one", "all_cpu_s", "1 × 1,000: CPU of all processes until ready, s", None),
-    ("one", "server_cpu_s", "1 × 1,000: CPU of the API server until ready, s", None),
-    ("one", "cpu_s", "1 × 1,000: CPU of the operator until ready, s", None),
-    ("hundred", "created_s", "a cluster of 100: created, p50, s", None),
-    ("hundred", "ready_s", "a cluster of 100: ready, p50, s", 0.75),
-    ("hundred", "all_cpu_s", "a cluster of 100: CPU of all processes until ready, p50, s", None),
-    ("fleet", "created_s", f"{CLUSTERS:,} × 4: all pods created, s", 0.35),
-    ("fleet", "ready_s", f"{CLUSTERS:,} × 4: ready, s", 0.65),
-    ("fleet", "all_cpu_s", f"{CLUSTERS:,} × 4: CPU of all processes until ready, s", None),
-    ("fleet", "cpu_s", f"{CLUSTERS:,} × 4: CPU of the operator until ready, s", 1 / 15),
-    ("fleet", "memory_mib", f"{CLUSTERS:,} × 4: memory of the operator, MiB", None),
+    ("created_s", "all pods created, s", {}, {}),
+    ("ready_s", "ready, s", {"hundred": 0.75, "one": 0.65, "fleet": 0.65, "many": 0.65}, {"fleet": 1.10}),
+    ("cpu.operator", "CPU of the operator, s", {"fleet": 1 / 12}, {}),
+    ("cpu.kube-apiserver", "CPU of the API server, s", {"fleet": 0.85}, {}),
+    ("cpu.kube-controller-manager", "CPU of the controller manager, s", {"fleet": 0.60}, {}),
+    ("cpu.etcd", "CPU of etcd, s", {}, {}),
+    ("cpu.kube-scheduler", "CPU of the scheduler, s", {}, {}),
+    ("cpu.kwok", "CPU of kwok, s", {}, {}),
+    ("all_cpu_s", "CPU of all processes, s", {}, {}),
+    ("writes_each", "the operator's writes for each pod", {}, {}),
+    ("statuses_each", "its statuses for each cluster", {}, {}),
+    ("others_429", "429 to others", {}, {}),
+    ("others_watches", "watches that others began", {}, {}),
+    ("memory_mib", "memory of the operator, MiB", {}, {}),
 )
 
 
@@ -55,32 +58,55 @@ class KubeRay:
         self.pid = int(out)
 
 
-class Floor:
-    """No operator. One of mobula gives the pod and ends."""
+class Limit:
+    """No operator. One of mobula makes a cluster of one worker, which is the pattern, and ends."""
 
-    namespace, pid = "b-floor", 0
+    namespace, pid, user = "b-limit", 0, "admin"
 
     def __init__(self, api):
         op = begin("mobula")
         time.sleep(BEGIN_S)
         grow(api, op, op.namespace, 1, 1)
-        pod = api.call("GET", f"/api/v1/namespaces/{op.namespace}/pods?labelSelector=ray.io%2Fnode-type%3Dworker")["items"][0]
+        core = f"/api/v1/namespaces/{op.namespace}"
+        pods = api.call("GET", f"{core}/pods")["items"]
+        head, worker = (next(p for p in pods if p["metadata"]["labels"]["ray.io/node-type"] == t) for t in ("head", "worker"))
+        services = api.call("GET", f"{core}/services")["items"]
+        self.parts = [("services", self.bare(s, s["metadata"]["name"])) for s in services]
+        self.parts.append(("pods", self.bare(head, "c-0-head")))
+        self.worker = self.bare(worker, "c-0-worker")
         clear(api, op.namespace)
         op.stop()
-        labels, annotations = pod["metadata"]["labels"], pod["metadata"]["annotations"]
-        self.pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "{{i}}", "labels": labels, "annotations": annotations},
-                    "spec": {k: v for k, v in pod["spec"].items() if k != "nodeName"}}
         kubectl("create", "namespace", self.namespace)
 
-    def grow(self, api, pods):
-        path, before, begun = f"/api/v1/namespaces/{self.namespace}/pods", used(self), time.time()
-        created = load(path, self.pod, pods, FLOOR_IN_FLIGHT)["seconds"]
-        while api.call("GET", path + "?limit=1&fieldSelector=status.phase%21%3DRunning")["items"]:
+    @staticmethod
+    def bare(o, name):
+        """As it was sent: without what the server, the scheduler and the kubelet have added."""
+        added = ("nodeName", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+        metadata = {"name": name, **{k: o["metadata"].get(k, {}) for k in ("labels", "annotations")}}
+        return {"apiVersion": "v1", "kind": "Service" if "ports" in o["spec"] else "Pod", "metadata": metadata,
+                "spec": {k: v for k, v in o["spec"].items() if k not in added}}
+
+    def grow(self, api, clusters, workers):
+        core, audit, before, begun = f"/api/v1/namespaces/{self.namespace}", Audit(), used(self), time.time()
+        load(f"/apis/ray.io/v1/namespaces/{self.namespace}/rayclusters", quick.raycluster(workers), clusters, min(50, clusters))
+        many = clusters > 1  # then {{i}} is the number of the cluster, else of the worker
+        for where, body in self.parts:
+            load(f"{core}/{where}", numbered(body) if many else body, clusters, LIMIT_IN_FLIGHT)
+        for i in range(workers if many else 1):
+            body = json.loads(json.dumps(self.worker))
+            body["metadata"]["name"] += f"-{i}" if many else "-{{i}}"
+            load(f"{core}/pods", numbered(body) if many else body, clusters if many else workers, LIMIT_IN_FLIGHT)
+        created = time.time()
+        while api.call("GET", f"{core}/pods?limit=1&fieldSelector=status.phase%21%3DRunning")["items"]:
             time.sleep(0.05)
-        ready, spent = time.time() - begun, {name: t - before[name] for name, t in used(self).items()}
-        api.call("DELETE", path)
-        return {"created_s": created, "ready_s": ready, "pods": pods, "server_cpu_s": spent["kube-apiserver"],
-                "all_cpu_s": sum(spent.values()), "cpu": spent}
+        figures = seen(self, audit, before, clusters, time.time() - begun)
+        api.call("DELETE", f"{core}/services")
+        api.call("DELETE", f"{core}/pods")
+        return {**figures, "created_s": created - begun}
+
+
+def numbered(body):
+    return json.loads(json.dumps(body).replace("c-0", "c-{{i}}"))
 
 
 def begin(who):
@@ -100,37 +126,50 @@ def used(op):
     return {name: cpu(pid) for name, pid in {**pids, "operator": op.pid}.items() if pid}
 
 
+def seen(op, audit, before, clusters, ready_s):
+    """What was used until now, and who has sent what."""
+    spent = {name: t - before[name] for name, t in used(op).items()}
+    time.sleep(SETTLE_S)
+    entries = list(audit.entries())
+    a, users = summary(entries, op.user), by_user(entries)
+    ours = op.user.rsplit(":", 1)[-1]
+    others = [v for user, v in users.items() if user not in (ours, "admin")]
+    pods = max(1, len(a["pods"]))
+    return {"ready_s": ready_s, "pods": len(a["pods"]), "cpu": spent, "all_cpu_s": sum(spent.values()), "refused": a["refused"],
+            "writes_each": sum(a["writes"].values()) / pods, "statuses_each": a["writes"].get("patch rayclusters/status", 0) / clusters
+            + a["writes"].get("update rayclusters/status", 0) / clusters, "users": users,
+            "others_429": sum(v.get("429", 0) for v in others), "others_watches": sum(v.get("watches", 0) for v in others),
+            "first": a["first"], "last": max((end for _, end in a["pods"]), default=0)}
+
+
 def grow(api, op, namespace, clusters, workers):
     """From nothing to ready, in a namespace that the operator watches."""
     watch = Ready(namespace)
     audit, before = Audit(), used(op)
     load(f"/apis/ray.io/v1/namespaces/{namespace}/rayclusters", quick.raycluster(workers), clusters, min(50, clusters))
     ready = watch.wait(clusters, LIMIT_S)
-    spent = {name: t - before[name] for name, t in used(op).items()}
-    time.sleep(SETTLE_S)
-    a = summary(audit, op.user)
-    return {"created_s": max(end for _, end in a["pods"]) - a["first"], "ready_s": ready - a["first"], "pods": len(a["pods"]),
-            "cpu_s": spent["operator"], "server_cpu_s": spent["kube-apiserver"], "all_cpu_s": sum(spent.values()), "cpu": spent,
-            "memory_mib": memory(op.pid)["VmRSS"], "refused": a["refused"]}
+    figures = seen(op, audit, before, clusters, 0)
+    return {**figures, "created_s": figures["last"] - figures["first"], "ready_s": ready - figures["first"],
+            "memory_mib": memory(op.pid)["VmRSS"]}
 
 
 def measure(who, raw, phases):
     api = Api()
-    op = Floor(api) if who == "floor" else begin(who)
+    op = Limit(api) if who == "limit" else begin(who)
     time.sleep(BEGIN_S)
     namespace = getattr(op, "namespace", "b-peer")
     if who == "kuberay":
         kubectl("create", "namespace", namespace)
-    phases = [phase for phase in PHASES if phase in (phases or PHASES) and (who, phase) != ("floor", "fleet")]
+    phases = [phase for phase in PHASES if phase in (phases or USUAL)]
     turns = [phase for phase in phases for _ in range(HUNDREDS if phase == "hundred" else 1)]
     for number, phase in enumerate(turns):
         if number:
             clear(api, namespace)
-        figures = op.grow(api, 1 + PHASES[phase][1]) if who == "floor" else grow(api, op, namespace, *PHASES[phase])
+        figures = op.grow(api, *PHASES[phase]) if who == "limit" else grow(api, op, namespace, *PHASES[phase])
         with open(raw, "a") as f:
             f.write(json.dumps({"who": who, "phase": phase, **figures}) + "\n")
         print(f"  {who}, {phase}: created {figures['created_s']:.2f} s, ready {figures['ready_s']:.2f} s, "
-              f"CPU {figures['all_cpu_s']:.1f} s", file=sys.stderr)
+              f"CPU {figures['all_cpu_s']:.1f} s, others' 429 {figures['others_429']}", file=sys.stderr)
 
 
 def clear(api, namespace):
@@ -144,18 +183,41 @@ def clear(api, namespace):
     raise RuntimeError(f"pods are left in {namespace}")
 
 
+def value(line, figure):
+    """None: it has none, as the limit has no operator."""
+    for part in figure.split("."):
+        line = line.get(part) if line else None
+    return line
+
+
 def table(raw, binaries):
     lines = [json.loads(line) for line in open(raw)]
-    names = [*(["floor"] if any(x["who"] == "floor" for x in lines) else []), *binaries.split(), "kuberay"]
-    print("\n| median | " + " | ".join(map(os.path.basename, names)) + " | ratio | goal |\n|---|" + "---|" * (len(names) + 2))
-    for phase, figure, words, goal in FIGURES:
-        values = [[x[figure] for x in lines if x["who"] == name and x["phase"] == phase and figure in x] for name in names]
-        if not (values[-1] and values[-2]):
-            continue
-        medians = [statistics.median(v) if v else None for v in values]
-        cells = [f"{m:.2f} ({min(v):.2f} to {max(v):.2f})" if v else "" for m, v in zip(medians, values)]
-        print(f"| {words} | " + " | ".join(cells) + f" | {medians[-2] / medians[-1]:.2f} | {f'≤ {goal:.2f}' if goal else ''} |")
+    names = [*(["limit"] if any(x["who"] == "limit" for x in lines) else []), *binaries.split(), "kuberay"]
+    print("\n| median (all values) | " + " | ".join(map(os.path.basename, names)) + " | × limit (goal) | × KubeRay (goal) |\n|---|" + "---|" * (len(names) + 2))
+    for phase, title in NAMES.items():
+        for figure, words, goals, limits in FIGURES:
+            values = [[v for x in lines if x["who"] == name and x["phase"] == phase and (v := value(x, figure)) is not None] for name in names]
+            if any(values):
+                medians = [statistics.median(v) if v else None for v in values]
+                cells = [f"{m:.2f} ({', '.join(f'{x:.2f}' for x in v)})" if v else "" for m, v in zip(medians, values)]
+                ratios = [ratio(medians[-2], medians[0] if names[0] == "limit" else None, limits.get(phase)),
+                          ratio(medians[-2], medians[-1], goals.get(phase))]
+                print(f"| {title}: {words} | " + " | ".join(cells + ratios) + " |")
+    print("\n| user, in all turns | operator | requests | 429 | watches begun |\n|---|---|---|---|---|")
+    for who in names:
+        sums = {}
+        for x in lines:
+            for user, counts in x["users"].items() if x["who"] == who else ():
+                for key, count in counts.items():
+                    sums.setdefault(user, {}).setdefault(key, 0)
+                    sums[user][key] += count
+        for user, counts in sorted(sums.items(), key=lambda i: -i[1].get("requests", 0)):
+            print(f"| {user} | {os.path.basename(who)} | {counts.get('requests', 0)} | {counts.get('429', 0)} | {counts.get('watches', 0)} |")
     print(f"\nraw: {raw}")
+
+
+def ratio(a, b, goal):
+    return (f"{a / b:.2f}" if a is not None and b else "") + (f" (≤ {goal:.2f})" if goal else "")
 
 
 def main():
@@ -163,7 +225,7 @@ def main():
     if command == "table":
         table(*rest)
     else:
-        if rest[0] not in ("kuberay", "floor"):
+        if rest[0] not in ("kuberay", "limit"):
             plane.MOBULA = ROOT / rest[0]
         measure(rest[0], rest[1], rest[2:])
 

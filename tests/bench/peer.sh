@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # mobula beside KubeRay, both on the same real control plane (tests/rig), made anew for each of them: ratios of medians.
-#   tests/bench/peer.sh [PHASE…]      phases: hundred one fleet (default: all, in this order; the last is the longest)
+#   tests/bench/peer.sh [PHASE…]      phases: hundred one fleet (default: these three), many (2,500 × 4), large (1 × 5,000)
 #   RUNS=3        how often each of them has its turn: the order changes from run to run
 #   CLUSTERS=1000 of phase fleet
-#   FLOOR=1       a third one has its turns (but none of fleet): a client that only POSTs the pods that mobula makes
+#   LIMIT=1       a third one has its turns: a client that POSTs what mobula makes, and no operator; 0: none of that
 #   MOBULAS='build/mobula'   several binaries are measured side by side; the last one's ratio to KubeRay is what the goals speak of
 # KubeRay runs tuned (CONCURRENCY=16 QPS=1000 BURST=2000); its defaults write a quarter to a half slower.
 set -euo pipefail
@@ -23,7 +23,10 @@ failed=()
 raw=build/bench/peer-$(date +%Y%m%d-%H%M%S).jsonl
 export CLUSTERS=${CLUSTERS:-1000}
 for ((run = 1; run <= ${RUNS:-3}; run++)); do
-    read -r -a turns <<<"${FLOOR:+floor }${MOBULAS:-build/mobula} kuberay"
+    turns=()
+    [[ ${LIMIT:-1} == 0 ]] || turns+=(limit)
+    read -r -a operators <<<"${MOBULAS:-build/mobula} kuberay"
+    turns+=("${operators[@]}")
     for ((i = 0; i < ${#turns[@]}; i++)); do
         who=${turns[(i + run) % ${#turns[@]}]}
         tests/rig/down.sh 2>/dev/null

@@ -88,7 +88,7 @@ class Audit(rig.AuditLog):
 def summary(audit, user):
     """The user's writes by kind, and the pod creates' times: first RayCluster received, (received, answered) of each."""
     writes, pods, first, refused = collections.Counter(), [], None, collections.Counter()
-    for e in audit.entries():
+    for e in audit if isinstance(audit, list) else audit.entries():
         if e["stage"] != "ResponseComplete":
             continue
         kind = what(e)
@@ -102,6 +102,18 @@ def summary(audit, user):
             t = stamp(e["requestReceivedTimestamp"])
             first = t if first is None else min(first, t)
     return {"writes": dict(writes), "refused": dict(refused), "pods": sorted(pods), "first": first}
+
+
+def by_user(entries):
+    """Of each user: requests that were answered, those answered 429, and watches that were begun."""
+    found = collections.defaultdict(collections.Counter)
+    for e in entries:
+        user = e["user"]["username"].rsplit(":", 1)[-1]
+        watch = e["verb"] == "watch"
+        if e["stage"] == ("ResponseStarted" if watch else "ResponseComplete"):
+            found[user]["watches" if watch else "requests"] += 1
+            found[user]["429"] += e["responseStatus"]["code"] == 429
+    return {user: dict(counts) for user, counts in found.items()}
 
 
 def most_at_once(intervals):
