@@ -490,7 +490,7 @@ bench-item: ## from a job at the control plane to its head pod: make bench-item 
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@FIGURES=item tests/bench/quick.sh $(or $(JOBS),30)
-bench-peer: ## beside KubeRay and no operator, a control plane for each turn: make bench-peer [RUNS=3] [PHASES='hundred one fleet'] [LIMIT=0]
+bench-peer: ## beside KubeRay and no operator, a control plane a turn: make bench-peer [RUNS=3] [PHASES='hundred one fleet'] [LIMIT=0]
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@RUNS=$(or $(RUNS),3) tests/bench/peer.sh $(PHASES)

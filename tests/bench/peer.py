@@ -193,10 +193,12 @@ def value(line, figure):
 def table(raw, binaries):
     lines = [json.loads(line) for line in open(raw)]
     names = [*(["limit"] if any(x["who"] == "limit" for x in lines) else []), *binaries.split(), "kuberay"]
-    print("\n| median (all values) | " + " | ".join(map(os.path.basename, names)) + " | × limit (goal) | × KubeRay (goal) |\n|---|" + "---|" * (len(names) + 2))
+    print("\n| median (all values) | " + " | ".join(map(os.path.basename, names)) + " | × limit (goal) | × KubeRay (goal) |")
+    print("|---|" + "---|" * (len(names) + 2))
     for phase, title in NAMES.items():
         for figure, words, goals, limits in FIGURES:
-            values = [[v for x in lines if x["who"] == name and x["phase"] == phase and (v := value(x, figure)) is not None] for name in names]
+            turns = [[x for x in lines if (x["who"], x["phase"]) == (name, phase)] for name in names]
+            values = [[v for x in xs if (v := value(x, figure)) is not None] for xs in turns]
             if any(values):
                 medians = [statistics.median(v) if v else None for v in values]
                 cells = [f"{m:.2f} ({', '.join(f'{x:.2f}' for x in v)})" if v else "" for m, v in zip(medians, values)]
@@ -212,7 +214,8 @@ def table(raw, binaries):
                     sums.setdefault(user, {}).setdefault(key, 0)
                     sums[user][key] += count
         for user, counts in sorted(sums.items(), key=lambda i: -i[1].get("requests", 0)):
-            print(f"| {user} | {os.path.basename(who)} | {counts.get('requests', 0)} | {counts.get('429', 0)} | {counts.get('watches', 0)} |")
+            cells = " | ".join(str(counts.get(key, 0)) for key in ("requests", "429", "watches"))
+            print(f"| {user} | {os.path.basename(who)} | {cells} |")
     print(f"\nraw: {raw}")
 
 
