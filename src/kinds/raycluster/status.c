@@ -5,7 +5,7 @@
  *   only the reason of a condition, or one more failure of a group            after REASON_MS (10 s), doubling to PROGRESS_MS (30 s) while
  *                                                                             reasons alternate; one delay for all conditions together
  *   the first status, of a start without trouble                              when the head is ready, or START_MS (1 s) after the last pod
- * was created, or START_EACH_MS (10 ms) x clusters, at most START_MAX_MS (10 s) only counters after PROGRESS_MS, or PROGRESS_EACH_MS (120
+ * was created, or START_EACH_MS (100 ms) x clusters, at most START_MAX_MS (10 s) only counters after PROGRESS_MS, or PROGRESS_EACH_MS (120
  * ms) x clusters, at most PROGRESS_MAX_MS (5 min)
  *
  * So a cluster of 1,000 pods that become ready one by one costs a handful of writes, and 1,000 clusters that come up at once do not delay
@@ -23,7 +23,7 @@ enum {
     REASONS_MAX = 2, /* doublings that lead beyond PROGRESS_MS */
     BUSY_MS = 5 * 1000,
     START_MS = 1000,
-    START_EACH_MS = 10,
+    START_EACH_MS = 100,
     START_MAX_MS = 10 * 1000,
 };
 
