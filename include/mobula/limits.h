@@ -412,6 +412,7 @@ enum {
     JOB_FRESH_MS = 100,                     /* an answer of the dashboard counts as current for this time */
     JOB_LOOK_FAILING_MAX_MS = 30 * 1000,    /* the interval grows to this while the dashboard does not answer */
     JOB_TROUBLE_MS = 10 * 1000,             /* a dashboard silent for this long is mentioned in status … */
+    JOB_HEARD_MS = 60 * 1000,               /* a silence that status told of at the start is believed after this */
     JOB_CHECK_TIMEOUT_MS = 5 * 60 * 1000,   /* … and for this long counts as having lost the job */
     JOB_SUBMITTER_GRACE_MS = 5 * 60 * 1000, /* a submitter pod may outlast its job by this */
     JOB_STOP_MS = 5 * 60 * 1000,            /* how long we try to stop a job that was given up … */

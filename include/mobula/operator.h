@@ -55,6 +55,8 @@ struct operator_options {
     struct slice executable; /* bytes of this program, for the ConfigMap mobula-tools; empty unless RAY_TOOLS_CONFIGMAP */
     bool autoscaling;        /* clusters with enableInTreeAutoscaling are scaled by this process, unless ray.sidecar or an annotation says
                                 otherwise */
+    int64_t job_silence_s;   /* a job whose dashboard is silent for so long is given up; 0: JOB_CHECK_TIMEOUT_MS */
+    bool delete_jobs;        /* shutdownAfterJobFinishes deletes the RayJob, too */
     bool submitter_pods;     /* a job of K8sJobMode is submitted by a submitter pod, not by this process */
     enum operator_access access;
     enum operator_kinds kinds; /* other kinds are not requested at all: the Role may not allow it */

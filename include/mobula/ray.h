@@ -327,6 +327,7 @@ struct ray_job {
     int32_t active_deadline_s, pre_running_deadline_s; /* 0: none */
     struct ray_job_rule rules[LIMIT_RAY_RULES];        /* shutdownAfterJobFinishes, onSuccess and onFailure are converted to rules */
     uint32_t rule_count;
+    bool shutdown; /* the rules are those of shutdownAfterJobFinishes */
 };
 
 /* As ray_read and ray_notes, for a RayJob and its rayClusterSpec; errors of the latter have their full path. */

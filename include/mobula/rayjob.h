@@ -75,6 +75,8 @@ struct job_view {
     const struct pod *const *submitters; /* pods that the job owns */
     uint32_t submitter_count;
     bool namespace_going; /* it is being deleted */
+    int64_t silence_s;    /* as operator_options.job_silence_s and delete_jobs; 0: JOB_CHECK_TIMEOUT_MS */
+    bool delete_jobs;
     bool submitter_pods;  /* K8sJobMode uses submitter pods; false: the operator submits */
     int64_t submitter_ms; /* monotonic: when this process created the last submitter pod; 0: it has not */
     int64_t leaving_ms;   /* monotonic: when the RayJob was first seen with a deletionTimestamp; 0: it has none */
@@ -82,6 +84,7 @@ struct job_view {
     /* Monotonic: when this process first saw startTime, endTime and rayJobInfo.endTime in status; 0: they are not there. At least so much
      * time has passed since then, even if the wall clock is set. */
     int64_t start_known_ms, end_known_ms, ray_end_known_ms;
+    bool silent_before;   /* status had jobStatusCheckFailureStartTime when this process saw the RayJob first, and ever since */
     struct jval status;   /* as the API server has it; not there: none */
     uint64_t status_hash; /* these two as in cluster_view */
     int64_t status_not_before_ms;

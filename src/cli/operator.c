@@ -201,6 +201,17 @@ static bool read_zone(const void *folder, struct slice name, struct arena *a, st
            err_wrap(e, "time zone %.*s (--zoneinfo)", SLICE_ARG(name));
 }
 
+/* Variables of KubeRay's operator, which Deployments that were made for it have. */
+static bool read_peers(struct operator_options *to, struct err *e)
+{
+    struct slice silence = slice_of(getenv("RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS")),
+                 remove = slice_of(getenv("DELETE_RAYJOB_CR_AFTER_JOB_FINISHES"));
+    if (!slice_empty(silence) && (!slice_int(silence, &to->job_silence_s) || to->job_silence_s < 1 || to->job_silence_s > INT32_MAX))
+        return err_set(e, ERR_CONFIG, "RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS is \"%.*s\": want a number of seconds", SLICE_ARG(silence));
+    to->delete_jobs = slice_eq_nocase(remove, SLICE("true"));
+    return true;
+}
+
 static bool read_options(struct process *p, struct operator_options *to, struct err *e)
 {
     const struct options *o = &p->o;
@@ -239,7 +250,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->zones = &o->zoneinfo;
     if (!defaults_read(&o->defaults, &p->arena, &to->patches, e) || !cli_access(o->ray_access, &to->access, e) ||
         !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) || !cli_tools_resources(o->tools_resources, &to->ray, e) ||
-        !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) ||
+        !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) || !read_peers(to, e) ||
         !cli_projects(o->namespaces, o->all_namespaces, p->config->namespace_, &p->watched, e))
         return false;
     to->namespaces = p->watched.list;

@@ -359,6 +359,7 @@ static void read_deletion(struct job_reader *j, const struct place *spec)
     if (!read_object(&j->r, strategy, OPTIONAL)) {
         if (j->shutdown && slice_empty(j->job->selected))
             add_rule(j, RAY_END_ANY, RAY_REMOVE_CLUSTER, j->ttl_s);
+        j->job->shutdown = j->shutdown;
         return;
     }
     bool older = place_given(success) || place_given(failure);

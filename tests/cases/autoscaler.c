@@ -402,10 +402,18 @@ static struct jval plain_input(struct kase *k, struct jval input, bool v2)
         jout_raw(&w, json_raw(v));
     }
     bool list = json_type(more) == JSON_ARRAY;
+    static const char *const words[] = {"demands", "pattern", "times", NULL};
+    if (json_type(more) == JSON_OBJECT)
+        kase_known(k, more, "demands_repeated", words);
     if (json_there(more) || json_there(json_key(input, slice_of(demands)))) {
         jout_karray(&w, demands);
         put_demands(&w, json_key(input, slice_of(demands)), 1);
-        put_demands(&w, list ? more : json_key(more, SLICE("demands")), list ? 1 : kase_int(more, "times", NULL, 1));
+        struct jval pattern = json_key(more, SLICE("pattern"));
+        put_demands(&w,
+                    list                  ? more
+                    : json_there(pattern) ? pattern
+                                          : json_key(more, SLICE("demands")),
+                    list ? 1 : kase_int(more, "times", NULL, 1));
         jout_end(&w);
     }
     jout_end(&w);

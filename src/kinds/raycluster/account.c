@@ -95,7 +95,9 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
     snprintf(text, sizeof text, "%s %s of %s%s%s%s: %d %s: %s", ray_account_resources[f->index].plural.ptr, f->name, of,
              s->code == 403 ? " (mobula install --" : "", s->code == 403 ? flag : "", s->code == 403 ? " prints the rights)" : "", s->code,
              kube_reason_text(s->reason), s->message);
-    if (answer_passing(s) || role_unseen(f, s))
+    if (role_unseen(f, s))
+        record_wait(op, f->c, f, text);
+    else if (answer_passing(s))
         record_trouble(op, f->c, f, text);
     else
         flight_failed(op, f, text);

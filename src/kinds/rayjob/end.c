@@ -227,13 +227,14 @@ static void decide_rules(struct job_decision *d)
         ends |= RAY_END_SUCCEEDED;
     for (uint32_t i = 0; i < d->job->rule_count; i++) {
         const struct ray_job_rule *rule = &d->job->rules[i];
+        uint8_t what = d->in->delete_jobs && d->job->shutdown ? RAY_REMOVE_SELF : rule->what;
         fits |= (rule->ends & ends) != 0;
-        last = (rule->ends & ends) && rule->what > last ? rule->what : last;
-        if (!(rule->ends & ends) || !touches(d, rule->what))
+        last = (rule->ends & ends) && what > last ? what : last;
+        if (!(rule->ends & ends) || !touches(d, what))
             continue;
         bool due = rule->ttl_s == 0 || job_passed(d, d->is.end_us ? d->is.end_us : 1, d->in->end_known_ms, rule->ttl_s);
-        if (due && rule->what > most)
-            most = rule->what;
+        if (due && what > most)
+            most = what;
     }
     say_kept(d, fits, last);
     if (most == RAY_REMOVE_SELF)

@@ -22,6 +22,7 @@ struct job {
     int64_t leaving_ms;                                     /* when it was first seen with a deletionTimestamp; 0: it has none */
     int64_t giving_up_ms;                                   /* since when it has been seen Suspending or Retrying; 0: it is neither */
     struct job_time started, ended, ray_ended;              /* startTime, endTime and rayJobInfo.endTime */
+    bool seen, silent_before;                               /* seen: it was decided on; silent_before: see job_view */
     const struct verb *verb;                                /* of the request in flight; NULL: none */
     bool doubted;                                           /* status has changed since this request was sent: an answer
                                                                'no such job' may be outdated and is asked again */

@@ -292,12 +292,19 @@ struct slice job_silence(const struct job_decision *d, const struct job_said *sa
     return said->says_no ? arena_dup(d->a, said->trouble) : silent;
 }
 
-/* Silence is measured by who listens, by a clock that does not jump: what status says of it is for people. A process that has just begun
- * listens for itself. */
+/* Whether the silence that an earlier process wrote to status, and this one has heard for JOB_HEARD_MS, lasts long enough: an operator that
+ * is restarted again and again gives a dead job up, too. What this process itself wrote it measures by a clock that does not jump. */
+static bool silent_before(const struct job_decision *d, int64_t silent_ms, int64_t most_s)
+{
+    return d->in->silent_before && silent_ms >= JOB_HEARD_MS && d->in->now.wall_us - d->is.silent_us >= most_s * 1000000;
+}
+
+/* Silence is measured by who listens: what status says of it is for people, and for the process that leads next. */
 static void lose_patience(struct job_decision *d, const struct job_said *said)
 {
     const struct job_cluster *c = d->cluster;
-    int64_t silent_ms = d->in->now.mono_ms - said->failing_ms, since = d->is.silent_us;
+    int64_t silent_ms = d->in->now.mono_ms - said->failing_ms, since = d->is.silent_us,
+            most_s = d->in->silence_s ? d->in->silence_s : JOB_CHECK_TIMEOUT_MS / 1000;
     if (said->failures == 0) {
         if (said->answered_ms)
             d->to.silent_us = 0;
@@ -311,15 +318,14 @@ static void lose_patience(struct job_decision *d, const struct job_said *said)
     d->to.message = job_silence(d, said, SLICE("the dashboard does not answer"));
     if (c->head_failures >= JOB_HEAD_FAILURES)
         lost(d, "HeadLost", arena_printf(d->a, "the head does not come back: %.*s", SLICE_ARG(c->why)), RETRY_MAYBE);
-    else if (silent_ms < JOB_CHECK_TIMEOUT_MS)
-        plan_look_again(d->p, said->failing_ms + JOB_CHECK_TIMEOUT_MS);
+    else if (silent_ms < most_s * 1000 && !silent_before(d, silent_ms, most_s))
+        plan_look_again(d->p, said->failing_ms + (d->in->silent_before && silent_ms < JOB_HEARD_MS ? JOB_HEARD_MS : most_s * 1000));
     else if (c->head_runs) /* and maybe the job with it: not a second one */
         lost(d, "JobStatusCheckTimeoutExceeded",
-             arena_printf(d->a, "the dashboard has not answered for %d s: %.*s", JOB_CHECK_TIMEOUT_MS / 1000, SLICE_ARG(said->trouble)),
-             RETRY_NEVER);
+             arena_printf(d->a, "the dashboard has not answered for %d s: %.*s", (int)most_s, SLICE_ARG(said->trouble)), RETRY_NEVER);
     else
         lost(d, "HeadLost",
-             arena_printf(d->a, "the dashboard has not answered for %d s, and no head runs: %.*s", JOB_CHECK_TIMEOUT_MS / 1000,
+             arena_printf(d->a, "the dashboard has not answered for %d s, and no head runs: %.*s", (int)most_s,
                           SLICE_ARG(c->why.len ? c->why : said->trouble)),
              RETRY_MAYBE);
 }

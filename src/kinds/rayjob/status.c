@@ -126,20 +126,38 @@ static bool follows_cluster(enum job_phase phase)
     return phase == JOB_PHASE_INITIALIZING || phase == JOB_PHASE_WAITING || phase == JOB_PHASE_RUNNING;
 }
 
-static void write_session(const struct job_decision *d, struct jout *w, struct slice stamp)
+/* The conditions of the cluster, and the session among them. */
+static void write_cluster_conditions(const struct job_decision *d, struct jout *w, struct slice stamp)
 {
     struct condition c = {SESSION_CONDITION, true, SLICE("DashboardAnswered"), d->to.session, d->job->generation};
-    if (slice_empty(d->to.session))
-        return;
+    struct jval k, v;
     jout_karray(w, "conditions");
-    status_write_condition(w, &c, json_get(d->prior, "rayClusterStatus"), stamp, d->a);
+    for (struct jiter it = json_iter(json_get(d->cluster->status, "conditions")); json_next(&it, &k, &v);)
+        if (!json_is(json_get(v, "type"), SESSION_CONDITION))
+            jout_val(w, v);
+    if (!slice_empty(d->to.session))
+        status_write_condition(w, &c, json_get(d->prior, "rayClusterStatus"), stamp, d->a);
     jout_end(w);
+}
+
+/* Whether a condition of the cluster holds, or does not, other than in the copy. Its words may differ: they count pods. */
+static bool other_conditions(const struct job_decision *d)
+{
+    struct jval copy = json_get(d->prior, "rayClusterStatus"), k, v;
+    size_t own = json_there(status_condition(copy, SLICE(SESSION_CONDITION)));
+    if (json_len(json_get(d->cluster->status, "conditions")) + own != json_len(json_get(copy, "conditions")))
+        return true;
+    for (struct jiter it = json_iter(json_get(d->cluster->status, "conditions")); json_next(&it, &k, &v);) {
+        struct jval was = status_condition(copy, json_get_str(v, "type", d->a));
+        if (!json_equal(json_get(was, "status"), json_get(v, "status")))
+            return true;
+    }
+    return false;
 }
 
 static void copy_cluster_status(const struct job_decision *d, struct jout *w, struct jval status, bool brief)
 {
-    static const char *const passing[] = {"conditions",          "groups",     "lastUpdateTime", "availableWorkerReplicas",
-                                          "readyWorkerReplicas", "autoscaling"};
+    static const char *const passing[] = {"conditions", "groups", "lastUpdateTime", "autoscaling"};
     struct jval k, v;
     for (struct jiter it = json_iter(status); json_next(&it, &k, &v);) {
         struct slice key = json_str(k, d->a);
@@ -153,7 +171,8 @@ static void copy_cluster_status(const struct job_decision *d, struct jout *w, st
     }
 }
 
-/* The cluster's status without what changes all the time. To tell whether it is news its state and head are enough. */
+/* The cluster's status without what changes all the time. It is news when its state, its head or a condition is other; the counts are those
+ * of that time. */
 static void write_cluster_status(const struct job_decision *d, struct jout *w, struct slice stamp)
 {
     bool brief = slice_empty(stamp);
@@ -167,8 +186,8 @@ static void write_cluster_status(const struct job_decision *d, struct jout *w, s
         return;
     jout_kobject(w, "rayClusterStatus");
     copy_cluster_status(d, w, d->cluster->status, brief);
-    if (!brief)
-        write_session(d, w, stamp);
+    if (!brief || other_conditions(d))
+        write_cluster_conditions(d, w, stamp);
     jout_end(w);
 }
 

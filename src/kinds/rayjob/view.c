@@ -233,6 +233,11 @@ void job_decide(struct op *op, struct record *c, struct plan *p)
     v.start_known_ms = known_since(op, &j->started, status, "startTime");
     v.end_known_ms = known_since(op, &j->ended, status, "endTime");
     v.ray_end_known_ms = known_since(op, &j->ray_ended, status, "rayJobInfo.endTime");
+    bool silent = !slice_empty(json_get_str(status, "jobStatusCheckFailureStartTime", a));
+    v.silent_before = j->silent_before = silent && (j->silent_before || !j->seen);
+    j->seen = true;
+    v.silence_s = op->o.job_silence_s;
+    v.delete_jobs = op->o.delete_jobs;
     view_clusters(op, c, json_get_str(status, "rayClusterName", a), &v);
     v.submitters = view_pods(op, c, &v.submitter_count);
     if (slice_is(phase, "Failed") || slice_is(phase, "Complete"))

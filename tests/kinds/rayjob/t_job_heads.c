@@ -525,8 +525,30 @@ static void test_half_an_answer(void)
     end_job_world(&w);
 }
 
+static void test_restarted_operators(void)
+{
+    struct world w;
+    test_case("a dashboard that is silent, and an operator that is restarted every two minutes");
+    make_job_world(&w, false);
+    board.run_ms = 1000 * 1000;
+    apply_job(&w, "j", "");
+    CHECK(run_until(&w, "j", "Running", 10 * 1000));
+    world_run(&w, 3000);
+    board.job_status = 500;
+    for (int i = 0; i < 3; i++) {
+        CHECK(job_is(&w, "j", "Running"));
+        world_run(&w, 120 * 1000);
+        world_kill_operator(&w);
+        world_start_operator(&w, false);
+    }
+    CHECK(job_is(&w, "j", "Failed"));
+    CHECK_STR(job_says(&w, "j", "reason"), "JobStatusCheckTimeoutExceeded");
+    end_job_world(&w);
+}
+
 int main(void)
 {
+    test_restarted_operators();
     log_global.fd = getenv("LOG") ? 2 : -1;
     test_bad_heads(OPERATOR_DIRECT);
     test_bad_heads(OPERATOR_PROXY);
