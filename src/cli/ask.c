@@ -9,7 +9,7 @@ static const char *text_or_null(struct slice s)
 
 static void begin(struct ask *k)
 {
-    *k = (struct ask){.allow = net_allow_new(), .timeout_ms = ASK_MS};
+    *k = (struct ask){.allow = net_allow_new(), .timeout_ms = k->timeout_ms > 0 ? k->timeout_ms : ASK_MS};
     log_global.level = LOG_ERROR; /* what goes wrong is the answer's to say */
 }
 
@@ -116,8 +116,23 @@ static void tell_trouble(struct ask *k, const struct err *trouble, bool silent)
     if (k->told || k->heard || (trouble->code == ERR_NONE && !silent))
         return;
     k->told = true;
-    fprintf(stderr, "mobula: %.*s:%d: %s: trying for up to %d s\n", SLICE_ARG(k->config->host), (int)k->config->port,
-            trouble->code == ERR_NONE ? "no answer so far" : trouble->text, (int)(k->timeout_ms / 1000));
+    struct slice why = trouble->code == ERR_NONE ? SLICE("no answer so far") : slice_of(trouble->text);
+    char place[LIMIT_HTTP_URL];
+    int len = snprintf(place, sizeof place, "%.*s:%d: ", SLICE_ARG(k->config->host), (int)k->config->port);
+    fprintf(stderr, "mobula: %s%.*s: trying for up to %d s\n", strncmp(place, why.ptr, (size_t)len) == 0 ? "" : place, SLICE_ARG(why),
+            (int)(k->timeout_ms / 1000));
+}
+
+/* How long the request may take. False: the first answer at all is overdue. */
+static bool time_left(struct ask *k, struct now now, int64_t *ms, struct err *e)
+{
+    *ms = k->timeout_ms;
+    if (k->heard)
+        return true;
+    if (k->until_ms == 0)
+        k->until_ms = now.mono_ms + k->timeout_ms;
+    *ms = k->until_ms - now.mono_ms;
+    return *ms > 0 || err_set(e, ERR_TIMEOUT, "%.*s:%d: no answer in time (--timeout)", SLICE_ARG(k->config->host), (int)k->config->port);
 }
 
 /* Sends the request and waits for its answer. */
@@ -125,12 +140,11 @@ static bool ask_wait(struct ask *k, struct kube_request *r, struct waiting *w)
 {
     struct now now = clock_now();
     int64_t hint_ms = now.mono_ms + ASK_HINT_MS;
-    r->timeout_ms = k->timeout_ms;
     r->done = on_answer;
     r->owner = w;
     if (!k->client)
         return err_set(w->e, ERR_CLOSED, "ended by a signal");
-    if (!kube_call(k->client, r, now, w->e))
+    if (!time_left(k, now, &r->timeout_ms, w->e) || !kube_call(k->client, r, now, w->e))
         return false;
     while (!w->over) {
         int64_t next = kube_client_tick(k->client, now);

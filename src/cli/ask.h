@@ -9,12 +9,19 @@ enum {
     ASK_HINT_MS = 2000  /* so long without an answer to the first request: then that is printed */
 };
 
+/* A row of flags; at: the offset of an int64_t that becomes ask.timeout_ms. */
+#define ASK_TIMEOUT_FLAG(at)                                                                                                               \
+    {                                                                                                                                      \
+        "timeout", FLAG_DURATION, at, "TIME", "of waiting for an answer (15s)"                                                             \
+    }
+
 struct ask {
     struct net_allow *allow;
     struct kube_config *config;
     struct loop *loop;
     struct kube_client *client;
-    int64_t timeout_ms; /* for one answer */
+    int64_t timeout_ms; /* for one answer, and for the first answer at all; set before ask_open, or 0: ASK_MS */
+    int64_t until_ms;   /* until then there must be a first answer; 0: nothing was asked */
     bool heard, told;   /* heard: a request was answered; told: the reason for no answer was printed */
     int signal;         /* that ended a request or a pause; 0: none has */
 };

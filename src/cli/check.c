@@ -170,7 +170,6 @@ bool check_list(struct check *c, struct slice path, check_item *item, void *stat
 static const struct flag list[] = {
 #define AT(field) offsetof(struct check_options, field)
     {"n", FLAG_TEXT, AT(ns), "NS", "where clusters are to run (default: that of the context or service account)"},
-    {"namespace", FLAG_TEXT, AT(ns), "NS", "the same"},
     {"operator-namespace", FLAG_TEXT, AT(operator_ns), "NS", "where the operator runs, or will (the same, else mobula)"},
     {"image", FLAG_TEXT, AT(image), "REF", "of the pods that are tried in a dry run (rayproject/ray:2.52.0)"},
     {"reach", FLAG_LIST, AT(reach), "HOST[:PORT][,...]", "what must be reached from here, through the proxy where HTTPS_PROXY says so"},
@@ -179,8 +178,8 @@ static const struct flag list[] = {
      "how long the path to the API server keeps idle connections: tried up to this time, such as 5m, which it takes"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of the cluster's DNS (cluster.local)"},
     {"output", FLAG_TEXT, AT(output), "text|json", "lines (default) or one JSON object"},
-    {"o", FLAG_TEXT, AT(output), "text|json", "the same"},
     {"support-bundle", FLAG_TEXT, AT(support), "FILE", "write a tar of logs, objects and events without secrets, for support"},
+    ASK_TIMEOUT_FLAG(AT(timeout_ms)),
     TLS_FLAG,
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
@@ -212,6 +211,7 @@ static void run_all(struct check *c)
 static int run(struct check *c)
 {
     struct err e = {0};
+    c->ask.timeout_ms = c->o->timeout_ms;
     if (!ask_open(&c->ask, c->o->kubeconfig, c->o->context, &e))
         return cli_fail(&e);
     c->ns = slice_empty(c->o->ns) ? c->ask.config->namespace_ : c->o->ns;

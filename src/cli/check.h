@@ -22,7 +22,8 @@ struct check_row {
 
 struct check_options {
     struct slice ns, operator_ns, kubeconfig, context, output, image, reach, support, cluster_domain, bucket;
-    int64_t idle_ms; /* 0: not asked for */
+    int64_t idle_ms;    /* 0: not asked for */
+    int64_t timeout_ms; /* 0: the default */
 };
 
 enum { CHECK_ROWS_MAX = 128 };

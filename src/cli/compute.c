@@ -135,6 +135,7 @@ bool compute_is_sound(struct slice file, struct slice text, struct arena *a, str
 
 struct compute_options {
     struct slice file, types, patches, ns, kubeconfig, context, name, image, ray_version;
+    int64_t timeout_ms;
 };
 
 static const struct flag list[] = {
@@ -147,6 +148,7 @@ static const struct flag list[] = {
     TLS_FLAG,
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE", "how to reach that cluster"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig"},
+    ASK_TIMEOUT_FLAG(AT(timeout_ms)),
     {"name", FLAG_TEXT, AT(name), "NAME", "of the RayCluster (cluster)"},
     {"image", FLAG_TEXT, AT(image), "REF", "of Ray's container (" IMAGE ")"},
     {"ray-version", FLAG_TEXT, AT(ray_version), "VERSION", "of Ray in the image, where its tag does not tell"},
@@ -170,7 +172,7 @@ static bool read_maps(const struct compute_options *o, struct arena *a, struct s
     if (slice_empty(o->ns))
         return (slice_empty(o->types) || cli_read_file(o->types, a, types, e)) &&
                (slice_empty(o->patches) || cli_read_file(o->patches, a, patches, e));
-    struct ask ask = {0};
+    struct ask ask = {.timeout_ms = o->timeout_ms};
     bool ok = ask_open(&ask, o->kubeconfig, o->context, e) && shapes_fetch(&ask, o->ns, SLICE("instance-types"), false, a, types, e) &&
               shapes_fetch(&ask, o->ns, SLICE("patches"), false, a, patches, e);
     ask_close(&ask);

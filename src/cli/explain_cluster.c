@@ -9,7 +9,8 @@ struct cluster_options {
     struct seek_options seek;
 };
 
-static const struct flag list[] = {SEEK_FLAGS(offsetof(struct cluster_options, seek))};
+static const struct flag list[] = {SEEK_FLAGS(offsetof(struct cluster_options, seek)),
+                                   ASK_TIMEOUT_FLAG(offsetof(struct cluster_options, seek.timeout_ms))};
 
 static const struct flags flags = {
     .usage = "mobula explain cluster NAME [-n NS] [FLAG...]",

@@ -113,11 +113,23 @@ static bool read_value(const struct flag *flag, struct slice value, bool again, 
 
 /* ---- arguments ---- */
 
+/* The other name of a flag, which needs no row; NULL: it has one name. */
+static const char *twin_of(struct slice name)
+{
+    static const char *const twins[][2] = {{"n", "namespace"}, {"o", "output"}};
+    for (size_t i = 0; i < COUNT_OF(twins); i++)
+        for (size_t side = 0; side < 2; side++)
+            if (slice_is(name, twins[i][side]))
+                return twins[i][!side];
+    return NULL;
+}
+
 static bool find_flag(const struct flags *f, struct slice name, struct flag *out)
 {
     struct flag_place at = {0};
+    struct slice twin = slice_of(twin_of(name));
     while (next_flag(f, &at, out))
-        if (slice_eq(name, slice_of(out->name)))
+        if (slice_is(name, out->name) || slice_is(twin, out->name))
             return true;
     return false;
 }
@@ -247,8 +259,13 @@ static void print_usage(const struct flags *f, FILE *to)
     struct flag_place at = {0};
     struct flag flag;
     fprintf(to, "usage: %s\n", f->usage);
-    while (next_flag(f, &at, &flag))
+    while (next_flag(f, &at, &flag)) {
         print_flag(&flag, to);
+        flag.name = twin_of(slice_of(flag.name));
+        flag.help = "the same";
+        if (flag.name)
+            print_flag(&flag, to);
+    }
     struct slice rest = slice_of(f->examples);
     if (rest.ptr)
         fputs("\nexamples:\n", to);

@@ -3,8 +3,8 @@
  *
  *     --name VALUE   --name=VALUE   --switch   --switch=false   -f VALUE
  *
- * Of other words a command takes at most one. A list that is given twice has the entries of both. Any other flag that is
- * given twice with different values is an error. */
+ * -n and --namespace are one flag with one row, and so are -o and --output. Of other words a command takes at most one. A list that is
+ * given twice has the entries of both. Any other flag that is given twice with different values is an error. */
 #ifndef MOBULA_CLI_FLAGS_H
 #define MOBULA_CLI_FLAGS_H
 

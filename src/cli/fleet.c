@@ -338,6 +338,8 @@ const struct flag fleet_flags[FLEET_FLAGS] = {
     {"token-file", FLAG_TEXT, FLEET_AT(token_file), "FILE", "with the token for it (default: mobula login's; of login: standard input)"},
     {"ca-file", FLAG_TEXT, FLEET_AT(ca_file), "FILE", "with the CA of its certificate (default: this machine's CA bundle)"},
     TLS_FLAG,
+    {"timeout", FLAG_DURATION, FLEET_AT(timeout_ms), "TIME",
+     "of waiting for an answer (15s); of job wait and submit --wait: for the job's end (never)"},
     {"n", FLAG_TEXT, FLEET_AT(ns), "NS", "project (default: mobula login's, or the context's namespace)"},
     {"name", FLAG_TEXT, FLEET_AT(name), "NAME", "of the object"},
     {"o", FLAG_TEXT, FLEET_AT(output), "table|json|yaml|name", "how it is printed"},
@@ -454,7 +456,7 @@ bool fleet_has_cloud(struct desk *d, struct slice name, struct err *e)
 {
     struct ask_answer a = {0};
     struct err why = {0};
-    bool well = read_cloud(d, name, &a, &why) || a.code != 404;
+    bool well = read_cloud(d, name, &a, &why) || (a.code != 0 && a.code != 404); /* 0: no answer */
     if (!well)
         *e = why;
     return well;
@@ -568,6 +570,8 @@ static int run_noun(const struct noun *n, int argc, char **argv)
     const char *wrong = place_word(n, run, &d);
     if (wrong)
         return flags_wrong(&n->flags, "%s", wrong);
+    bool waits = run == job_wait || (run == job_submit && d.o.wait);
+    d.ask.timeout_ms = waits && d.o.timeout_ms > ASK_MS ? ASK_MS : d.o.timeout_ms;
     bool ok = fleet_open(&d, &e) && run(&d, &e);
     ask_close(&d.ask);
     arena_free(&d.a);

@@ -22,7 +22,7 @@ struct fleet_options {
 };
 #define FLEET_AT(field) offsetof(struct fleet_options, field)
 /* Of all these commands; the first of them are those of login. */
-enum { FLEET_FLAGS = 9, FLEET_FLAGS_LOGIN = 5 };
+enum { FLEET_FLAGS = 10, FLEET_FLAGS_LOGIN = 6 };
 extern const struct flag fleet_flags[FLEET_FLAGS];
 enum { JOB_FLAGS = 16 + STORAGE_FLAG_COUNT };
 extern const struct flag job_flags[JOB_FLAGS];

@@ -27,7 +27,6 @@ const struct flag job_flags[JOB_FLAGS] = {
     {"env", FLAG_TEXTS, FLEET_AT(env), "NAME=VALUE", "environment variable"},
     {"max-retries", FLAG_INT, FLEET_AT(retries), "N", "further attempts after one that failed"},
     {"wait", FLAG_SWITCH, FLEET_AT(wait), NULL, "wait for its end"},
-    {"timeout", FLAG_DURATION, FLEET_AT(timeout_ms), "TIME", "of waiting (0: never)"},
     {"f", FLAG_SWITCH, FLEET_AT(follow), NULL, "of logs: go on until the job has ended"},
     {"follow", FLAG_SWITCH, FLEET_AT(follow), NULL, "the same"},
     {"tail", FLAG_INT, FLEET_AT(lines), "N", "of logs: so many lines of the end, at most 10000"},
@@ -126,7 +125,7 @@ bool job_wait(struct desk *d, struct err *e)
             well = err_set(e, ERR_TIMEOUT, "job %.*s has not ended within --timeout; it goes on", SLICE_ARG(d->o.name));
         if (well && !ask_pause(&d->ask, LOOK_MS))
             well = err_set(e, ERR_CLOSED, "ended by a signal; the job goes on");
-        if (!well && (e->code == ERR_TIMEOUT || d->ask.signal))
+        if (!well && ((e->code == ERR_TIMEOUT && said) || d->ask.signal))
             d->status = STATUS_UNKNOWN;
     }
     arena_free(&d->a);

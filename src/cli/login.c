@@ -124,6 +124,7 @@ int cli_login(int argc, char **argv)
         return status;
     if (slice_empty(d.o.server))
         return flags_wrong(&flags, "--server URL is needed");
+    d.ask.timeout_ms = d.o.timeout_ms;
     bool well = login(&d, &e);
     arena_free(&d.a);
     return well ? STATUS_OK : cli_fail(&e);

@@ -21,6 +21,7 @@ static const struct flag list[] = {
     {"follow", FLAG_SWITCH, AT(follow), NULL, "the same"},
     {"submission-id", FLAG_TEXT, AT(id), "ID", "of the job, as Ray's `ray job list` has it: needed with raycluster"},
     SEEK_FLAGS(AT(seek)),
+    ASK_TIMEOUT_FLAG(AT(seek.timeout_ms)),
 };
 #undef AT
 
@@ -262,7 +263,7 @@ static enum look waits(struct logs *l)
 
 static enum look trouble(struct logs *l)
 {
-    bool wait = l->o->follow && !l->seek.ask.signal && !l->view.deaf && (!l->over || ++l->failed < LAST_TRIES);
+    bool wait = l->o->follow && l->seek.ask.heard && !l->seek.ask.signal && !l->view.deaf && (!l->over || ++l->failed < LAST_TRIES);
     if (!wait)
         return LOOK_FAILED;
     say(l, arena_printf(l->seek.a, "%s; trying again", l->e.text));

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PIECE = 4 * MIB, WORDS = 120, DEPTH_MAX = 3, BLOCK = 512 };
+enum { PIECE = 4 * MIB, WORDS = 120, DEPTH_MAX = 3, BLOCK = 512, REGISTRY_HINT_MS = 2000 };
 #define DIGEST "sha256:"
 
 struct registry {
@@ -29,7 +29,7 @@ struct registry {
     struct buf body;
     char location[LIMIT_HTTP_URL], challenge[LIMIT_HTTP_URL];
     struct err *e;
-    bool over;
+    bool over, told; /* told: that an answer is late */
 };
 
 /* ---- archives: only names and contents of regular files count ---- */
@@ -155,8 +155,15 @@ static int ask_once(struct registry *r, const struct request *q, struct err *e)
         http_reader_expect_no_body(&r->reader);
     if (!net_open(net, q->at, &r->owner, now.mono_ms + r->o.timeout_ms, e))
         return 0;
+    int64_t hint_ms = r->told ? TIME_NEVER : now.mono_ms + REGISTRY_HINT_MS;
     while (!r->over) {
-        now = loop_wait(r->loop, TIME_NEVER);
+        now = loop_wait(r->loop, hint_ms);
+        if (now.mono_ms >= hint_ms) {
+            fprintf(stderr, "mobula: %.*s: no answer so far: waiting for up to %d s\n", SLICE_ARG(q->authority),
+                    (int)(r->o.timeout_ms / 1000));
+            r->told = true;
+            hint_ms = TIME_NEVER;
+        }
         if (loop_signal(r->loop))
             exit(STATUS_ERROR); /* what has been sent need not be sent again */
         net_dispatch(net, now);

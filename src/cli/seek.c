@@ -16,7 +16,7 @@ bool seek_group_known(const struct seek_options *o)
 
 bool seek_open(struct seek *s, const struct seek_options *o, struct arena *a, struct err *e)
 {
-    *s = (struct seek){.o = o, .a = a};
+    *s = (struct seek){.o = o, .a = a, .ask.timeout_ms = o->timeout_ms};
     if (!ask_open(&s->ask, o->kubeconfig, o->context, e))
         return false;
     s->ns = slice_empty(o->ns) ? s->ask.config->namespace_ : o->ns;

@@ -143,6 +143,7 @@ void shapes_suggest(const struct shapes *s, struct buf *out)
 
 struct shapes_options {
     struct slice kubeconfig, context, ns, name, file, reserve;
+    int64_t timeout_ms;
 };
 
 static const struct flag list[] = {
@@ -155,6 +156,7 @@ static const struct flag list[] = {
     TLS_FLAG,
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE", "how to reach the cluster"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig"},
+    ASK_TIMEOUT_FLAG(AT(timeout_ms)),
 #undef AT
 };
 
@@ -266,6 +268,7 @@ int cli_instance_types(int argc, char **argv)
         return flags_wrong(&flags, "list or suggest?");
     struct job *j = mem_alloc(sizeof *j);
     j->o = &o;
+    j->ask.timeout_ms = o.timeout_ms;
     buf_init(&j->out, MIB);
     buf_init(&j->notes, MIB);
     bool opened = slice_empty(o.file), well = !opened || ask_open(&j->ask, o.kubeconfig, o.context, &j->e);

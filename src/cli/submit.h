@@ -13,6 +13,7 @@
 enum {
     SUBMIT_LOOK_MS = 1000,        /* between two looks at the job and its log … */
     SUBMIT_LOOK_MAX_MS = 5000,    /* … growing to this while the log says nothing new */
+    SUBMIT_HINT_MS = 2000,        /* the first question without an answer for so long: that is printed */
     SUBMIT_RETRY_MS = 500,        /* after the first question without an answer … */
     SUBMIT_RETRY_MAX_MS = 10000,  /* … doubling to this */
     SUBMIT_REPEAT_MS = 30 * 1000, /* the same trouble is said again after this */
@@ -62,7 +63,7 @@ struct submit {
     struct ray_dash_pool *pool;
     struct rng rng;
     enum submit_stage stage;
-    bool asking;
+    bool asking, hinted; /* hinted: that the first question has no answer yet was printed */
     int64_t began_ms, next_ms, gap_ms;
     int64_t stop_until_ms;
     bool maybe;     /* a submission is on its way, or had no answer that says what became of it */

@@ -417,6 +417,13 @@ static int64_t time_over(const struct submit *s)
     return s->o->timeout_ms ? s->began_ms + s->o->timeout_ms : TIME_NEVER;
 }
 
+/* When to say that the first question has no answer yet. */
+static int64_t hint_at(const struct submit *s)
+{
+    return s->asking && s->stage == SUBMIT_SESSION && !s->hinted && !s->failures && !s->submitted ? s->asked_ms + SUBMIT_HINT_MS
+                                                                                                  : TIME_NEVER;
+}
+
 int64_t submit_step(struct submit *s, struct now now)
 {
     if (!submit_over(s) && now.mono_ms >= time_over(s)) {
@@ -425,6 +432,10 @@ int64_t submit_step(struct submit *s, struct now now)
         else
             leave(s, STATUS_UNKNOWN, "the time is over (--timeout)", now);
     }
+    if (now.mono_ms >= hint_at(s)) {
+        say(s, "the dashboard has not answered so far");
+        s->hinted = true;
+    }
     if (!submit_over(s) && s->asking && now.mono_ms >= patience_over(s))
         give_up(s, s->said, now);
     if (!submit_over(s) && !s->asking && now.mono_ms >= s->next_ms)
@@ -432,5 +443,6 @@ int64_t submit_step(struct submit *s, struct now now)
     if (submit_over(s))
         return now.mono_ms;
     int64_t over = time_over(s) < patience_over(s) ? time_over(s) : patience_over(s);
+    over = over < hint_at(s) ? over : hint_at(s);
     return s->asking || over < s->next_ms ? over : s->next_ms;
 }

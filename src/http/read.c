@@ -90,6 +90,14 @@ static bool gather_head(struct http_reader *r, struct slice *in, bool *complete,
     return true;
 }
 
+/* Known from its first bytes: a server of another protocol may wait for ours before it sends more. */
+static bool is_http(const struct http_reader *r, struct slice in, struct err *e)
+{
+    static const struct slice first = SLICE("HTTP/");
+    struct slice rest = slice_skip(first, r->head.len < first.len ? r->head.len : first.len);
+    return r->side != HTTP_RESPONSES || slice_starts(rest, slice_head(in, rest.len)) || err_set(e, ERR_HTTP, "the answer is no HTTP/1.1");
+}
+
 /* A 1xx answer is not the answer: its head is forgotten. */
 static bool pass_interim(struct http_reader *r, struct err *e)
 {
@@ -112,7 +120,7 @@ static enum http_step read_head(struct http_reader *r, struct slice *in, struct 
     for (;;) {
         bool complete = false;
         enum http_framing framing = FRAMING_NONE;
-        if (!gather_head(r, in, &complete, e))
+        if (!is_http(r, *in, e) || !gather_head(r, in, &complete, e))
             return bad(r);
         if (!complete)
             return HTTP_MORE;

@@ -415,7 +415,7 @@ static void trouble(void)
         {"hangs", {.hangs = true}, false, false, RAY_DASH_LOST, ERR_TIMEOUT},
         {"a byte a step", {.dash = echo, .per_step = 1}, false, false, RAY_DASH_LOST, ERR_TIMEOUT},
         {"cuts", {.cuts = true}, false, false, RAY_DASH_LOST, ERR_CLOSED},
-        {"garbage", {.garbage = SLICE("\x15\x03\x01")}, false, false, RAY_DASH_LOST, ERR_CLOSED},
+        {"garbage", {.garbage = SLICE("\x15\x03\x01")}, false, false, RAY_DASH_FAILED, ERR_HTTP},
         {"no HTTP", {.garbage = SLICE("SSH-2.0-x\r\n\r\n")}, false, false, RAY_DASH_FAILED, ERR_HTTP},
         {"refused", {.dash = echo}, true, false, RAY_DASH_UNSENT, ERR_CONNECT},
         {"unreachable", {.dash = echo}, false, true, RAY_DASH_UNSENT, ERR_TIMEOUT},
