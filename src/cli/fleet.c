@@ -30,6 +30,11 @@ bool fleet_is_silent(struct desk *d, struct jval cloud)
     return until_us <= d->now_us;
 }
 
+static struct slice shown(struct desk *d, struct slice name)
+{
+    return d->noun->resource == &hub_configs ? config_shown(name, &d->a) : name;
+}
+
 /* Others have written the texts: nothing in them is for a terminal to act on. Of a list its texts, with commas between. */
 static struct slice cell(struct desk *d, struct jval object, const char *path, char out[CELL_MAX])
 {
@@ -46,6 +51,10 @@ static struct slice cell(struct desk *d, struct jval object, const char *path, c
         else if (slice_empty(text))
             text = SLICE("PENDING"); /* nobody has looked at it yet */
     }
+    if (strcmp(path, FLEET_HEAD) == 0 && slice_empty(text))
+        text = json_raw(json_get(object, "spec.head_node.required_resources"));
+    if (strcmp(path, FLEET_NAME) == 0)
+        text = shown(d, text);
     return slice_empty(text) ? SLICE("-") : utf8_clean(text, out, CELL_MAX);
 }
 
@@ -90,7 +99,7 @@ static bool print_table(struct desk *d, const struct column columns[FLEET_COLUMN
 
 static bool print_name(struct desk *d, struct jval object)
 {
-    struct slice name = json_get_str(object, "metadata.name", &d->a);
+    struct slice name = shown(d, json_get_str(object, FLEET_NAME, &d->a));
     if (slice_empty(name))
         name = json_get_str(object, "name", &d->a); /* a row of a table that is no object of its own */
     return !json_there(object) || (cli_print(name) && cli_print(SLICE("\n")));
@@ -193,7 +202,7 @@ static bool names_nearest(struct desk *d, struct slice name, struct err *e)
         }
     }
     err_set(e, ERR_STATUS, n.best.ptr ? "there is no %s %.*s in project %.*s; did you mean %.*s?" : "there is no %s %.*s in project %.*s",
-            d->noun->word, SLICE_ARG(name), SLICE_ARG(d->o.ns), SLICE_ARG(n.best));
+            d->noun->word, SLICE_ARG(shown(d, name)), SLICE_ARG(d->o.ns), SLICE_ARG(shown(d, n.best)));
     return true;
 }
 
@@ -310,27 +319,6 @@ static bool cloud_delete(struct desk *d, struct err *e)
                : run_delete(d, e);
 }
 
-/* The next version of the name that is free. */
-static bool run_create(struct desk *d, struct err *e)
-{
-    struct slice spec, text;
-    struct ask_answer a;
-    struct json doc;
-    struct jiter it;
-    struct jval k, one;
-    int64_t newest = 0, n;
-    struct slice stem = arena_printf(&d->a, "%.*s-v", SLICE_ARG(d->o.name));
-    if (!fleet_file(d, &text, &spec, e) || !compute_is_sound(d->o.file, text, &d->a, e) || !list(d, &doc, &it, e))
-        return false;
-    while (json_next(&it, &k, &one)) {
-        struct slice name = json_get_str(one, "metadata.name", &d->a);
-        if (slice_starts(name, stem) && slice_int(slice_skip(name, stem.len), &n) && n > newest)
-            newest = n;
-    }
-    return fleet_create(d, arena_printf(&d->a, "%.*s%lld", SLICE_ARG(stem), (long long)newest + 1), spec, &a, e) &&
-           fleet_print(d, a.body, e);
-}
-
 /* ---- the tables ---- */
 
 const struct flag fleet_flags[FLEET_FLAGS] = {
@@ -373,7 +361,7 @@ static const struct noun cloud = {
     "Cloud",
     "cloud",
     &hub_clouds,
-    {{"NAME", "metadata.name"},
+    {{"NAME", FLEET_NAME},
      {"PROVIDER", "spec.provider"},
      {"REGION", "spec.region"},
      {"HEALTH", FLEET_HEALTH},
@@ -398,21 +386,18 @@ static const struct noun config = {
     "ComputeConfig",
     "compute-config",
     &hub_configs,
-    {{"NAME", "metadata.name"},
-     {"CLOUD", "spec.cloud"},
-     {"HEAD", "spec.head_node.instance_type"},
-     {"CREATED", "metadata.creationTimestamp"}},
+    {{"NAME", FLEET_NAME}, {"CLOUD", "spec.cloud"}, {"HEAD", FLEET_HEAD}, {"CREATED", "metadata.creationTimestamp"}},
     {"mobula compute-config create|list|get|archive|render|check [[--name] NAME] [FLAG…]",
-     "Compute configs of a control plane. create makes the next version of NAME; get and archive name one, NAME:N.", config_list,
-     fleet_flags, COUNT_OF(config_list), FLEET_FLAGS, FLEET_AT(word),
+     "Compute configs of a control plane. create makes the next version of NAME; get and archive name one, NAME:N, or NAME: the newest.",
+     config_list, fleet_flags, COUNT_OF(config_list), FLEET_FLAGS, FLEET_AT(word),
      "mobula compute-config create --name small -f small.yaml\nmobula compute-config get small:1 -o yaml", NULL},
-    {{"create", run_create}, {"list", fleet_show}, {"get", fleet_show}, {"archive", run_delete}},
+    {{"create", config_create}, {"list", fleet_show}, {"get", config_get}, {"archive", config_archive}},
 };
 static const struct noun job = {
     "Workload",
     "job",
     &hub_workloads,
-    {{"NAME", "metadata.name"},
+    {{"NAME", FLEET_NAME},
      {"CLOUD", "spec.cloud"},
      {"STATE", FLEET_STATE},
      {"REASON", "status.reason"},
@@ -538,12 +523,9 @@ static const char *place_word(const struct noun *n, fleet_verb *run, struct desk
         return "--cloud NAME and a command behind -- are needed";
     if (o->word.ptr)
         *name = o->word;
-    struct slice version = o->name, stem = slice_cut(&version, ':');
-    if (n == &config && version.ptr)
-        o->name = arena_printf(&d->a, "%.*s-v%.*s", SLICE_ARG(stem), SLICE_ARG(version));
     if (slice_empty(*name) && run != fleet_show && run != job_submit)
         return "NAME is needed";
-    if (run == run_create && slice_empty(o->file))
+    if (run == config_create && slice_empty(o->file))
         return "-f FILE is needed: the compute config";
     return strstr("table json yaml name", o->output.ptr) ? NULL : "-o is table, json, yaml or name";
 }

@@ -50,6 +50,9 @@ struct column {
 #define FLEET_HEALTH "status.health"
 /* That of a workload's state: PENDING while nobody has looked at it, DELETING from its deletion on. */
 #define FLEET_STATE "status.state"
+/* Names of compute configs are shown as NAME:N; a head without an instance type is shown by its resources. */
+#define FLEET_NAME "metadata.name"
+#define FLEET_HEAD "spec.head_node.instance_type"
 bool fleet_is_silent(struct desk *d, struct jval cloud);
 
 enum { FLEET_COLUMNS = 6, FLEET_VERBS = 8 };
@@ -99,8 +102,15 @@ struct noun {
         fleet_verb *run;
     } verbs[FLEET_VERBS];
 };
+fleet_verb config_create, config_get, config_archive;
 fleet_verb cloud_register, cloud_update, cloud_verify, node_list;
 fleet_verb job_submit, job_status, job_wait, job_logs, job_terminate;
+/* "NAME:N" of the object NAME-vN; another name stays. */
+struct slice config_shown(struct slice object, struct arena *a);
+/* A line for each node of a compute config whose instance type the cloud (empty: any) has not reported; none if nothing is reported. */
+void config_warn(struct jval spec, struct jval clouds, struct slice cloud, struct arena *a, struct buf *out);
+/* The same for the compute config of a job, and a line if it does not exist. */
+void config_warn_job(struct desk *d);
 /* Whether to go on behind a failure: the job has been answered for before, and now there is no answer. It is said once, and *e is cleared.
  */
 bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e);

@@ -79,10 +79,52 @@ static bool read_spec(struct desk *d, struct slice *spec, struct err *e)
     return slice_empty(o->zones) || lay(spec, SLICE("zones"), o->zones, true, a, e);
 }
 
+/* The file with the CA of the control plane's certificate; empty: a well-known CA has signed it. */
+static struct slice ca_file(struct desk *d)
+{
+    struct login l;
+    if (!slice_empty(d->o.ca_file))
+        return d->o.ca_file;
+    return slice_empty(d->o.server) || (login_read(&l, &d->a, &(struct err){0}) && l.ca) ? SLICE("ca.crt") : SLICE_NONE;
+}
+
+/* The commands that connect an operator, in the order and layout of docs/control-plane.md. */
+static void put_install(struct desk *d, struct slice cloud, struct slice id, struct buf *out)
+{
+    const struct fleet_options *o = &d->o;
+    struct slice ca = ca_file(d), spaces = slice_empty(o->spaces) ? SLICE("ray") : o->spaces, ns = slice_cut(&spaces, ',');
+    struct slice url = slice_empty(o->server) ? SLICE("https://HOST") : o->server;
+    buf_printf(out, "cloud deployment id: %.*s\n", SLICE_ARG(id));
+    buf_printf(out,
+               "\nin the control plane's cluster, the operator's account and its token:\n"
+               "  kubectl -n %.*s create serviceaccount %.*s-operator\n"
+               "  kubectl -n %.*s create role %.*s-operator --verb=sync --resource=clouds.mobula.dev --resource-name=%.*s\n"
+               "  kubectl -n %.*s create rolebinding %.*s-operator --role=%.*s-operator --serviceaccount=%.*s:%.*s-operator\n"
+               "  kubectl -n %.*s create token %.*s-operator --audience=" HUB_AUDIENCE " --duration=8760h > token\n",
+               SLICE_ARG(o->ns), SLICE_ARG(cloud), SLICE_ARG(o->ns), SLICE_ARG(cloud), SLICE_ARG(cloud), SLICE_ARG(o->ns), SLICE_ARG(cloud),
+               SLICE_ARG(cloud), SLICE_ARG(o->ns), SLICE_ARG(cloud), SLICE_ARG(o->ns), SLICE_ARG(cloud));
+    buf_printf(out, "\nin the cloud's own cluster%s:\n  kubectl create namespace %.*s\n",
+               slice_empty(o->server) ? ", HOST being the control plane's name" : "", SLICE_ARG(ns));
+    if (!slice_eq(ns, o->ns))
+        buf_printf(out, "  kubectl create namespace %.*s\n", SLICE_ARG(o->ns));
+    buf_printf(out, "  kubectl -n %.*s create secret generic %.*s --from-file=token\n", SLICE_ARG(ns), SLICE_ARG(cloud));
+    if (!slice_empty(ca))
+        buf_printf(out, "  kubectl -n %.*s create configmap mobula-control-plane-ca --from-file=ca.crt%s%.*s\n", SLICE_ARG(ns),
+                   slice_is(ca, "ca.crt") ? "" : "=", slice_is(ca, "ca.crt") ? 0 : (int)ca.len, ca.ptr);
+    buf_printf(out, "  mobula install --apply --namespace=%.*s --watch-namespace=%.*s --registryless", SLICE_ARG(ns), SLICE_ARG(o->ns));
+    if (!slice_eq(o->provider, SLICE("generic")))
+        buf_printf(out, " --cloud-provider=%.*s --shapes", SLICE_ARG(o->provider));
+    buf_printf(out,
+               " --control-plane-token=%.*s --control-plane-url=%.*s --cloud-deployment-id=%.*s\n"
+               "\nIn place of --registryless, --registry=PREFIX takes the program from an image of a registry.\n",
+               SLICE_ARG(cloud), SLICE_ARG(url), SLICE_ARG(id));
+}
+
 bool cloud_register(struct desk *d, struct err *e)
 {
     struct fleet_options *o = &d->o;
-    struct slice spec, spaces = slice_empty(o->spaces) ? o->ns : o->spaces, first = slice_cut(&spaces, ',');
+    struct slice spec;
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = 64 * KIB};
     struct ask_answer a;
     struct json doc;
     char id[HUB_DEPLOYMENT_ID];
@@ -92,11 +134,8 @@ bool cloud_register(struct desk *d, struct err *e)
         !json_parse(&doc, a.body, &d->a, e))
         return false;
     hub_deployment_id(json_get_str(json_root(&doc), "metadata.uid", &d->a), id);
-    fprintf(stderr,
-            "cloud deployment id: %.*s\nthe operator is installed in the cloud's own cluster with\n"
-            "  mobula install --apply --create-namespace --namespace=%.*s --control-plane-url=%.*s --cloud-deployment-id=%.*s\n",
-            HUB_DEPLOYMENT_ID, id, SLICE_ARG(first), SLICE_ARG(slice_empty(o->server) ? SLICE("https://HOST:8443") : o->server),
-            HUB_DEPLOYMENT_ID, id);
+    put_install(d, json_get_str(json_root(&doc), "metadata.name", &d->a), (struct slice){id, HUB_DEPLOYMENT_ID}, &out);
+    fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(&out)));
     return true;
 }
 

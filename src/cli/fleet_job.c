@@ -298,6 +298,7 @@ bool job_submit(struct desk *d, struct err *e)
         if (!(slice_empty(o->bucket) ? pack(d, &f, &dir, e) : bucket_store(d, &dir, e)))
             return false;
     }
+    config_warn_job(d);
     rng_seed_system(&rng);
     hash_suffix(rng_next(&rng), suffix);
     if (slice_empty(o->name))

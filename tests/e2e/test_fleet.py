@@ -46,8 +46,12 @@ def test_the_documents_commands_in_their_order(person, tmp_path):
                        "--cloud-storage-bucket-name", "s3://artifacts", "--cloud-storage-bucket-endpoint", "https://object.example/",
                        "--nfs-mount-target", "10.0.0.9", "--nfs-mount-path", "/export")
     where = deployment_id(said)
-    assert f"mobula install --apply --create-namespace --namespace={space.name}" in said
+    assert f"mobula install --apply --namespace=ray --watch-namespace={space.name} --registryless --control-plane-token=prod" in said
     assert f"--control-plane-url=https://localhost:{person.port} --cloud-deployment-id={where}\n" in said
+    for words in (f"kubectl -n {space.name} create token prod-operator --audience=mobula.dev/control-plane --duration=8760h > token",
+                  "kubectl -n ray create secret generic prod --from-file=token",
+                  "kubectl -n ray create configmap mobula-control-plane-ca --from-file=ca.crt\n"):
+        assert f"  {words}" in said, said
     assert spec(person, "prod") == {"provider": "generic", "region": "hall-2", "networking": "private",
                                     "objectStorage": {"bucket": "s3://artifacts", "endpoint": "https://object.example/"},
                                     "fileStorage": {"nfs": {"server": "10.0.0.9", "path": "/export"}}}
@@ -57,7 +61,7 @@ def test_the_documents_commands_in_their_order(person, tmp_path):
     file = tmp_path / "config.yaml"
     file.write_text("cloud: prod\nzones: [a]\nhead_node: {instance_type: 2CPU-8GB}\n"
                     "worker_nodes: [{instance_type: 2CPU-8GB, min_nodes: 0, max_nodes: 5, market_type: PREFER_SPOT}]\n")
-    assert person.type("compute-config", "create", "--name", "small", "-f", file, "-o", "name") == "small-v1\n"
+    assert person.type("compute-config", "create", "--name", "small", "-f", file, "-o", "name") == "small:1\n"
 
     said = person.type("job", "submit", "--cloud", "prod", "--working-dir",
                        "https://github.com/anyscale/docs_examples/archive/refs/heads/main.zip", "-o", "name", "--",
@@ -311,9 +315,9 @@ def test_a_compute_config_with_a_mistake_is_not_stored(person, tmp_path):
     assert code == 400 and 'unknown field "spec.head_nod"' in answer["error"]["message"]
     file.write_text("head_node: {required_resources: {CPU: 1, memory: 2Gi}}\n")
     for version in (1, 2):
-        assert person.type("compute-config", "create", "small", "-f", file, "-o", "name") == f"small-v{version}\n"
-    assert person.type("compute-config", "get", "small:1", "-o", "name") == "small-v1\n"
-    assert "did you mean small-v2?" in person.type("compute-config", "get", "small", code=1)
+        assert person.type("compute-config", "create", "small", "-f", file, "-o", "name") == f"small:{version}\n"
+    assert person.type("compute-config", "get", "small:1", "-o", "name") == "small:1\n"
+    assert "small:2" in person.type("compute-config", "get", "small")  # the newest
 
 
 def test_the_log_that_is_gone_with_its_cluster(person):
@@ -409,12 +413,13 @@ def test_every_list_in_every_form(person, tmp_path, form):
         assert [row["name"] for row in (yaml.safe_load(said) if form == "yaml" else json.loads(said))] == ["OPERATOR"], said
     assert form != "name" or said == "OPERATOR\n", said
     for words, named in ((("cloud", "list"), "edge"), (("cloud", "get", "--name", "edge"), "edge"), (("job", "list"), "train"),
-                         (("job", "status", "--name", "train"), "train"), (("compute-config", "list"), "small-v1"),
-                         (("compute-config", "get", "--name", "small-v1"), "small-v1"), (("node", "list", "--cloud", "edge"), "gpu-1")):
+                         (("job", "status", "--name", "train"), "train"), (("compute-config", "list"), "small:1"),
+                         (("compute-config", "get", "--name", "small-v1"), "small:1"), (("node", "list", "--cloud", "edge"), "gpu-1")):
         said = person.type(*words, "-o", form)
         one = words[1] not in ("list",)
         if form in ("yaml", "json"):
             read = yaml.safe_load(said) if form == "yaml" else json.loads(said)
+            named = named.replace(":", "-v")  # the object's own name
             assert named in json.dumps(read), (words, said)
             assert one or words[0] == "node" or [o["metadata"]["name"] for o in read["items"]] == [named], (words, said)
         elif form == "name":

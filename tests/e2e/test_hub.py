@@ -236,7 +236,7 @@ def test_the_command_line_writes_the_same_objects(space, hubs, tmp_path):
     file = tmp_path / "config.yaml"
     file.write_text("zones: [a]\n")
     for version in (1, 2):
-        assert run("compute-config", "create", "--name", "small", "-f", file, "-o", "name").stdout == f"small-v{version}\n"
+        assert run("compute-config", "create", "--name", "small", "-f", file, "-o", "name").stdout == f"small:{version}\n"
     run("job", "submit", "--name", "train", "--cloud", "edge", "--compute-config", "small:2", "--env", "A=1", "--", "python", "main.py")
     op = account(space, "edge-operator", operator_rule())
     work = eventually(lambda: hub.sync(op, where, wait=0)[1]["workloads"], 10)[0]
