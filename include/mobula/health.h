@@ -58,6 +58,7 @@ struct health_component {
     void (*decide)(const struct health_facts *f, uint32_t n, const struct health_answer *answer, struct arena *a,
                    struct health_finding *out);
 };
+enum { HEALTH_RIGHTS = 4 }; /* place of KUBERNETES_PERMISSIONS */
 extern const struct health_component health_components[HEALTH_COMPONENTS];
 
 /* Whether text is a list of names of components: "A,B", or all of them. */

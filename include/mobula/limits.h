@@ -397,6 +397,7 @@ enum {
     OPERATOR_BACKOFF_MAX_MS = 60 * 1000,   /* … which is also the longest Retry-After that is obeyed */
     OPERATOR_CHECK_MS = 5 * 60 * 1000,     /* between two checks of the components … */
     OPERATOR_CHECK_AGAIN_MS = 60 * 1000,   /* … when one of them was not well */
+    OPERATOR_CHECK_RIGHTS_MS = 25 * 1000,  /* between two checks of the rights, for a control plane: a watch outlives its right */
     OPERATOR_CHECK_DENIED_MS = 5 * 1000,   /* after a check, if a list or watch was answered 403 since it began */
     OPERATOR_CHECK_CALL_MS = 20 * 1000,    /* for one question of a check */
     OPERATOR_NODES_PAGE = 50,              /* nodes in one page of their list */

@@ -19,6 +19,7 @@ struct explain_facts {
     struct slice silence; /* … why there is none */
     bool waits;           /* it has no status, and not all of its pods: the operator has not come to it, or is about to make them … */
     uint32_t ahead;       /* … and so many others of the namespace, which are begun no more than this one, come before it */
+    bool unwatched;       /* no installation watches its namespace, as far as may be read */
     struct now now;
 };
 

@@ -152,17 +152,24 @@ bool inventory_given_up(struct apply *p, const struct inventory *now, const stru
 
 /* ---- other installations that watch a namespace ---- */
 
-/* Whether the other installation's Deployment exists and is for the same kinds. One that may not be read is assumed to be. */
-static bool is_active(struct ask *k, struct slice ns, bool plane, struct slice kinds_of, struct arena *a, bool *active, struct err *e)
+/* Whether the other installation's Deployment exists, watches the namespace (empty: any) and is for the same kinds. One that may not be
+ * read is assumed to. */
+static bool is_active(struct ask *k, struct slice ns, bool plane, struct slice watched, struct slice kinds_of, struct arena *a,
+                      bool *active, struct err *e)
 {
     struct ask_answer answer = {0};
     struct jval deployment;
     if (!ask_get(k, deployment_path(ns, plane, a), NULL, a, &answer, e))
         return false;
     *active = answer.code != 404;
-    if (answer.code >= 300 || slice_empty(kinds_of) || plane || !json_read(&deployment, answer.body, a, NULL))
+    if (answer.code >= 300 || plane || !json_read(&deployment, answer.body, a, NULL))
         return true;
-    struct slice theirs = inventory_argument(inventory_arguments(deployment), "--kinds", false, a);
+    struct jval arguments = inventory_arguments(deployment);
+    struct slice list = inventory_argument(arguments, "--namespace", true, a);
+    *active = slice_empty(watched) || slice_empty(list) || slice_listed(list, watched);
+    if (!*active || slice_empty(kinds_of))
+        return true;
+    struct slice theirs = inventory_argument(arguments, "--kinds", false, a);
     *active = slice_empty(theirs) || slice_is(theirs, "all") || slice_is(kinds_of, "all") || slice_eq(theirs, kinds_of);
     return true;
 }
@@ -177,8 +184,8 @@ static struct slice watcher_of(struct jval binding, bool plane, struct arena *a)
     return is ? owner : SLICE_NONE;
 }
 
-static bool find_watcher(struct ask *k, struct slice path, struct slice but, bool plane, struct slice kinds_of, struct arena *a,
-                         struct watcher *out, struct err *e)
+static bool find_watcher(struct ask *k, struct slice path, struct slice ns, struct slice but, bool plane, struct slice kinds_of,
+                         struct arena *a, struct watcher *out, struct err *e)
 {
     struct ask_answer answer = {0};
     struct jval list, key, binding;
@@ -198,7 +205,7 @@ static bool find_watcher(struct ask *k, struct slice path, struct slice but, boo
         bool active = false;
         if (slice_empty(owner) || slice_eq(owner, but))
             continue;
-        if (!is_active(k, owner, plane, kinds_of, a, &active, e))
+        if (!is_active(k, owner, plane, ns, kinds_of, a, &active, e))
             return false;
         if (active)
             out->installation = owner;
@@ -211,8 +218,8 @@ bool inventory_watcher(struct ask *k, struct slice ns, struct slice but, bool pl
 {
     struct slice path = slice_empty(ns) ? SLICE("/rolebindings") : arena_printf(a, "/namespaces/%.*s/rolebindings", SLICE_ARG(ns));
     *out = (struct watcher){.known = true};
-    return find_watcher(k, path, but, plane, kinds_of, a, out, e) &&
-           find_watcher(k, SLICE("/clusterrolebindings"), but, plane, kinds_of, a, out, e);
+    return find_watcher(k, path, ns, but, plane, kinds_of, a, out, e) &&
+           find_watcher(k, SLICE("/clusterrolebindings"), ns, but, plane, kinds_of, a, out, e);
 }
 
 bool inventory_clash(struct apply *p, const struct install_options *o, struct err *e)

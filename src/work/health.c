@@ -220,7 +220,7 @@ const struct health_component health_components[HEALTH_COMPONENTS] = {
     {"GATEWAY_RESOURCES", ask_gateway, decide_gateway},
     {"IAM_IDENTITY", NULL, decide_identity},
     {"INSTANCE_TYPES", NULL, decide_types},
-    {"KUBERNETES_PERMISSIONS", ask_rights, decide_rights},
+    [HEALTH_RIGHTS] = {"KUBERNETES_PERMISSIONS", ask_rights, decide_rights},
     {"KUBERNETES_VERSION", ask_version, decide_version},
     {"STORAGE_BUCKET", NULL, decide_bucket},
 };

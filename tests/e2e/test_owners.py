@@ -111,6 +111,11 @@ def test_a_namespace_is_given_up(api, spaces):
     assert subjects(api, team) == {(f"mobula.{a}", a)} and ("mobula", a) in subjects(api, a)
     done, _ = install("--namespace", a, "--watch-namespace", team, "--drop-flags")
     assert f"Role/mobula in {a} deleted" in done and ("mobula", a) not in subjects(api, a)
+    said, _ = run("explain", "cluster", "c", "-n", a)
+    assert f"no operator watches namespace {a}: no installation has it" in said and f"--namespace {a}, or" in said
+    api.call("POST", CLUSTERS.format(team), raycluster("d"))
+    assert "no operator watches" not in run("explain", "cluster", "d", "-n", team)[0]
+    api.call("DELETE", CLUSTERS.format(team) + "/d")
 
 
 def test_no_flag_of_install_goes_without_a_word(api, spaces):

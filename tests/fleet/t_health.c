@@ -2,6 +2,8 @@
 #include "fleet.h"
 #include "objects.h"
 
+#include <mobula/health.h>
+
 #include "tests/world/jobs.h"
 #include "tests/world/maps.h"
 
@@ -176,6 +178,24 @@ static void test_denied(struct run *r)
         printf("  %.*s, refused at %lld\n", SLICE_ARG(text), (long long)refused_us);
 }
 
+/* No watch ends meanwhile. */
+static void test_rights(struct run *r)
+{
+    struct apiserver_override *next = &apiserver_faults(r->w.server)->next;
+    test_case("rights that go are shown within 30 s, and rights that come back, too");
+    CHECK(strcmp(health_components[HEALTH_RIGHTS].name, "KUBERNETES_PERMISSIONS") == 0);
+    *next = (struct apiserver_override){.method = SLICE("POST"),
+                                        .path = SLICE("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"),
+                                        .status = 403,
+                                        .reason = "Forbidden",
+                                        .times = 1};
+    run_for(r, 29 * 1000);
+    CHECK_INT(next->times, 0);
+    CHECK(!slice_is(component(r, "KUBERNETES_PERMISSIONS"), "PASSED"));
+    run_for(r, 30 * 1000);
+    CHECK_STR(component(r, "KUBERNETES_PERMISSIONS"), "PASSED");
+}
+
 static void test_silent(struct run *r)
 {
     char last[TIME_TEXT_MAX];
@@ -208,6 +228,7 @@ int main(void)
     test_idle(&r);
     test_many_nodes(&r);
     test_broken(&r);
+    test_rights(&r);
     test_denied(&r);
     test_silent(&r);
     end(&r);

@@ -1,5 +1,6 @@
 /* What this operator checks of itself and its cluster. Components that need the API server are checked every five minutes, by one request
- * at a time; the others are decided from what the operator knows, whenever a report is written. Nothing else waits for a check. */
+ * at a time, and the rights every OPERATOR_CHECK_RIGHTS_MS where there is a control plane; the others are decided from what the operator
+ * knows, whenever a report is written. Nothing else waits for a check. */
 #include "checks.h"
 
 enum { REPORT_MAX = 64 * KIB };
@@ -106,6 +107,12 @@ static bool send(struct checks *k, const struct health_question *q)
 static void end_check(struct checks *k)
 {
     bool well = true;
+    k->rights_ms = k->op->now.mono_ms + OPERATOR_CHECK_RIGHTS_MS;
+    if (k->rights) {
+        k->rights = false;
+        k->checked_us = k->found[HEALTH_RIGHTS].state == HEALTH_OK ? k->checked_us : k->op->now.wall_us;
+        return;
+    }
     for (uint32_t i = 0; i < HEALTH_COMPONENTS; i++)
         well &= k->found[i].state != HEALTH_ERROR && (k->found[i].state != HEALTH_UNKNOWN || !k->found[i].reason);
     k->checked_us = k->op->now.wall_us;
@@ -118,7 +125,7 @@ static void end_check(struct checks *k)
 /* The next question, or the end. */
 static void advance(struct checks *k)
 {
-    for (; k->at < HEALTH_COMPONENTS; k->at++, k->question = 0) {
+    for (; k->at < (k->rights ? HEALTH_RIGHTS + 1 : HEALTH_COMPONENTS); k->at++, k->question = 0) {
         const struct health_component *c = &health_components[k->at];
         struct health_facts f = facts_of(k, false);
         struct health_question q = {0};
@@ -300,20 +307,30 @@ static void hurry(struct checks *k)
         k->next_ms = soon;
 }
 
+/* When the rights alone are checked: while a control plane shows them. A watch goes on for minutes after its right was taken away. */
+static int64_t rights_due(const struct checks *k)
+{
+    bool shown = k->checked_us && workloads_of(k->op) && workloads_of(k->op)->on && !k->excluded[HEALTH_RIGHTS];
+    return shown ? k->rights_ms : TIME_NEVER;
+}
+
 int64_t checks_tick(struct op *op)
 {
     struct checks *k = op->checks;
     if (!k)
         return TIME_NEVER;
     hurry(k);
-    if (!k->asking && !op->stopping && op->now.mono_ms >= k->next_ms) {
+    bool all = op->now.mono_ms >= k->next_ms;
+    if (!k->asking && !op->stopping && (all || op->now.mono_ms >= rights_due(k))) {
         arena_reset(&k->arena, 0);
-        k->at = k->question = 0;
-        k->denied = op->watches_denied;
+        k->rights = !all;
+        k->at = all ? 0 : HEALTH_RIGHTS;
+        k->question = 0;
+        k->denied = all ? op->watches_denied : k->denied;
         advance(k);
     }
     push_changes(k);
-    return k->asking || op->stopping ? TIME_NEVER : k->next_ms;
+    return k->asking || op->stopping ? TIME_NEVER : k->next_ms < rights_due(k) ? k->next_ms : rights_due(k);
 }
 
 /* ---- what is shown ---- */

@@ -37,12 +37,13 @@ struct checks {
     struct health_finding found[HEALTH_COMPONENTS]; /* of those that ask the API server */
     /* the check under way, one question at a time */
     uint32_t at, question; /* the component, and which question about it */
-    bool asking;
-    int64_t next_ms;     /* monotonic: the next check */
-    int64_t ended_ms;    /* monotonic: when the last check ended; 0: none has */
-    uint32_t denied;     /* op->watches_denied when the last check began */
-    int64_t checked_us;  /* wall clock: the end of the last check; 0: none has ended */
-    uint64_t seen, told; /* hashes: of what findings are made from, of the findings and types */
+    bool asking, rights;   /* rights: of KUBERNETES_PERMISSIONS alone */
+    int64_t next_ms;       /* monotonic: the next check */
+    int64_t rights_ms;     /* monotonic: the next one of the rights alone */
+    int64_t ended_ms;      /* monotonic: when the last check ended; 0: none has */
+    uint32_t denied;       /* op->watches_denied when the last check began */
+    int64_t checked_us;    /* wall clock: the end of the last check; 0: none has ended */
+    uint64_t seen, told;   /* hashes: of what findings are made from, of the findings and types */
     struct told_list types;
     struct nodes nodes;
     struct arena arena;

@@ -34,6 +34,8 @@ static void read_document(struct explain_facts *f, struct slice text, struct are
         f->object = root;
     else if (json_str_eq(json_get(root, "kind"), SLICE("Pod")))
         explain_add_pod(f, root, a);
+    else if (json_get_bool(root, "unwatched", false))
+        f->unwatched = true;
     else
         CHECK(explain_said(text, a, &f->said) || (f->silence = json_get_str(root, "silence", a)).len);
 }
