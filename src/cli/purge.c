@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+enum { STRIP_TRIES = 5 };
+
 bool purge_strips(struct slice finalizer)
 {
     return slice_is(finalizer, HUB_FINALIZER) || ray_removes_finalizer(finalizer);
@@ -32,8 +34,8 @@ static void put_others(struct jval there, struct arena *a, struct buf *out, stru
     buf_put(out, SLICE("]}}"));
 }
 
-/* Removes our finalizers from an object. A conflict (409) is not an error: the following apply_purge sees whether they are still there. */
-static bool strip(struct apply *p, const struct apply_object *o, struct err *e)
+/* One attempt. *again: somebody has written the object meanwhile. */
+static bool strip_once(struct apply *p, const struct apply_object *o, bool *again, struct err *e)
 {
     struct ask_answer answer = {0};
     struct jval there;
@@ -42,6 +44,7 @@ static bool strip(struct apply *p, const struct apply_object *o, struct err *e)
     char words[ASK_WORDS];
     __attribute__((cleanup(buf_free))) struct buf body;
     buf_init(&body, LIMIT_JSON_ITEM);
+    *again = false;
     if (!apply_live(p, o, &there, &absent, e))
         return false;
     if (absent)
@@ -51,12 +54,24 @@ static bool strip(struct apply *p, const struct apply_object *o, struct err *e)
         return true;
     if (!ask_merge(p->ask, o->path, buf_slice(&body), p->a, &answer, e))
         return false;
-    if (answer.code >= 300 && answer.code != 404 && answer.code != 409)
+    *again = answer.code == 409;
+    if (answer.code >= 300 && answer.code != 404 && !*again)
         return err_set(e, ERR_STATUS, "%.*s %.*s: finalizer %.*s: %s", SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(gone),
                        ask_words(&answer, words));
-    printf("%.*s/%.*s in %.*s finalizer %.*s taken off: nothing else has done so\n", SLICE_ARG(o->kind), SLICE_ARG(o->name),
-           SLICE_ARG(o->ns), SLICE_ARG(gone));
+    if (!*again)
+        printf("%.*s/%.*s in %.*s finalizer %.*s taken off: nothing else has done so\n", SLICE_ARG(o->kind), SLICE_ARG(o->name),
+               SLICE_ARG(o->ns), SLICE_ARG(gone));
     return true;
+}
+
+/* Removes our finalizers from an object. */
+static bool strip(struct apply *p, const struct apply_object *o, struct err *e)
+{
+    bool again = true;
+    for (int try = 0; again && try < STRIP_TRIES; try++)
+        if (!strip_once(p, o, &again, e))
+            return false;
+    return !again || err_set(e, ERR_STATUS, "%.*s %.*s: its finalizers change again and again", SLICE_ARG(o->kind), SLICE_ARG(o->name));
 }
 
 static bool delete_batch(struct apply *p, bool runs, int64_t until_ms, struct err *e)
