@@ -24,7 +24,7 @@ struct fleet_options {
 /* Of all these commands; the first of them are those of login. */
 enum { FLEET_FLAGS = 10, FLEET_FLAGS_LOGIN = 6 };
 extern const struct flag fleet_flags[FLEET_FLAGS];
-enum { JOB_FLAGS = 16 + STORAGE_FLAG_COUNT };
+enum { JOB_FLAGS = 15 + STORAGE_FLAG_COUNT };
 extern const struct flag job_flags[JOB_FLAGS];
 
 /* ---- where the objects are: behind the API of a control plane, or in its cluster ---- */
