@@ -3,6 +3,7 @@
 #include "embed.h"
 
 #include <mobula/kube.h>
+#include <mobula/ray.h>
 
 #include <stdio.h>
 #include <unistd.h>
@@ -235,6 +236,33 @@ static void note_rules(const struct egress *g, const struct egress_format *f, st
     }
 }
 
+/* What Ray's pods would contact outside of the cluster, in all Ray versions from POD_VERSION_LEAST to POD_VERSION_MOST: docs/egress.md. */
+static const struct {
+    const char *place, *when;
+} of_pods[] = {
+    {"usage-stats.ray.io:443", "if the template sets RAY_USAGE_STATS_ENABLED; else each pod has it switched off"},
+    {"metadata.google.internal:80, 169.254.169.254:80",
+     "of a head with a command of its own (ray.io/overwrite-container-cmd), or whose home folder cannot be written"},
+    {"metadata.google.internal:80", "of TPU hosts, for the topology of their slice"},
+    {"what jobs name", "working_dir, py_modules, pip, and the buckets that a program reads"},
+};
+enum { POD_VERSION_LEAST = 2009, POD_VERSION_MOST = 2060 };
+
+static bool put_pods(struct slice version, struct buf *out, struct err *e)
+{
+    int64_t n = ray_version_number(version);
+    if (slice_empty(version))
+        return true;
+    if (n == 0)
+        return err_set(e, ERR_CONFIG, "--ray-version: \"%.*s\" is no version, such as 2.60.0", SLICE_ARG(slice_head(version, 64)));
+    buf_printf(out, "pods of Ray %.*s:\n", SLICE_ARG(version));
+    for (size_t i = 0; i < COUNT_OF(of_pods); i++)
+        buf_printf(out, "  %s  %s\n", of_pods[i].place, of_pods[i].when);
+    if (n < POD_VERSION_LEAST || n > POD_VERSION_MOST)
+        buf_put(out, SLICE("  this version may contact more: only 2.9 to 2.60 are known here\n"));
+    return true;
+}
+
 static void put_list(const struct egress *g, const struct egress_format *f, struct arena *a, struct buf *out, struct buf *notes)
 {
     note_rules(g, f, notes);
@@ -265,6 +293,9 @@ bool egress_write(const struct egress_options *o, struct buf *out, struct buf *n
         list.heads = access != OPERATOR_PROXY;
         list.sources = net_allow_first(sources);
         put_list(&list, format, &mem, out, notes);
+        ok = put_pods(o->ray_version, format->write ? notes : out, e);
+        if (ok && out->len == 0)
+            buf_put(out, SLICE("# nothing\n"));
     }
     net_allow_free(g.allow);
     net_allow_free(sources);
@@ -291,6 +322,7 @@ static const struct flag list[] = {
     {"egress-allow", FLAG_TEXTS, AT(entries), "HOST[:PORT][,...]", "what the operator's flag of this name has"},
     {"profile", FLAG_TEXTS, AT(profiles), "NAME", "with the domains that this service needs: anyscale-azure, anyscale"},
     {"cloud-id", FLAG_TEXTS, AT(cloud_ids), "ID[,ID...]", "of the profile, entries for these clouds instead of wildcards"},
+    {"ray-version", FLAG_TEXT, AT(ray_version), "VERSION", "also what Ray's pods would contact outside of the cluster, and when"},
     {"strict", FLAG_SWITCH, AT(strict), NULL, "no wildcards"},
     {"source", FLAG_TEXTS, AT(sources), "CIDR[,CIDR...]",
      "the nodes' networks, for azure-firewall, squid and nftables (default: everybody's)"},

@@ -6,7 +6,7 @@
 #include "cli.h"
 
 struct egress_options {
-    struct slice format, ns, watch, kubeconfig, context, ray_access, head_ports, plane_url;
+    struct slice format, ns, watch, kubeconfig, context, ray_access, head_ports, plane_url, ray_version;
     struct net_proxies proxies; /* of the operator, for its control plane */
     struct flag_texts api_servers, entries, profiles, cloud_ids, sources;
     bool all_namespaces, strict;

@@ -199,12 +199,11 @@ static void put_operator(const struct words *w)
     int64_t seen = json_get_int(w->status, "observedGeneration", -1);
     struct slice ns = w->c->ns;
     if (w->in->unwatched)
-        buf_printf(
-            w->out,
-            "  no operator watches namespace %.*s: no installation has it among its namespaces, so unless one runs outside of an "
-            "installation, what follows is as the last one left it (mobula install --apply --namespace %.*s, or mobula upgrade with "
-            "--watch-namespace)\n",
-            SLICE_ARG(ns), SLICE_ARG(ns));
+        buf_printf(w->out,
+                   "  no operator watches namespace %.*s: no installation has it among its namespaces, so unless one runs outside of an "
+                   "installation, what follows is as the last one left it (mobula install --apply --namespace %.*s, or mobula upgrade with "
+                   "--watch-namespace)\n",
+                   SLICE_ARG(ns), SLICE_ARG(ns));
     if (w->c->managed_elsewhere)
         buf_put(w->out, SLICE("  spec.managedBy leaves it to another controller: the operator does nothing about it\n"));
     else if (seen < 0)
