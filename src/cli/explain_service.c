@@ -11,7 +11,8 @@ struct service_options {
     struct seek_options seek;
 };
 
-static const struct flag list[] = {SEEK_PLACE_FLAGS(offsetof(struct service_options, seek))};
+static const struct flag list[] = {SEEK_PLACE_FLAGS(offsetof(struct service_options, seek)),
+                                   ASK_TIMEOUT_FLAG(offsetof(struct service_options, seek.timeout_ms))};
 
 static const struct flags flags = {
     .usage = "mobula explain service NAME [-n NS] [FLAG...]",

@@ -16,8 +16,7 @@ struct seek_options {
 /* Rows of a table of flags; at: the offset of the struct seek_options. */
 #define SEEK_AT(at, field) ((at) + offsetof(struct seek_options, field))
 #define SEEK_PLACE_FLAGS(at)                                                                                                               \
-    {"n", FLAG_TEXT, SEEK_AT(at, ns), "NS", "its namespace (default: that of the context or service account)"},                            \
-        TLS_FLAG,                                                                                                                          \
+    {"n", FLAG_TEXT, SEEK_AT(at, ns), "NS", "its namespace (default: that of the context or service account)"}, TLS_FLAG,                  \
         {"kubeconfig", FLAG_TEXT, SEEK_AT(at, kubeconfig), "FILE",                                                                         \
          "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},                                      \
     {                                                                                                                                      \
