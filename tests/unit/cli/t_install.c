@@ -17,7 +17,7 @@ static void golden(struct arena *a)
     o.create_namespace = true;
     o.watch = SLICE("team-a,123");
     o.replicas = 2;
-    o.image = SLICE("registry.local:5000/ray/mobula@sha256:00ff");
+    o.image = SLICE("registry.local:5000/ray/mobula@sha256:00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff");
     o.tools = SLICE("none");
     CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-full.yaml", a));
     CHECK_STR(slice_of(e.text), "");

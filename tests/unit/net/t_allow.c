@@ -196,7 +196,9 @@ static void test_text(void)
         {"a.example.com:0", false, NULL, 0, "--extra: \"a.example.com:0\": want HOST or HOST:PORT, and a port from 1 to 65535"},
         {"a.example.com:65536", false, NULL, 0, "--extra: \"a.example.com:65536\": want HOST or HOST:PORT, and a port from 1 to 65535"},
         {"a.example.com:", false, NULL, 0, "--extra: \"a.example.com:\": want HOST or HOST:PORT, and a port from 1 to 65535"},
-        {"https://a.example.com", false, NULL, 0, "--extra: \"https://a.example.com\": want HOST or HOST:PORT, and a port from 1 to 65535"},
+        {"https://a.example.com", false, NULL, 0,
+         "--extra: \"https://a.example.com\": want HOST or HOST:PORT, and a port from 1 to 65535; a host, without https:// and without a "
+         "path"},
         {"", false, NULL, 0, "--extra: \"\" is not a host name, *.NAME, PREFIX*.NAME, IP address or CIDR"},
         {"[", false, NULL, 0, "--extra: \"[\" is not a host name, *.NAME, PREFIX*.NAME, IP address or CIDR"},
         {"[]:1", false, NULL, 0, "--extra: \"\" is not a host name, *.NAME, PREFIX*.NAME, IP address or CIDR"},
