@@ -166,7 +166,7 @@ static struct slice proxy_environment(const struct install_options *o, struct ar
             buf_printf(&out, "%s        - {name: %s, value: \"%.*s\"}\n", out.len ? "" : "        env:\n", all[i].name,
                        SLICE_ARG(all[i].value));
     struct jval list, none, one;
-    bool more = !slice_empty(o->raw[RAW_ENV]) && json_read(&list, o->raw[RAW_ENV], a, NULL);
+    bool more = !slice_empty(o->place.raw[RAW_ENV]) && json_read(&list, o->place.raw[RAW_ENV], a, NULL);
     for (struct jiter it = json_iter(more ? list : NO_VALUE); json_next(&it, &none, &one);)
         buf_printf(&out, "%s        - %.*s\n", out.len ? "" : "        env:\n", SLICE_ARG(json_raw(one)));
     return part(&out, a);
@@ -196,7 +196,7 @@ static void put_selector(const struct install_options *o, struct jout *w)
     jout_object(w);
     if (!slice_empty(o->program))
         jout_kstr(w, "kubernetes.io/arch", o->arch);
-    for (struct slice rest = o->node_selector; !slice_empty(rest);) {
+    for (struct slice rest = o->place.node_selector; !slice_empty(rest);) {
         struct slice value = slice_trim(slice_cut(&rest, ',')), key = slice_cut(&value, '=');
         jout_key(w, key);
         jout_str(w, value);
@@ -211,17 +211,17 @@ static struct slice placement(const struct install_options *o, struct arena *a)
     struct jout w;
     buf_init(&out, LIMIT_JSON_ITEM);
     for (size_t i = RAW_TOLERATIONS; i <= RAW_SPREAD; i++)
-        buf_put(&out, line_of(arena_printf(a, "      %s: ", install_raw[i].key).ptr, o->raw[i], a));
-    if (!slice_empty(o->priority_class))
-        buf_printf(&out, "      priorityClassName: \"%.*s\"\n", SLICE_ARG(o->priority_class));
+        buf_put(&out, line_of(arena_printf(a, "      %s: ", install_raw[i].key).ptr, o->place.raw[i], a));
+    if (!slice_empty(o->place.priority_class))
+        buf_printf(&out, "      priorityClassName: \"%.*s\"\n", SLICE_ARG(o->place.priority_class));
     jout_init(&w, &out);
-    if (!slice_empty(o->tolerations) && slice_empty(o->raw[RAW_TOLERATIONS])) {
+    if (!slice_empty(o->place.tolerations) && slice_empty(o->place.raw[RAW_TOLERATIONS])) {
         buf_put(&out, SLICE("      tolerations: "));
-        put_tolerations(o->tolerations, &w);
+        put_tolerations(o->place.tolerations, &w);
         buf_putc(&out, '\n');
     }
     jout_init(&w, &out);
-    if (!slice_empty(o->node_selector) || !slice_empty(o->program)) {
+    if (!slice_empty(o->place.node_selector) || !slice_empty(o->program)) {
         buf_put(&out, SLICE("      nodeSelector: "));
         put_selector(o, &w);
         buf_putc(&out, '\n');
@@ -234,7 +234,7 @@ static struct slice pod_labels(const struct install_options *o, struct arena *a)
     __attribute__((cleanup(buf_free))) struct buf out;
     struct jval all, key, value;
     buf_init(&out, LIMIT_JSON_ITEM);
-    if (slice_empty(o->raw[RAW_POD_LABELS]) || !json_read(&all, o->raw[RAW_POD_LABELS], a, NULL))
+    if (slice_empty(o->place.raw[RAW_POD_LABELS]) || !json_read(&all, o->place.raw[RAW_POD_LABELS], a, NULL))
         return SLICE_NONE;
     for (struct jiter it = json_iter(all); json_next(&it, &key, &value);)
         buf_printf(&out, "        %.*s: %.*s\n", SLICE_ARG(json_raw(key)), SLICE_ARG(json_raw(value)));
@@ -317,7 +317,7 @@ static void put_left_out(const struct install_wanted *want, struct buf *out)
 static struct slice operator_flags(const struct install_options *o, const struct install_wanted *want, struct arena *a)
 {
     const struct install_options *d = &install_defaults;
-    bool plane = !slice_empty(o->plane_url);
+    bool plane = !slice_empty(o->hub.url);
     const struct {
         const char *flag;
         struct slice value, usual; /* it is written when they differ */
@@ -332,14 +332,14 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"ray-access", o->ray_access, d->ray_access},
         {"instance-types-configmap", o->shapes ? SLICE("instance-types") : SLICE(""), SLICE("")},
         {"patches-configmap", o->shapes ? SLICE("patches") : SLICE(""), SLICE("")},
-        {"control-plane-url", o->plane_url, SLICE("")},
-        {"cloud-deployment-id", o->cloud, SLICE("")},
+        {"control-plane-url", o->hub.url, SLICE("")},
+        {"cloud-deployment-id", o->hub.cloud, SLICE("")},
         {"control-plane-token-file", plane ? SLICE(PLANE_FOLDER "/token") : SLICE(""), SLICE("")},
         {"control-plane-ca-file", plane ? SLICE(PLANE_FOLDER "/ca.crt") : SLICE(""), SLICE("")},
         {"status-addr", plane ? SLICE("127.0.0.1:2113") : SLICE(""), SLICE("")}, /* for kubectl port-forward */
         {"egress-ca-file", slice_empty(o->egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
         {"policy-configmap", plane ? SLICE("mobula-policy") : SLICE(""), SLICE("")},
-        {"default-image", slice_empty(o->default_image) ? SLICE("") : o->default_image, SLICE("")},
+        {"default-image", slice_empty(o->hub.default_image) ? SLICE("") : o->hub.default_image, SLICE("")},
         {"agent",
          !o->agent         ? SLICE("")
          : o->agent_direct ? SLICE("direct")
@@ -402,11 +402,11 @@ static void fill_plane(struct variables *v, const struct install_options *o, str
     struct slice sources = SLICE_NONE;
     if (!slice_empty(o->tls_secret))
         sources = arena_printf(a, "          - secret:\n              name: \"%.*s\"\n", SLICE_ARG(o->tls_secret));
-    else if (!slice_empty(o->plane_url))
+    else if (!slice_empty(o->hub.url))
         sources = arena_printf(
             a, "%.*s%.*s%.*s",
-            SLICE_ARG(slice_empty(o->plane_token) ? slice_of(own_token) : key_source("secret", o->plane_token, SLICE("token"), "token", a)),
-            SLICE_ARG(key_source("configMap", slice_empty(o->plane_ca) ? SLICE("mobula-control-plane-ca") : o->plane_ca, SLICE("ca.crt"),
+            SLICE_ARG(slice_empty(o->hub.token) ? slice_of(own_token) : key_source("secret", o->hub.token, SLICE("token"), "token", a)),
+            SLICE_ARG(key_source("configMap", slice_empty(o->hub.ca) ? SLICE("mobula-control-plane-ca") : o->hub.ca, SLICE("ca.crt"),
                                  "ca.crt", a)),
             SLICE_ARG(slice_empty(o->egress_ca) ? SLICE_NONE : key_source("configMap", o->egress_ca, SLICE("ca.crt"), "egress-ca.crt", a)));
     bool any = sources.ptr != NULL;
@@ -433,8 +433,8 @@ static void fill_pod(struct variables *v, const struct install_options *o, const
     set(v, "SCHEME", o->plane ? SLICE("            scheme: HTTPS\n") : SLICE_NONE);
     set(v, "PLACEMENT", placement(o, a));
     set(v, "POD_LABELS", pod_labels(o, a));
-    set(v, "POD_ANNOTATIONS", line_of("      annotations: ", o->raw[RAW_POD_ANNOTATIONS], a));
-    set(v, "SERVICE_ANNOTATIONS", line_of("  annotations: ", o->raw[RAW_SERVICE_ANNOTATIONS], a));
+    set(v, "POD_ANNOTATIONS", line_of("      annotations: ", o->place.raw[RAW_POD_ANNOTATIONS], a));
+    set(v, "SERVICE_ANNOTATIONS", line_of("  annotations: ", o->place.raw[RAW_SERVICE_ANNOTATIONS], a));
     set(v, "REQUEST_CPU", want->requests.cpu);
     set(v, "REQUEST_MEMORY", want->requests.memory);
     set(v, "CPU", want->limits.cpu);

@@ -31,22 +31,28 @@ struct install_options {
     struct slice pull_secrets, resources, proxy, no_proxy, proxies; /* proxies: as MOBULA_PROXIES */
     struct slice proxy_secret;                                      /* NAME or NAME/KEY: what $(PROXY_CREDENTIALS) in them stands for */
     struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
-    struct slice kubeconfig, context;               /* of apply */
-    struct slice plane_url, cloud;                  /* of a control plane that the operator calls; empty: none */
-    struct slice default_image;                     /* of its workloads that name none; empty: they are refused */
-    struct slice plane_token, plane_ca, tls_secret; /* NAME or NAME/KEY of Secrets and a ConfigMap; empty: the usual */
-    struct slice egress_ca;                         /* of a ConfigMap as well; empty: none */
-    struct slice tls_made, tls_names;               /* a Secret that the hub makes, unless tls_secret names one; names of its certificate */
+    struct slice kubeconfig, context; /* of apply */
+    struct {
+        struct slice url, cloud;      /* empty: none */
+        struct slice default_image;   /* of its workloads that name none; empty: they are refused */
+        struct slice token, ca;       /* NAME or NAME/KEY of a Secret and of a ConfigMap; empty: the usual */
+    } hub;                            /* a control plane that the operator calls */
+    struct slice tls_secret;          /* NAME of a Secret; empty: the usual */
+    struct slice egress_ca;           /* NAME or NAME/KEY of a ConfigMap; empty: none */
+    struct slice tls_made, tls_names; /* a Secret that the hub makes, unless tls_secret names one; names of its certificate */
     struct default_patches defaults;
     int64_t replicas, timeout_ms; /* replicas 0: 1, of a control plane 2 */
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */
     bool print, apply, leader_elect, create_namespace, crds_only, no_crds, agent, agent_direct, ray_auth, report_nodes, egress_strict,
         shapes, all_namespaces, openshift, no_network_policy, no_admission_policy, registryless, drop_flags, dry_run;
-    struct slice values, requests, node_selector, tolerations, priority_class; /* values: a file */
-    struct slice raw[INSTALL_RAW];                                             /* JSON; empty: none */
-    bool optional[LIMIT_KINDS]; /* by place in kinds[]: optional kinds that are wanted although --kinds does not bring every kind */
-    bool no_definitions;        /* no flag: of what needs a cluster's admin only the definitions are left out */
-    struct slice program_file;  /* of registryless; empty: this program */
+    struct slice values; /* a file */
+    struct {
+        struct slice requests, node_selector, tolerations, priority_class;
+        struct slice raw[INSTALL_RAW]; /* JSON; empty: none */
+    } place;                           /* of the pod */
+    bool optional[LIMIT_KINDS];        /* by place in kinds[]: optional kinds that are wanted although --kinds does not bring every kind */
+    bool no_definitions;               /* no flag: of what needs a cluster's admin only the definitions are left out */
+    struct slice program_file;         /* of registryless; empty: this program */
 };
 
 extern const struct install_options install_defaults;

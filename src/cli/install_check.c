@@ -94,21 +94,22 @@ static bool check_proxy(const struct install_options *o, uint16_t *port, struct 
 static bool check_plane(const struct install_options *o, uint16_t *port, struct err *e)
 {
     struct slice host;
-    if (slice_empty(o->plane_url) && o->report_nodes)
+    if (slice_empty(o->hub.url) && o->report_nodes)
         return err_set(e, ERR_CONFIG, "--report-nodes needs --control-plane-url");
-    if (slice_empty(o->plane_url))
-        return (slice_empty(o->cloud) && slice_empty(o->plane_token) &&
-                (slice_empty(o->plane_ca) || slice_is(o->plane_ca, "mobula-control-plane-ca")) && slice_empty(o->egress_ca) &&
-                slice_empty(o->default_image)) ||
+    if (slice_empty(o->hub.url))
+        return (slice_empty(o->hub.cloud) && slice_empty(o->hub.token) &&
+                (slice_empty(o->hub.ca) || slice_is(o->hub.ca, "mobula-control-plane-ca")) && slice_empty(o->egress_ca) &&
+                slice_empty(o->hub.default_image)) ||
                err_set(e, ERR_CONFIG,
                        "--cloud-deployment-id, --control-plane-token, --control-plane-ca, --default-image and --egress-ca need "
                        "--control-plane-url");
-    if (!cli_plane_url(o->plane_url, &host, port, e) || !check_plain(o->plane_url, "--control-plane-url", e))
+    if (!cli_plane_url(o->hub.url, &host, port, e) || !check_plain(o->hub.url, "--control-plane-url", e))
         return false;
     if (o->plane)
         return err_set(e, ERR_CONFIG, "--control-plane and --control-plane-url exclude each other: one is the hub's, one the operator's");
-    return cli_cloud_id(o->cloud, e) && (slice_empty(o->default_image) || check_image(o->default_image, "--default-image", e)) &&
-           check_key(o->plane_token, "--control-plane-token", e) && check_key(o->plane_ca, "--control-plane-ca", e) &&
+    return cli_cloud_id(o->hub.cloud, e) &&
+           (slice_empty(o->hub.default_image) || check_image(o->hub.default_image, "--default-image", e)) &&
+           check_key(o->hub.token, "--control-plane-token", e) && check_key(o->hub.ca, "--control-plane-ca", e) &&
            check_key(o->egress_ca, "--egress-ca", e);
 }
 
@@ -125,13 +126,13 @@ static bool check_pull_secrets(struct slice text, struct err *e)
 /* The API server judges the rest in the dry run. */
 static bool check_placement(const struct install_options *o, struct err *e)
 {
-    for (struct slice rest = o->node_selector; !slice_empty(rest);) {
+    for (struct slice rest = o->place.node_selector; !slice_empty(rest);) {
         struct slice one = slice_cut(&rest, ',');
         if (slice_find(one, '=') <= 0)
             return err_set(e, ERR_CONFIG, "--node-selector: \"%.*s\" is not LABEL=VALUE", SLICE_ARG(one));
     }
-    return slice_empty(o->priority_class) || name_dns1123_subdomain(o->priority_class) ||
-           err_set(e, ERR_CONFIG, "--priority-class-name: \"%.*s\" is not a name", SLICE_ARG(o->priority_class));
+    return slice_empty(o->place.priority_class) || name_dns1123_subdomain(o->place.priority_class) ||
+           err_set(e, ERR_CONFIG, "--priority-class-name: \"%.*s\" is not a name", SLICE_ARG(o->place.priority_class));
 }
 
 /* The default name lies in the registry that was named, or on the node. */
@@ -165,7 +166,7 @@ static bool check_parts(const struct install_options *o, struct arena *a, struct
     uint32_t count = 0;
     if (o->agent_direct && !o->agent)
         return err_set(e, ERR_CONFIG, "--agent-direct needs --agent");
-    if (o->agent && (slice_empty(o->plane_url) || slice_is(o->tools, "none")))
+    if (o->agent && (slice_empty(o->hub.url) || slice_is(o->tools, "none")))
         return err_set(e, ERR_CONFIG, "--agent needs --control-plane-url, and --tools=configmap or image:REF");
     return (name_dns1123_subdomain(o->tls_made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&
            cli_server_names(o->tls_names, a, &names, &count, e);
@@ -189,7 +190,7 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
         return false;
     if (!slice_empty(o->resources) && !ray_tools_resources(o->resources, &want->limits, e))
         return err_wrap(e, "--resources");
-    if (!slice_empty(o->requests) && !ray_tools_resources(o->requests, &want->requests, e))
+    if (!slice_empty(o->place.requests) && !ray_tools_resources(o->place.requests, &want->requests, e))
         return err_wrap(e, "--requests");
     if (slice_empty(want->requests.cpu))
         want->requests.cpu = SLICE("10m");
@@ -199,7 +200,7 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
         want->limits.cpu = o->plane ? SLICE("500m") : SLICE("200m");
     if (slice_empty(want->limits.memory))
         want->limits.memory = o->plane ? SLICE("128Mi") : SLICE("64Mi");
-    if (!slice_empty(o->plane_url) && want->kinds == OPERATOR_LEGACY)
+    if (!slice_empty(o->hub.url) && want->kinds == OPERATOR_LEGACY)
         return err_set(e, ERR_CONFIG, "--control-plane-url makes objects of ray.io, and --kinds=legacy leaves those out");
     for (size_t i = 0; kinds[i]; i++)
         want->brings[i] =

@@ -50,7 +50,7 @@ bool install_has(enum install_when when, const struct install_options *o, const 
         [IF_NETWORK_POLICY] = !o->no_network_policy,
         [IF_NODES] = o->report_nodes,
         [IF_OWN_CERTIFICATE] = slice_empty(o->tls_secret),
-        [IF_PLANE_URL] = !slice_empty(o->plane_url),
+        [IF_PLANE_URL] = !slice_empty(o->hub.url),
         [IF_PROGRAM] = !slice_empty(o->program),
         [IF_PROXIED] = slice_is(o->ray_access, "proxy"),
         [IF_REPLICAS] = want->replicas > 1,
@@ -75,7 +75,7 @@ void install_of_operator(struct install_options *o, install_flag *value, const v
         const char *flag;
         struct slice *to;
     } texts[] = {{"kinds", &o->kinds},         {"tools", &o->tools},           {"autoscaler", &o->autoscaler},
-                 {"submitter", &o->submitter}, {"ray-access", &o->ray_access}, {"cloud-deployment-id", &o->cloud}};
+                 {"submitter", &o->submitter}, {"ray-access", &o->ray_access}, {"cloud-deployment-id", &o->hub.cloud}};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct slice given = value(of, texts[i].flag);
         *texts[i].to = given.ptr ? given : *texts[i].to;
@@ -86,8 +86,8 @@ void install_of_operator(struct install_options *o, install_flag *value, const v
         o->optional[i] = kinds[i]->optional.flag && !slice_is(value(of, kinds[i]->optional.flag), "false");
     o->shapes = !slice_empty(value(of, "instance-types-configmap"));
     /* They do not depend on the control plane's URL, which an operator may be given in more ways than an installation. */
-    o->plane_url = slice_empty(o->cloud) ? SLICE_NONE : SLICE("https://control-plane.invalid");
+    o->hub.url = slice_empty(o->hub.cloud) ? SLICE_NONE : SLICE("https://control-plane.invalid");
     struct slice agent = value(of, "agent");
-    o->agent = !slice_empty(o->plane_url) && !slice_empty(agent) && !slice_is(agent, "off");
+    o->agent = !slice_empty(o->hub.url) && !slice_empty(agent) && !slice_is(agent, "off");
     o->no_definitions = o->no_admission_policy = true; /* no rights follow from them */
 }

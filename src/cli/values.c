@@ -65,7 +65,7 @@ static bool set_raw(struct reading *r, size_t n, struct jval v, struct err *e)
             return err_set(e, ERR_CONFIG, "%.*s: must be a string: put it in quotes", SLICE_ARG(json_str(key, r->a)));
         else if (raw->list && json_type(one) != JSON_OBJECT)
             return err_set(e, ERR_CONFIG, "must be a list of objects");
-    r->o->raw[n] = json_len(v) ? json_raw(v) : SLICE_NONE;
+    r->o->place.raw[n] = json_len(v) ? json_raw(v) : SLICE_NONE;
     return true;
 }
 

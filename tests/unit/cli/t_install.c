@@ -183,10 +183,10 @@ static void placed(struct arena *a)
     struct err e = {0};
     struct install_options o = install_defaults;
     test_case("where the pod runs, and what it asks for");
-    o.requests = SLICE("memory=32Mi");
-    o.tolerations = SLICE("gpu=yes:NoSchedule,spot");
-    o.node_selector = SLICE("pool=ops,zone=");
-    o.priority_class = SLICE("high");
+    o.place.requests = SLICE("memory=32Mi");
+    o.place.tolerations = SLICE("gpu=yes:NoSchedule,spot");
+    o.place.node_selector = SLICE("pool=ops,zone=");
+    o.place.priority_class = SLICE("high");
     struct slice text = written(&o, a, &e);
     CHECK(strstr(text.ptr, "            cpu: \"10m\"\n            memory: \"32Mi\"\n"));
     CHECK(strstr(text.ptr,
@@ -298,8 +298,8 @@ static void planes(struct arena *a)
     test_case("an operator with a control plane");
     o = install_defaults;
     o.no_crds = true;
-    o.plane_url = SLICE("https://hub.example:9443");
-    o.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
+    o.hub.url = SLICE("https://hub.example:9443");
+    o.hub.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
     text = written(&o, a, &e);
     static const char *const holds[] = {
         "  resources: [rayclusters, rayjobs] # what a control plane asks for",
@@ -313,9 +313,9 @@ static void planes(struct arena *a)
         "        - --status-addr=127.0.0.1:2113\n"};
     for (size_t i = 0; i < COUNT_OF(holds); i++)
         CHECK(text.ptr && strstr(text.ptr, holds[i]));
-    o.default_image = SLICE("registry.bank/ray:2");
-    o.plane_token = SLICE("edge/ANYSCALE_CLI_TOKEN");
-    o.plane_ca = SLICE("ca/x.crt");
+    o.hub.default_image = SLICE("registry.bank/ray:2");
+    o.hub.token = SLICE("edge/ANYSCALE_CLI_TOKEN");
+    o.hub.ca = SLICE("ca/x.crt");
     text = written(&o, a, &e);
     CHECK(strstr(text.ptr,
                  "              name: \"edge\"\n              items:\n              - {key: \"ANYSCALE_CLI_TOKEN\", path: token}\n"));
@@ -335,8 +335,8 @@ static void nodes_reported(struct arena *a)
     struct install_options o = install_defaults;
     test_case("the right to list nodes is there only when it is asked for");
     o.no_crds = true;
-    o.plane_url = SLICE("https://hub.example");
-    o.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
+    o.hub.url = SLICE("https://hub.example");
+    o.hub.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
     CHECK(!strstr(written(&o, a, &e).ptr, "ClusterRole"));
     o.report_nodes = true;
     struct slice text = written(&o, a, &e);

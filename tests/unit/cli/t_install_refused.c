@@ -53,9 +53,9 @@ static void refused(struct arena *a)
         o.registry = slice_of(cases[i].registry);
         o.pull_secrets = slice_of(cases[i].pull_secrets);
         o.resources = slice_of(cases[i].resources);
-        o.requests = slice_of(cases[i].requests);
-        o.node_selector = slice_of(cases[i].selector);
-        o.priority_class = slice_of(cases[i].priority);
+        o.place.requests = slice_of(cases[i].requests);
+        o.place.node_selector = slice_of(cases[i].selector);
+        o.place.priority_class = slice_of(cases[i].priority);
         struct err e = {0};
         CHECK(!written(&o, a, &e).ptr);
         CHECK(slice_starts(slice_of(e.text), slice_of(cases[i].text)) || !printf("  %s\n", e.text));
@@ -88,8 +88,8 @@ static void refused_proxies(struct arena *a)
         o.no_proxy = slice_of(cases[i].no_proxy);
         o.proxies = slice_of(cases[i].proxies);
         o.egress_ca = slice_of(cases[i].egress_ca);
-        o.plane_url = slice_of(cases[i].plane_url);
-        o.cloud = o.plane_url.ptr ? SLICE("cldrsrc_abcdefghijklmnopqrstuvwx") : SLICE_NONE;
+        o.hub.url = slice_of(cases[i].plane_url);
+        o.hub.cloud = o.hub.url.ptr ? SLICE("cldrsrc_abcdefghijklmnopqrstuvwx") : SLICE_NONE;
         CHECK(!written(&o, a, &e).ptr);
         CHECK(slice_starts(slice_of(e.text), slice_of(cases[i].text)) || !printf("  %s\n", e.text));
     }
@@ -127,9 +127,9 @@ static void refused_planes(struct arena *a)
         struct install_options o = install_defaults;
         struct err e = {0};
         test_case("refused plane %zu", i);
-        o.plane_url = slice_of(cases[i].url);
-        o.cloud = slice_of(cases[i].cloud);
-        o.plane_token = slice_of(cases[i].token);
+        o.hub.url = slice_of(cases[i].url);
+        o.hub.cloud = slice_of(cases[i].cloud);
+        o.hub.token = slice_of(cases[i].token);
         o.kinds = cases[i].kinds ? slice_of(cases[i].kinds) : o.kinds;
         o.tls_secret = slice_of(cases[i].tls);
         o.plane = cases[i].plane;

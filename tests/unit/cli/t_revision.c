@@ -93,8 +93,8 @@ static void installed(struct arena *a)
         if (!plane) {
             o.shapes = o.agent = o.report_nodes = o.ray_auth = o.leader_elect = true;
             o.autoscaler = SLICE("sidecar");
-            o.plane_url = SLICE("https://hub.example");
-            o.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
+            o.hub.url = SLICE("https://hub.example");
+            o.hub.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
         }
         test_case("a revision holds all that install makes%s", plane ? ", of a control plane" : "");
         if (!CHECK(apply_read(&p, written(&o, a, &e), &e)))

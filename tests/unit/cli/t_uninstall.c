@@ -92,8 +92,8 @@ static void everything(struct install_options *o, bool plane)
         return;
     o->shapes = o->agent = o->report_nodes = o->ray_auth = true;
     o->autoscaler = SLICE("sidecar");
-    o->plane_url = SLICE("https://hub.example");
-    o->cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
+    o->hub.url = SLICE("https://hub.example");
+    o->hub.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
 }
 
 static struct apply objects_of(struct slice text, struct arena *a)
