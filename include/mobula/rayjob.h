@@ -59,6 +59,7 @@ struct job_said {
     int64_t failing_ms;           /* monotonic: the first of them */
     struct slice trouble;         /* why the last one failed */
     bool says_no;                 /* it was refused, so something does answer there */
+    bool absent;                  /* a look after an unheard submission found no job; only the next one proves which Ray said so */
     uint32_t unsubmitted;         /* submissions that Ray answered with a 5xx */
     int64_t unsubmitted_ms;       /* monotonic: the last of them */
     struct slice unsubmitted_why; /* its text */

@@ -73,16 +73,16 @@ static bool set_flag(struct reading *r, struct slice key, struct jval v, struct 
 {
     struct slice name = flag_name(key, r->a), value, less = slice_head(name, name.len - slice_ends(name, SLICE("s"))),
                  no = arena_printf(r->a, "no-%.*s", SLICE_ARG(name));
-    bool not = !flags_has(r->flags, name) && flags_has(r->flags, no), help;
+    bool negated = !flags_has(r->flags, name) && flags_has(r->flags, no), help;
     if (!flag_text(v, r->a, &value))
         return err_set(e, ERR_CONFIG, "must be a text, or a list of texts");
-    if (not &&json_type(v) != JSON_BOOL)
+    if (negated && json_type(v) != JSON_BOOL)
         return err_set(e, ERR_CONFIG, "must be true or false");
-    if (not )
+    if (negated)
         value = json_bool(v, true) ? SLICE("false") : SLICE("true");
     else if (slice_empty(value))
         return true; /* the default */
-    name = not ? no : flags_has(r->flags, name) ? name : less;
+    name = negated ? no : flags_has(r->flags, name) ? name : less;
     size_t size = name.len + value.len + sizeof "--=";
     char program[] = "mobula", *arg = arena_array(r->a, size, 1), *argv[] = {program, arg}; /* options point to it */
     snprintf(arg, size, "--%.*s=%.*s", SLICE_ARG(name), SLICE_ARG(value));

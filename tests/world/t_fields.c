@@ -82,7 +82,7 @@ static int64_t listens(struct jval pod, const char *flag, int64_t usual)
     struct slice text = json_raw(pod);
     for (ptrdiff_t at = slice_find_text(text, flag); at >= 0; at = slice_find_text(text, flag)) {
         text = slice_skip(text, (size_t)at + strlen(flag));
-        usual = atoi(text.ptr + (text.ptr[0] == '\''));
+        usual = strtol(text.ptr + (text.ptr[0] == '\''), NULL, 10);
     }
     return usual;
 }
@@ -155,7 +155,8 @@ static void check_workers(struct field_case *t, struct jval head)
         struct jval service = object_of(t, "services", name);
         want(t, json_there(service), "a worker knows a service that does not exist");
         want(t, selects(t, service, head), "a worker is led to pods that are not the head");
-        want(t, atoi(text.ptr + at + strlen(".n.svc.cluster.local:")) == gcs, "a worker knows a GCS port where no head listens");
+        want(t, strtol(text.ptr + at + strlen(".n.svc.cluster.local:"), NULL, 10) == gcs,
+             "a worker knows a GCS port where no head listens");
     }
 }
 

@@ -27,6 +27,7 @@ static void no_answer(struct job_said *said, const struct ray_dash_answer *answe
     if (answer->call != RAY_DASH_SUBMIT)
         return;
     forget_job(said, SLICE_NONE); /* whatever was known of it */
+    said->absent = false;
     if (answer->http_status == 0) {
         bool no = said->says_no || answer->err.code == ERR_LIMIT;
         said->unheard += said->unheard < 1000;
@@ -63,10 +64,20 @@ static void hear_session(struct job_said *said, struct slice session)
         forget_job(said, SLICE_NONE);
         said->refused = SLICE_NONE;
         said->stops = 0;
-        said->stopping = false;
+        said->stopping = said->absent = false;
         said->unsubmitted = said->unheard = 0;
     }
     said->session = session;
+}
+
+/* Ray does not know the job. After a submission without an answer that must be the word of the Ray that the submission was sent to: one
+ * that was restarted between the two halves of a look knows nothing, and would run the job a second time. Sessions do not come back, so the
+ * session of the next look proves it. */
+static void hear_absent(struct job_said *said, struct slice id)
+{
+    bool proven = (!said->unheard && !said->unsubmitted) || said->absent;
+    said->absent = true;
+    forget_job(said, proven ? id : SLICE_NONE);
 }
 
 static void hear_submitted(struct job_said *said, struct slice id)
@@ -126,7 +137,7 @@ void job_hear(struct job_said *said, struct slice id, const struct ray_dash_answ
         if (ok)
             hear_job(said, id, &answer->jobs[0]);
         else
-            forget_job(said, id);
+            hear_absent(said, id);
     } else if (answer->call == RAY_DASH_SUBMIT && answer->outcome == RAY_DASH_REFUSED) {
         forget_job(said, id);
         said->refused = slice_of(answer->err.text);

@@ -154,6 +154,36 @@ static void test_unheard(void)
     }
 }
 
+/* A submission has no answer, and the head is restarted between the two halves of a look: the new Ray knows no job. */
+static void test_restarted(void)
+{
+    struct ray_dash_answer lost = {.call = RAY_DASH_SUBMIT, .outcome = RAY_DASH_LOST};
+    struct ray_dash_answer error = {.call = RAY_DASH_SUBMIT, .outcome = RAY_DASH_FAILED, .http_status = 200};
+    struct ray_dash_answer absent = {.call = RAY_DASH_JOB, .outcome = RAY_DASH_ABSENT, .http_status = 404};
+    struct ray_dash_answer same = {.call = RAY_DASH_VERSION, .outcome = RAY_DASH_OK, .http_status = 200, .session = SLICE("s1")};
+    struct ray_dash_answer other = {.call = RAY_DASH_VERSION, .outcome = RAY_DASH_OK, .http_status = 200, .session = SLICE("s2")};
+    err_set(&lost.err, ERR_TIMEOUT, "no answer");
+    err_set(&error.err, ERR_SYNTAX, "no JSON");
+    for (int i = 0; i < 2; i++) {
+        test_case("a submission %s: a job is absent when the next look names the same session",
+                  i ? "is answered with nonsense" : "is lost");
+        struct job_said said = before();
+        job_hear(&said, SLICE("b"), i ? &error : &lost, (struct now){200, 9});
+        job_hear(&said, SLICE("b"), &same, (struct now){300, 9});
+        job_hear(&said, SLICE("b"), &absent, (struct now){301, 9});
+        CHECK_STR(said.id, "");
+        struct job_said restarted = said;
+        job_hear(&said, SLICE("b"), &same, (struct now){400, 9});
+        job_hear(&said, SLICE("b"), &absent, (struct now){401, 9});
+        CHECK_STR(said.id, "b");
+        CHECK(!said.known);
+        test_case("… and not when it names another one");
+        job_hear(&restarted, SLICE("b"), &other, (struct now){400, 9});
+        CHECK_STR(restarted.session, "s2");
+        CHECK_STR(restarted.id, "");
+    }
+}
+
 /* After a stop the job is looked at; another session was told nothing. */
 static void test_stops(void)
 {
@@ -204,6 +234,7 @@ int main(void)
     test_answers(&a);
     test_unsubmitted();
     test_unheard();
+    test_restarted();
     test_refusal();
     test_stops();
     test_half();

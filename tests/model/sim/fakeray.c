@@ -405,7 +405,7 @@ static uint16_t port_of(struct slice pod, const char *flag, uint16_t usual)
 {
     for (ptrdiff_t at = slice_find_text(pod, flag); at >= 0; at = slice_find_text(pod, flag)) {
         pod = slice_skip(pod, (size_t)at + strlen(flag));
-        usual = (uint16_t)atoi(pod.ptr + (pod.ptr[0] == '\''));
+        usual = (uint16_t)strtol(pod.ptr + (pod.ptr[0] == '\''), NULL, 10);
     }
     return usual;
 }

@@ -76,7 +76,7 @@ static uint32_t gcs_of(struct slice pod, bool head)
 {
     const char *before = head ? " --port=" : ".svc.cluster.local:";
     ptrdiff_t at = slice_find_text(pod, before);
-    return at < 0 ? 0 : (uint32_t)atoi(pod.ptr + at + strlen(before));
+    return at < 0 ? 0 : (uint32_t)strtol(pod.ptr + at + strlen(before), NULL, 10);
 }
 
 static void read_pod(struct sim *s, struct seen_pod *p, const struct apiserver_change *c)

@@ -184,7 +184,7 @@ static bool status_right(const struct want *c, struct jval object, char why[SIM_
 static int64_t listens(struct slice pod, const char *flag, int64_t usual)
 {
     ptrdiff_t at = slice_find_text(pod, flag);
-    return at < 0 ? usual : atoi(pod.ptr + at + strlen(flag));
+    return at < 0 ? usual : strtol(pod.ptr + at + strlen(flag), NULL, 10);
 }
 
 /* The head service selects the head that runs, and its ports are those at which that listens, whatever the spec says by now. */

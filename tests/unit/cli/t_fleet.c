@@ -90,7 +90,7 @@ static void types(void)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct arena a = {0};
         struct buf out = {.max = KIB};
-        struct jval all, config;
+        struct jval all = NO_VALUE, config = NO_VALUE;
         test_case("instance types that no operator has reported, %zu", i);
         CHECK(json_read(&all, quoted(clouds, &a), &a, NULL) && json_read(&config, quoted(cases[i].config, &a), &a, NULL));
         config_warn(config, all, slice_of(cases[i].cloud), &a, &out);
