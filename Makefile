@@ -217,7 +217,8 @@ $(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/mobula.o,$(OBJECTS)) $(libraries
 
 # The stub that begins the carried form of the program (src/cli/carry.c). It is linked without a libc and has one segment, no data and no
 # relocations.
-$(STUB): src/cli/carried/stub.c src/base/inflate.c include/mobula/base.h include/mobula/limits.h $(MUSL)/lib/libc.a $(DIR_whole)/.flags
+$(STUB): src/cli/carried/stub.c src/base/inflate.c $(addprefix include/mobula/,carried.h base.h limits.h) $(MUSL)/lib/libc.a \
+    $(DIR_whole)/.flags
 	@echo '  STUB    $@'
 	$(Q)$(CC) $(COMMON) -O2 -ffreestanding -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables \
 	    -ffunction-sections -fno-tree-loop-distribute-patterns $(HARDEN_$(ARCH)) $(MUSL_INCLUDE) -B$(LLD) -fuse-ld=lld \

@@ -3,6 +3,8 @@
  * architecture, so a program for one architecture can make the carried form of one for another. */
 #include "program.h"
 
+#include <mobula/carried.h>
+
 #include <elf.h>
 
 /* The only segment with bytes is set to the length of the whole file, so that the kernel maps the compressed program with the stub. The
@@ -67,6 +69,19 @@ static void write_headers(struct slice file, uint32_t stub)
     memcpy(to + place, &load, sizeof load);
 }
 
+/* The program as it compresses best. */
+static bool put_packed(struct slice program, struct buf *out)
+{
+    uint16_t machine;
+    char *turned = mem_alloc(program.len);
+    memcpy(turned, program.ptr, program.len);
+    memcpy(&machine, program.ptr + offsetof(Elf64_Ehdr, e_machine), sizeof machine);
+    branches_turn(turned, program.len, machine, false);
+    bool done = deflate((struct slice){turned, program.len}, out);
+    mem_free(turned);
+    return done;
+}
+
 bool program_carry(struct slice program, struct buf *out)
 {
     struct slice stub = find_stub(program);
@@ -74,7 +89,7 @@ bool program_carry(struct slice program, struct buf *out)
         return buf_put(out, program);
     size_t begin = out->len;
     uint32_t size = (uint32_t)program.len;
-    if (!buf_put(out, stub) || !buf_put(out, (struct slice){(const char *)&size, sizeof size}) || !deflate(program, out))
+    if (!buf_put(out, stub) || !buf_put(out, (struct slice){(const char *)&size, sizeof size}) || !put_packed(program, out))
         return false;
     write_headers(slice_skip(buf_slice(out), begin), (uint32_t)stub.len);
     return true;

@@ -1,7 +1,7 @@
 /* The stub that begins the carried form (src/cli/carry.c): without a libc, it unpacks the program behind it into memory (memfd_create), or
  * into the folder MOBULA_UNPACK if the node forbids that, and executes it. The kernel maps the whole file, so neither /proc nor the path of
  * the file is needed. */
-#include <mobula/base.h>
+#include <mobula/carried.h>
 
 #include <elf.h>
 #include <fcntl.h>
@@ -141,6 +141,7 @@ static long unpack(long fd)
         say("mobula: the file is damaged: the program in it cannot be unpacked; copy it again and compare its checksum\n");
         leave();
     }
+    branches_turn(out.ptr, out.len, __ehdr_start.e_machine, true);
     return call(SYS_munmap, at, size, 0, 0, 0);
 }
 

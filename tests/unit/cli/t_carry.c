@@ -3,6 +3,8 @@
 
 #include "../../../src/cli/program.h"
 
+#include <mobula/carried.h>
+
 #include <elf.h>
 
 enum { STUB = 300, MACHINE = EM_X86_64 };
@@ -34,7 +36,9 @@ static void check_carried(struct slice program, struct slice carried)
     CHECK_INT(size, program.len);
     CHECK(head.e_type == ET_EXEC && head.e_shoff == 0 && head.e_shnum == 0);
     CHECK(load.p_filesz == carried.len && load.p_memsz == carried.len);
-    CHECK(inflate(slice_skip(carried, begin + sizeof size), &unpacked, &e) && slice_eq(buf_slice(&unpacked), program));
+    CHECK(inflate(slice_skip(carried, begin + sizeof size), &unpacked, &e));
+    branches_turn(unpacked.ptr, unpacked.len, MACHINE, true);
+    CHECK(slice_eq(buf_slice(&unpacked), program));
     buf_free(&unpacked);
 }
 
@@ -52,8 +56,35 @@ static const struct {
     {"longer than any stub", ET_EXEC, MACHINE, 16 * KIB + 1, false},
 };
 
+/* Code of chance with many branches, at the ends of the file too, comes back as it was. */
+static void check_branches(void)
+{
+    static const uint16_t machines[] = {EM_X86_64, EM_AARCH64, EM_RISCV};
+    struct rng rng;
+    rng_seed(&rng, 7);
+    for (int i = 0; i < 3000; i++) {
+        char code[600], was[600];
+        size_t size = i < 20 ? (size_t)i : 20 + rng_below(&rng, sizeof code - 20);
+        uint16_t machine = machines[i % 3];
+        for (size_t at = 0; at < size; at++) {
+            uint64_t n = rng_below(&rng, 6);
+            code[at] = (char)(n == 0   ? 0xe8 + rng_below(&rng, 2)
+                              : n == 1 ? 0x97
+                              : n < 4  ? 0xff * rng_below(&rng, 2)
+                                       : rng_below(&rng, 256));
+        }
+        memcpy(was, code, size);
+        branches_turn(code, size, machine, false);
+        bool same = memcmp(code, was, size) == 0;
+        branches_turn(code, size, machine, true);
+        CHECK(memcmp(code, was, size) == 0 && (machine != EM_RISCV || same));
+    }
+}
+
 int main(void)
 {
+    test_case("carried: branches are turned and turned back");
+    check_branches();
     for (size_t i = 0; i < COUNT_OF(stubs); i++) {
         test_case("carried: %s", stubs[i].name);
         struct buf program = {.max = MIB}, carried = {.max = MIB};
