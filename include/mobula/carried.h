@@ -10,7 +10,7 @@
 
 static inline uint32_t branch_load(const char *from)
 {
-    uint32_t word;
+    uint32_t word = 0;
     memcpy(&word, from, sizeof word);
     return word;
 }
