@@ -94,7 +94,7 @@ def test_an_admin_of_one_namespace(made, tmp_path):  # noqa: F811
     ("tolerations: {}", "tolerations: must be a list"), ("tolerations: [1]", "tolerations: must be a list of objects"),
     ("shapes: 7", 'shapes: --shapes: "7" is neither true nor false'), ("networkPolicy: 'no'", "networkPolicy: must be true or false"),
     ("pullSecrets: [[a]]", "pullSecrets: must be a text, or a list of texts"), ("", "values: is not an object of values"),
-    ("- a", "values: is not an object of values"), ("a: b: c", "values: line 1"), ("image: a b", '"a b" is not an image reference'),
+    ("- a", "values: is not an object of values"), ("a: b: c", "values: line 1"), ("image: a b", '"a b" has a blank'),
     ("extraEnv", "is not an object of values"), ("---\na: 1\n---\nb: 1", "is not an object of values")])
 def test_values_that_are_none(tmp_path, text, said):
     """Named with file, line and key, before a server is asked."""
