@@ -116,9 +116,10 @@ def test_every_grant_is_used_and_none_is_missing(space, operators):
 
 def seldom(given):
     """Grants that this session need not use: test_repeated_events_are_patched uses the one; servers without streaming lists the others:
-    run.sh with APISERVER_ARGS=--feature-gates=WatchList=false. A busy server that keeps back the end of one is asked for a list, too."""
+    run.sh with APISERVER_ARGS=--feature-gates=WatchList=false. A busy server that keeps back the end of one is asked for a list, too. The
+    finalizer of a RayJob on a selected cluster is written when its program is about to be submitted: test_rayjob does that."""
     lists = {(g, r, "list") for g, r, verb in given if verb == "watch"}
-    return lists | {("events.k8s.io", "events", "patch")}
+    return lists | {("events.k8s.io", "events", "patch"), ("ray.io", "rayjobs", "patch")}
 
 
 def strip(space, group, resource, verb):
