@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 struct cluster_options {
-    struct slice name;
     struct seek_options seek;
+    struct slice name;
 };
 
 static const struct flag list[] = {SEEK_FLAGS(offsetof(struct cluster_options, seek)),
@@ -22,6 +22,7 @@ static const struct flags flags = {
         "the Secret of a cluster with authOptions. With list on rayclusters it says how many come before one that waits for its turn.",
     .list = list,
     .count = COUNT_OF(list),
+    .word = offsetof(struct cluster_options, name),
 };
 
 struct job {
@@ -174,12 +175,11 @@ int cli_explain_cluster(int argc, char **argv)
 {
     struct cluster_options o = {0};
     int status;
-    bool named = argc > 1 && argv[1][0] != '-';
-    if (!flags_parse(&flags, argc - named, argv + named, &o, &status))
+    if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;
-    o.name = named ? slice_of(argv[1]) : SLICE_NONE;
     if (!name_dns1123_label(o.name))
-        return flags_wrong(&flags, named ? "\"%s\" is not the name of a cluster" : "explain cluster: its name is needed", argv[1]);
+        return flags_wrong(&flags, o.name.ptr ? "\"%.*s\" is not the name of a cluster" : "explain cluster: its name is needed",
+                           SLICE_ARG(o.name));
     if (!seek_group_known(&o.seek))
         return flags_wrong(&flags, "--group is ray.io or cluster.ray.io");
     __attribute__((cleanup(arena_free))) struct arena a = {0};

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 struct service_options {
-    struct slice name;
     struct seek_options seek;
+    struct slice name;
 };
 
 static const struct flag list[] = {SEEK_PLACE_FLAGS(offsetof(struct service_options, seek)),
@@ -22,6 +22,7 @@ static const struct flags flags = {
         "rayclusters.",
     .list = list,
     .count = COUNT_OF(list),
+    .word = offsetof(struct service_options, name),
 };
 
 struct job {
@@ -88,12 +89,11 @@ int cli_explain_service(int argc, char **argv)
 {
     struct service_options o = {0};
     int status;
-    bool named = argc > 1 && argv[1][0] != '-';
-    if (!flags_parse(&flags, argc - named, argv + named, &o, &status))
+    if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;
-    o.name = named ? slice_of(argv[1]) : SLICE_NONE;
     if (!name_dns1123_label(o.name))
-        return flags_wrong(&flags, named ? "\"%s\" is not the name of a RayService" : "explain service: its name is needed", argv[1]);
+        return flags_wrong(&flags, o.name.ptr ? "\"%.*s\" is not the name of a RayService" : "explain service: its name is needed",
+                           SLICE_ARG(o.name));
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     __attribute__((cleanup(buf_free))) struct buf out = {.max = EXPLAIN_WORDS_MAX};
     struct job j = {0};
