@@ -79,12 +79,7 @@ static struct jval head_of(struct field_case *t)
 /* What the last `--flag=` of the pod's own text says: where Ray of this pod listens. */
 static int64_t listens(struct jval pod, const char *flag, int64_t usual)
 {
-    struct slice text = json_raw(pod);
-    for (ptrdiff_t at = slice_find_text(text, flag); at >= 0; at = slice_find_text(text, flag)) {
-        text = slice_skip(text, (size_t)at + strlen(flag));
-        usual = strtol(text.ptr + (text.ptr[0] == '\''), NULL, 10);
-    }
-    return usual;
+    return fakeray_flag(json_raw(pod), flag, usual);
 }
 
 static bool selects(struct field_case *t, struct jval service, struct jval pod)

@@ -400,12 +400,11 @@ static struct fakeray *parent_of(struct fakerays *h, struct jval pod, struct sli
     return NULL;
 }
 
-/* The number of the last ` --flag=` in the pod's text, as Ray reads it; without one the usual port. */
-static uint16_t port_of(struct slice pod, const char *flag, uint16_t usual)
+int64_t fakeray_flag(struct slice pod, const char *flag, int64_t usual)
 {
     for (ptrdiff_t at = slice_find_text(pod, flag); at >= 0; at = slice_find_text(pod, flag)) {
         pod = slice_skip(pod, (size_t)at + strlen(flag));
-        usual = (uint16_t)strtol(pod.ptr + (pod.ptr[0] == '\''), NULL, 10);
+        usual = strtol(pod.ptr + (pod.ptr[0] == '\''), NULL, 10);
     }
     return usual;
 }
@@ -449,8 +448,8 @@ static void read_pod(struct fakerays *h, struct fakeray_pod *p, const struct api
     p->replica = (int32_t)replica;
     p->of = parent_of(h, pod, c->ns);
     p->head = json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("head"));
-    p->gcs = port_of(c->json, " --port=", 6379);
-    p->dash = port_of(c->json, " --dashboard-port=", 8265);
+    p->gcs = (uint16_t)fakeray_flag(c->json, " --port=", 6379);
+    p->dash = (uint16_t)fakeray_flag(c->json, " --dashboard-port=", 8265);
     bool ran = p->runs;
     p->runs = c->what != APISERVER_DELETED && json_str_eq(json_get(pod, "status.phase"), SLICE("Running"));
     p->since_ms = ran ? p->since_ms : h->world->now.mono_ms;

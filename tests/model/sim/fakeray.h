@@ -108,6 +108,8 @@ void fakeray_restart(struct fakeray *h);
 /* The container of a pod ends, and begins again: Ray with it. */
 void fakeray_container_ends(struct world *w, const char *uid);
 void fakeray_container_begins(struct world *w, const char *uid);
+/* The number behind the last `flag` in the text of a pod, as Ray reads ` --port=`; without one `usual`. */
+int64_t fakeray_flag(struct slice pod, const char *flag, int64_t usual);
 /* Of this pod in the present session; NULL: none has come. */
 struct fakeray_node *fakeray_node_of(const struct fakeray *h, struct slice pod);
 uint32_t fakeray_nodes(const struct fakeray *h); /* that live, but for the head's own */

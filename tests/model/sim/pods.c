@@ -6,8 +6,6 @@
 
 #include <mobula/ray.h>
 
-#include <stdlib.h>
-
 static bool has(struct slice text, const char *needle)
 {
     return text.len && memmem(text.ptr, text.len, needle, strlen(needle)) != NULL;
@@ -72,13 +70,6 @@ static uint32_t template_of(const struct node *pod)
     return slice_int(dom_string(dom_key(dom_get(pod, "metadata.annotations"), SLICE(SIM_TEMPLATE))), &n) ? (uint32_t)n : 0;
 }
 
-static uint32_t gcs_of(struct slice pod, bool head)
-{
-    const char *before = head ? " --port=" : ".svc.cluster.local:";
-    ptrdiff_t at = slice_find_text(pod, before);
-    return at < 0 ? 0 : (uint32_t)strtol(pod.ptr + at + strlen(before), NULL, 10);
-}
-
 static void read_pod(struct sim *s, struct seen_pod *p, const struct apiserver_change *c)
 {
     const struct node *pod = dom_reread(c->json, &s->arena), *labels = dom_get(pod, "metadata.labels");
@@ -92,7 +83,7 @@ static void read_pod(struct sim *s, struct seen_pod *p, const struct apiserver_c
     p->index = number(labels, RAY_LABEL_REPLICA_INDEX);
     p->host = number(labels, RAY_LABEL_HOST_INDEX);
     p->template = template_of(pod);
-    p->gcs = gcs_of(c->json, p->head);
+    p->gcs = (uint32_t)fakeray_flag(c->json, p->head ? " --port=" : ".svc.cluster.local:", 0);
     p->live = !dom_get(pod, "metadata.deletionTimestamp") && !slice_eq(phase, SLICE("Failed")) && !slice_eq(phase, SLICE("Succeeded"));
     p->never = is_never(pod) && (p->head || p->group[0]);
     p->live = p->live && !(p->never && ray_ended(pod));

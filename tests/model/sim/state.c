@@ -180,13 +180,6 @@ static bool status_right(const struct want *c, struct jval object, char why[SIM_
     return json_str_eq(json_get(object, key), want) || no(why, c, "state is not right", 0, 1);
 }
 
-/* The number behind ` --flag=` in the pod's text. */
-static int64_t listens(struct slice pod, const char *flag, int64_t usual)
-{
-    ptrdiff_t at = slice_find_text(pod, flag);
-    return at < 0 ? usual : strtol(pod.ptr + at + strlen(flag), NULL, 10);
-}
-
 /* The head service selects the head that runs, and its ports are those at which that listens, whatever the spec says by now. */
 static bool leads_right(struct sim *s, const struct want *c, const struct seen_pod *head, char why[SIM_TEXT])
 {
@@ -202,7 +195,7 @@ static bool leads_right(struct sim *s, const struct want *c, const struct seen_p
             return no(why, c, "its service selects the head", 0, 1);
     }
     int64_t gcs = json_get_int(list_find(json_get(service, "spec.ports"), "name", SLICE("gcs-server")), "port", 0);
-    int64_t runs = listens(pod, " --port=", 6379);
+    int64_t runs = fakeray_flag(pod, " --port=", 6379);
     return gcs == runs || no(why, c, "GCS port of its service", gcs, runs);
 }
 
