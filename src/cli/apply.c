@@ -98,7 +98,7 @@ bool apply_dry(struct apply *p, const struct apply_object *o, struct ask_answer 
 int apply_failed(const struct apply *p, const struct err *e)
 {
     for (uint32_t i = 0; i < p->failed && i < APPLY_FAILURES_MAX; i++) {
-        static char line[APPLY_WORDS_MAX + KIB]; /* too long for an error: a list of rights is cut nowhere */
+        static char line[APPLY_WORDS_MAX + KIB]; /* longer than struct err: lists of rights are printed whole */
         fprintf(stderr, "mobula: %.*s\n", SLICE_ARG(utf8_clean(p->failures[i], line, sizeof line)));
     }
     cli_fail(e);
@@ -301,7 +301,7 @@ static bool refused(struct apply *p, const struct apply_object *o, const struct 
     return err_set(e, ERR_STATUS, "%.*s %.*s was refused", SLICE_ARG(o->kind), SLICE_ARG(o->name));
 }
 
-/* Takes over what kubectl has applied. Against a controller that writes the object at the same time it is tried again. */
+/* Moves fields applied by kubectl to our field manager. A 409, from a client that writes the object at the same time, is retried. */
 static bool take_over(struct apply *p, struct apply_object *o, struct ask_answer *answer, struct err *e)
 {
     for (int tries = 0; !slice_empty(o->takeover); tries++) {

@@ -13,11 +13,11 @@ struct apply_object {
     struct slice json, api_version, kind, name, ns; /* ns: empty for objects of the whole cluster */
     struct slice path;                              /* of the object at the API server */
     struct slice version;                           /* resourceVersion before we came; empty: it did not exist, or may not be read */
-    struct slice takeover;                          /* patch that makes fields ours that kubectl has applied (surplus.h); empty: none */
-    bool force;                                     /* it is ours: fields that others have set on it are taken over */
-    bool rolls;                                     /* a Deployment that is there and rolls: see apply.c */
-    const char *passed;                             /* why it is passed over; NULL: it is not */
-    bool changed;                                   /* it was created, changed or deleted by us */
+    struct slice takeover; /* merge patch that moves fields applied by kubectl to our field manager (surplus.h); empty: none */
+    bool force;            /* it is ours: fields that others have set on it are taken over */
+    bool rolls;            /* a Deployment that is there and rolls: see apply.c */
+    const char *passed;    /* why the object is skipped; NULL: it is applied */
+    bool changed;          /* it was created, changed or deleted by us */
 };
 
 enum { APPLY_OBJECTS_MAX = 128, APPLY_FAILURES_MAX = 16, APPLY_WORDS_MAX = 8 * KIB };
@@ -26,13 +26,13 @@ struct apply {
     struct arena *a;
     struct apply_object *list;
     uint32_t count;
-    bool definitions; /* --crds-only: a policy of a Helm release is passed over */
+    bool definitions; /* --crds-only: an admission policy of a Helm release is skipped */
     bool replaces;    /* an installation of another version may be replaced */
     bool keeps_flags; /* fails if a flag of the existing Deployment would be dropped */
     bool image_given, resources_given, requests_given,
         replicas_given;        /* the command sets them: they may differ from those of the existing Deployment */
-    bool spares;               /* apply_delete leaves objects that have a name of ours but were made by somebody else */
-    struct slice installation; /* its namespace: apply_delete leaves objects of other installations; empty: it does not check */
+    bool spares;               /* apply_delete leaves objects under a name of ours that lack our label */
+    struct slice installation; /* its namespace: apply_delete leaves objects of other installations; empty: owners are not compared */
     struct slice failures[APPLY_FAILURES_MAX];
     uint32_t failed; /* may be more than are kept */
 };
@@ -53,11 +53,11 @@ bool apply_all(struct apply *p, int64_t until_ms, struct err *e);
 bool apply_wait(struct apply *p, int64_t until_ms, struct err *e);
 /* Applies one object without a line about it. */
 bool apply_send(struct apply *p, const struct apply_object *o, struct ask_answer *answer, struct err *e);
-/* The same as a dry run. */
+/* Sends the apply of one object as a dry run (dryRun=All). */
 bool apply_dry(struct apply *p, const struct apply_object *o, struct ask_answer *answer, struct err *e);
-/* An object's text without what the API server, its controllers and kubectl write beside it. */
+/* An object's JSON without status, managedFields, uid and the other fields that the API server, controllers and kubectl add. */
 struct slice apply_plain(struct slice json, struct arena *a);
-/* Prints what apply_all would change, and what of `gone` would be deleted, as diffs. *count: objects that would change. */
+/* Prints a diff for each object that apply_all would change, and a line for each of `gone` as deleted. *count: the number of both. */
 bool apply_diff(struct apply *p, const struct apply *gone, uint32_t *count, struct err *e);
 /* Reads the object; NO_VALUE when it is absent. False with *e: no answer, or a refusal. */
 bool apply_live(struct apply *p, const struct apply_object *o, struct jval *out, bool *absent, struct err *e);
@@ -90,7 +90,7 @@ struct slice apply_pods(const struct apply_object *o, struct arena *a);
 bool apply_available(struct jval deployment, struct arena *a, struct slice *why);
 /* What keeps a pod from running, in the kubelet's words; empty: nothing is known. */
 struct slice apply_pod_words(struct jval pod, struct arena *a);
-/* "Role mobula: 403 Forbidden: …", in all of the server's words on one line, and what to do about it. */
+/* "Role mobula: 403 Forbidden: …": the server's whole message on one line, and the remedy. */
 struct slice apply_refusal(const struct apply_object *o, const struct ask_answer *answer, struct arena *a);
 /* What to do about a refusal, as words to stand behind it; "" when its own text says it. */
 const char *apply_remedy(const struct apply_object *o, const struct ask_answer *answer);

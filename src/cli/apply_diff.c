@@ -1,4 +1,4 @@
-/* `mobula upgrade --dry-run`: the difference between the cluster and an installation, as the API server's dry run of an apply shows it. */
+/* `mobula upgrade --dry-run`: prints the differences between the objects in the cluster and the results of a dry-run apply. */
 #include "apply.h"
 #include "cli.h"
 #include "explain.h"
@@ -25,7 +25,7 @@ static bool diff_one(struct apply *p, const struct apply_object *o, uint32_t *co
         return false;
     bool there = live.code < 300;
     struct slice before = apply_plain(live.body, p->a),
-                 after = dry.code < 300 ? apply_plain(dry.body, p->a) : o->json; /* its namespace is missing */
+                 after = dry.code < 300 ? apply_plain(dry.body, p->a) : o->json; /* refused: the namespace does not exist yet */
     if (there && slice_eq(before, after) && slice_empty(o->takeover))
         return true;
     struct slice name =

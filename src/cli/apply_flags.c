@@ -75,7 +75,7 @@ static void put_pull_secrets(struct jval old, struct jval new, struct arena *a, 
     }
 }
 
-/* Whether an applier of our manifests has set a field of the pod, as managedFields has it: what somebody else has set stays in any case. */
+/* Whether managedFields lists the field of the pod spec under an apply of our manifests. Fields of other managers survive our apply. */
 static bool is_applied(struct jval there, struct slice field)
 {
     struct jval key, entry;
@@ -117,7 +117,7 @@ static void put_environment(struct jval there, struct jval old, struct jval new,
     }
 }
 
-/* Fields of the pod that place it, and the flag or value that sets each. */
+/* Reports placement fields of the pod spec that would be dropped, by the flag or value that sets each. */
 static void put_placement(struct jval there, struct pod old, struct pod new, struct arena *a, struct buf *out)
 {
     static const struct {
@@ -171,7 +171,7 @@ static void put_sources(struct jval old, struct jval new, struct arena *a, struc
     }
 }
 
-/* The image. The default image of another version does not count, nor does a command that names an image itself. */
+/* Reports an image that would change, unless it is the default image of another version or the command sets the image. */
 static void put_places(const struct apply *p, struct pod old, struct pod new, struct arena *a, struct buf *out)
 {
     struct slice had = json_get_str(old.container, "image", a), has = json_get_str(new.container, "image", a);

@@ -34,12 +34,12 @@ struct slice apply_refusal(const struct apply_object *o, const struct ask_answer
     struct jval status;
     __attribute__((cleanup(buf_free))) struct buf out;
     buf_init(&out, APPLY_WORDS_MAX);
-    if (answer->object && json_read(&status, answer->body, a, NULL)) /* the message is a shortened one */
+    if (answer->object && json_read(&status, answer->body, a, NULL)) /* answer->message is shortened: read all of it */
         said = json_get_str(status, "message", a);
     buf_printf(&out, "%.*s %.*s: ", SLICE_ARG(o->kind), SLICE_ARG(o->name));
     if (answer->object)
         buf_printf(&out, "%d %s: ", answer->code, kube_reason_text(answer->reason));
-    for (rest = arena_cut(a, said, APPLY_WORDS_MAX / 2); rest.ptr;) { /* lists of rights and fields have a line for each */
+    for (rest = arena_cut(a, said, APPLY_WORDS_MAX / 2); rest.ptr;) { /* joins the lines of a list of rights or fields */
         buf_put(&out, slice_cut(&rest, '\n'));
         buf_put(&out, slice_empty(rest) ? SLICE_NONE : SLICE(" "));
     }

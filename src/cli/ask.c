@@ -123,7 +123,7 @@ static void tell_trouble(struct ask *k, const struct err *trouble, bool silent)
             (int)(k->timeout_ms / 1000));
 }
 
-/* How long the request may take. False: the first answer at all is overdue. */
+/* *ms: the timeout of the next request. False: no request was answered within k->timeout_ms of the first one. */
 static bool time_left(struct ask *k, struct now now, int64_t *ms, struct err *e)
 {
     *ms = k->timeout_ms;

@@ -6,10 +6,10 @@
 
 enum {
     ASK_MS = 15 * 1000, /* for one answer, from DNS to its last byte */
-    ASK_HINT_MS = 2000  /* so long without an answer to the first request: then that is printed */
+    ASK_HINT_MS = 2000  /* without an answer to the first request for so long, a line says so */
 };
 
-/* A row of flags; at: the offset of an int64_t that becomes ask.timeout_ms. */
+/* The row of flag --timeout; at: the offset of an int64_t that becomes ask.timeout_ms. */
 #define ASK_TIMEOUT_FLAG(at)                                                                                                               \
     {                                                                                                                                      \
         "timeout", FLAG_DURATION, at, "TIME", "of waiting for an answer (15s)"                                                             \
@@ -20,10 +20,10 @@ struct ask {
     struct kube_config *config;
     struct loop *loop;
     struct kube_client *client;
-    int64_t timeout_ms; /* for one answer, and for the first answer at all; set before ask_open, or 0: ASK_MS */
-    int64_t until_ms;   /* until then there must be a first answer; 0: nothing was asked */
+    int64_t timeout_ms; /* of a request, and of all attempts until the first answer; set before ask_open; 0: ASK_MS */
+    int64_t until_ms;   /* deadline of the first answer, monotonic; 0: no request was sent */
     bool heard, told;   /* heard: a request was answered; told: the reason for no answer was printed */
-    int signal;         /* that ended a request or a pause; 0: none has */
+    int signal;         /* number of the signal that ended a request or a pause; 0: none */
 };
 /* kubeconfig and context as the operator's flags have them; empty: not given. ask_close also after a failure. */
 bool ask_open(struct ask *k, struct slice kubeconfig, struct slice context, struct err *e);

@@ -69,7 +69,7 @@ static void write_headers(struct slice file, uint32_t stub)
     memcpy(to + place, &load, sizeof load);
 }
 
-/* The program as it compresses best. */
+/* Appends the program, compressed, after branches_turn, which makes code compress better. */
 static bool put_packed(struct slice program, struct buf *out)
 {
     uint16_t machine;

@@ -90,8 +90,8 @@ void check_definition(struct check *c, struct jval have, struct jval ours);
 void check_quota_item(struct check *c, void *state, struct jval quota);
 /* state: struct check_capacity */
 struct check_capacity {
-    uint32_t nodes, ready, free, gpus_on, old_kernels; /* free: without a taint */
-    struct slice taint;                                /* of the last ready node */
+    uint32_t nodes, ready, free, gpus_on, old_kernels; /* free: ready nodes without a taint */
+    struct slice taint;                                /* first taint of the last ready node; empty: none */
     int64_t cpu_milli, memory, gpus;
     const struct shape_types *types; /* NULL: none are looked at */
     bool *fits;                      /* of each, some node */

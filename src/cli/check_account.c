@@ -12,7 +12,7 @@ struct asking {
     struct check *c;
     struct buf missing;
     struct slice name; /* of the account */
-    bool skipped;      /* a row says why */
+    bool skipped;      /* not checked; a row has the reason */
 };
 
 static void put_reviewed(struct asking *k, struct slice verb, struct slice group, struct slice resource, struct slice object,

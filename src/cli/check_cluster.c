@@ -20,7 +20,7 @@ static bool lists_version(struct jval definition, struct slice version, bool ser
     return false;
 }
 
-/* The first place where `have` lacks what `want` says, at the end of `at`. False: there is none. */
+/* Appends the path of the first value of `want` that `have` lacks to `at`. False: `have` has all of them. */
 static bool lacks(struct jval have, struct jval want, struct arena *a, struct buf *at)
 {
     struct jval key, one;
@@ -38,7 +38,7 @@ static bool lacks(struct jval have, struct jval want, struct arena *a, struct bu
     return false;
 }
 
-/* Compares the schema of a version. Fields that the API server's definition lacks are dropped without a word. */
+/* Compares the schema of a version with ours. The API server silently drops fields that its schema lacks. */
 static void check_schema(struct check *c, struct jval have, struct jval version)
 {
     struct jval key, one, labels = json_get(have, "metadata.labels");
@@ -178,7 +178,8 @@ static void check_pod(struct check *c, const char *type)
                   "a %s pod would be refused: %.*s", type, SLICE_ARG(said));
 }
 
-/* The operator's own pod, of its Deployment or as `mobula install` makes it: in its namespace other limits and quotas may hold. */
+/* Tries the operator's pod (of its Deployment, else as `mobula install` makes it) in a dry run: its namespace may have other limits and
+ * quotas than that of the clusters. */
 static void check_operator_pod(struct check *c)
 {
     static const struct slice usual = SLICE(
@@ -196,7 +197,7 @@ static void check_operator_pod(struct check *c)
                      SLICE_ARG(slice_empty(spec) ? usual : spec));
     if (!ask_post(&c->ask, path, body, c->a, &answer, NULL, &e) || answer.code < 300 || answer.code == 404 ||
         slice_has(answer.message, "cannot create resource") || slice_has(answer.message, "serviceaccount"))
-        return; /* taken; or it cannot be tried */
+        return; /* accepted, or the dry run is not possible */
     check_say(c, CHECK_FAIL, "mobula install --requests and --resources fit it to a LimitRange or quota",
               "the operator's pod would be refused in namespace %.*s: %.*s", SLICE_ARG(ns), SLICE_ARG(answer.message));
 }
@@ -306,7 +307,7 @@ static bool old_kernel(struct slice version)
     return slice_int(first, &major) && slice_int(second, &minor) && (major < 4 || (major == 4 && minor < 14));
 }
 
-/* The first taint that keeps pods without tolerations from the node, as --toleration takes it; empty: there is none. */
+/* The first taint that keeps pods without tolerations from the node, in the form of --toleration; empty: none. */
 static struct slice taint_of(struct jval node, struct arena *a)
 {
     struct jval key, one;

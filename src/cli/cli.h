@@ -24,7 +24,7 @@ int cli_uninstall(int argc, char **argv);       /* the names of what they have m
 int cli_validate(int argc, char **argv);        /* checks manifests without a cluster */
 int cli_explain(int argc, char **argv);         /* the objects that would be made from a manifest */
 int cli_explain_cluster(int argc, char **argv); /* `explain cluster`: why a cluster is as it is */
-int cli_explain_service(int argc, char **argv); /* `explain service`: the same of a RayService */
+int cli_explain_service(int argc, char **argv); /* `explain service`: why a RayService is as it is */
 int cli_logs(int argc, char **argv);            /* what a job has printed */
 int cli_wait_gcs(int argc, char **argv);        /* waits until Ray's control service answers */
 int cli_egress(int argc, char **argv);          /* what may be contacted, for firewalls */
@@ -34,7 +34,7 @@ int cli_compute(int argc, char **argv);         /* compute configs: the RayClust
 int cli_policy(int argc, char **argv);          /* what the administrator's policy refuses */
 int cli_images(int argc, char **argv);          /* the images that manifests need */
 int cli_bundle(int argc, char **argv);          /* an air-gap bundle: verify, list, unpack, push to a registry */
-int cli_storage(int argc, char **argv);         /* objects of a bucket, and whether it can be used */
+int cli_storage(int argc, char **argv);         /* lists, reads and writes objects of a bucket, and checks it */
 int cli_submit(int argc, char **argv);          /* submits a job to Ray's dashboard and follows it */
 
 /* ---- what those share that run until a signal comes (daemon.c) ---- */

@@ -27,7 +27,7 @@ static bool is_plain(struct slice text)
     return true;
 }
 
-/* The volume of --shared-storage; SLICE_NONE: it is none. */
+/* The volume source of --shared-storage, as YAML; SLICE_NONE: the flag is malformed. */
 static struct slice shared_volume(struct slice text, struct arena *a)
 {
     struct slice rest = text, kind = slice_cut(&rest, ':'), path = rest, host = slice_cut(&path, ':');
@@ -111,7 +111,8 @@ static void put_ca(struct buf *out, struct slice name)
     put_variable(out, "SSL_CERT_FILE REQUESTS_CA_BUNDLE", slice_empty(name) ? SLICE_NONE : SLICE(CA_FOLDER "/ca.crt"));
 }
 
-/* A file system for all pods of all clusters, with a folder of each cluster's own, and a disk of the pod's own. */
+/* Mounts the shared volume at /mnt/shared_storage, a folder of it for each cluster at /mnt/cluster_storage, and an emptyDir at
+ * /mnt/local_storage. */
 static void put_shared(struct buf *out, struct slice volume)
 {
     static const char mount[] = "  {op: add, path: /spec/containers/0/volumeMounts/-, value: {name: mobula-";
@@ -129,7 +130,7 @@ static void put_shared(struct buf *out, struct slice volume)
                    SLICE_ARG(volume), variable, variable, mount, mount, mount);
 }
 
-/* The way out of the pods, and the files that they share. */
+/* The patches with the pods' proxy variables, CAs and shared volume. */
 static struct slice egress_patches(const struct default_patches *o, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out;

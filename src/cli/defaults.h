@@ -12,7 +12,7 @@ struct default_patches {
     struct slice provider, parts; /* "aws" or empty; "market,zone": which parts of its file, empty: all */
     struct slice account, pull_secrets;
     struct slice proxy, no_proxy, ca; /* a URL; a list; the name of a ConfigMap */
-    struct slice shared;              /* "pvc:NAME", "nfs:HOST:/PATH", "csi:DRIVER" */
+    struct slice shared;              /* a volume: "pvc:NAME", "nfs:HOST:/PATH" or "csi:DRIVER" */
     bool karpenter, tracing;
 };
 

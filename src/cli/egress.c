@@ -236,7 +236,8 @@ static void note_rules(const struct egress *g, const struct egress_format *f, st
     }
 }
 
-/* What Ray's pods would contact outside of the cluster, in all Ray versions from POD_VERSION_LEAST to POD_VERSION_MOST: docs/egress.md. */
+/* Addresses outside of the cluster that Ray's pods contact, in Ray POD_VERSION_LEAST to POD_VERSION_MOST (ray_version_number):
+ * docs/egress.md. */
 static const struct {
     const char *place, *when;
 } of_pods[] = {

@@ -76,9 +76,9 @@ static bool find_pods(struct job *j, struct explain_facts *f)
     return true;
 }
 
-/* ---- clusters before it ---- */
+/* ---- clusters that are served earlier ---- */
 
-/* Nothing is said of a wait if the clusters cannot be listed. */
+/* Counts the clusters that are served earlier. If clusters cannot be listed, no wait is reported. */
 static void count_ahead(struct job *j, struct explain_facts *f)
 {
     struct slice version = json_get_str(f->object, "apiVersion", j->seek.a), more = SLICE("");
@@ -126,9 +126,9 @@ static void hear_head(struct job *j, struct explain_facts *f)
                                   answer.reason == KUBE_FORBIDDEN ? " (it is asked through the API server's pods/proxy)" : "");
 }
 
-/* ---- its RayJob ---- */
+/* ---- the RayJob that owns the cluster ---- */
 
-/* Who may not read RayJobs is not told of it. */
+/* Reads why the owning RayJob, which has ended, keeps the cluster. Without the right to read RayJobs the reason stays empty. */
 static void find_kept(struct job *j, struct explain_facts *f)
 {
     struct slice name =
@@ -143,7 +143,7 @@ static void find_kept(struct job *j, struct explain_facts *f)
     f->kept = json_get_str(status_condition(json_get(doc, "status"), SLICE("ClusterKept")), "message", j->seek.a);
 }
 
-/* Whether an operator looks after the namespace. That it may not be read is no error. */
+/* Sets f->unwatched if no installation watches the namespace. A missing right is no error: then it stays false. */
 static void find_operator(struct job *j, struct explain_facts *f)
 {
     struct slice version = json_get_str(f->object, "apiVersion", j->seek.a);

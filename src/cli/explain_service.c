@@ -30,7 +30,7 @@ struct job {
     struct err e;
 };
 
-/* The object at the path. False: *code is the status of an answer that is no object, or 0 with *e. */
+/* Reads the object at the path. False: *silence is the reason, *code the HTTP status; 0: no answer. */
 static bool find(struct job *j, struct slice path, struct jval *out, struct slice *silence, int *code)
 {
     struct ask_answer answer;

@@ -1,5 +1,5 @@
-/* `mobula explain service`: which cluster gets the requests of a RayService and why, what its applications wait for, and what the operator
- * does next, in words. All of it stands in the status of the RayService, in its Service, and in its RayClusters. */
+/* `mobula explain service`: reports which cluster gets the requests of a RayService and why, the states of its applications, and the next
+ * step of the operator. It reads the RayService, its Service and its RayClusters. */
 #ifndef MOBULA_CLI_EXPLAIN_SERVICE_H
 #define MOBULA_CLI_EXPLAIN_SERVICE_H
 
@@ -7,15 +7,15 @@
 
 struct explain_service {
     struct jval object;            /* the RayService */
-    struct slice serve_name;       /* of the Service that clients use */
-    struct jval serve;             /* that Service; not there: it does not exist, … */
-    struct slice serve_silence;    /* … unless this says why it could not be read */
-    struct jval clusters;          /* a list of RayClusters; not there: … */
-    struct slice clusters_silence; /* … this says why */
+    struct slice serve_name;       /* name of the Service that clients use */
+    struct jval serve;             /* that Service; NO_VALUE: it does not exist, … */
+    struct slice serve_silence;    /* … unless this is the reason why it could not be read */
+    struct jval clusters;          /* array of RayClusters; NO_VALUE: … */
+    struct slice clusters_silence; /* … the reason why they could not be listed */
     int64_t now_us;
 };
 
-struct slice explain_serve_name(struct jval service, struct arena *a); /* of the Service that clients of this RayService use */
+struct slice explain_serve_name(struct jval service, struct arena *a); /* name of the Service for clients */
 void explain_service_words(const struct explain_service *f, struct arena *a, struct buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* The words of `mobula explain service`. */
+/* Writes the text of `mobula explain service`. */
 #include "explain_service.h"
 
 #include <mobula/kind_rayservice.h>
@@ -6,7 +6,7 @@
 struct words {
     const struct explain_service *in;
     struct jval spec, status;
-    struct slice active, pending, selected; /* names of clusters; selected: the Service leads to it; empty: none */
+    struct slice active, pending, selected; /* names of RayClusters; selected: by the Service; empty: none */
     struct arena *a;
     struct buf *out;
 };
@@ -21,7 +21,7 @@ struct slice explain_serve_name(struct jval service, struct arena *a)
     return slice_empty(given) ? arena_printf(a, "%.*s-serve-svc", SLICE_ARG(json_get_str(service, "metadata.name", a))) : given;
 }
 
-/* 0: there is no such time. */
+/* Wall time in microseconds; 0: missing or malformed. */
 static int64_t time_of(const struct words *w, struct jval text)
 {
     int64_t us = 0;
@@ -39,7 +39,7 @@ static struct slice message(const struct words *w, const char *type)
     return json_get_str(status_condition(w->status, slice_of(type)), "message", w->a);
 }
 
-/* When a condition became False; 0: it is not. */
+/* Time at which a condition became False, in microseconds; 0: it is not False. */
 static int64_t false_since(const struct words *w, const char *type)
 {
     return condition_is(w->status, type, "False") ? time_of(w, json_get(status_condition(w->status, slice_of(type)), "lastTransitionTime"))
@@ -127,7 +127,7 @@ static void put_apps(const struct words *w, struct jval apps)
         buf_put(w->out, SLICE("    no application is known\n"));
 }
 
-/* why: what the cluster waits for, or why it is kept. */
+/* why: message of condition UpgradeInProgress, if it is about this cluster; empty: none. */
 static void put_cluster(const struct words *w, const char *key, const char *which, struct slice why)
 {
     struct jval c = json_get(w->status, key);
@@ -142,7 +142,7 @@ static void put_cluster(const struct words *w, const char *key, const char *whic
     put_apps(w, json_get(c, "applicationStatuses"));
 }
 
-/* Clusters that neither get requests nor will. Returns how many. */
+/* Lists clusters of the RayService that are neither active nor pending. Returns the number of those that are not being deleted yet. */
 static uint32_t put_unused(const struct words *w)
 {
     struct slice uid = json_get_str(w->in->object, "metadata.uid", w->a);
@@ -175,9 +175,10 @@ static uint32_t put_clusters(const struct words *w)
     return unused;
 }
 
-/* ---- what comes next ---- */
+/* ---- the operator's next step ---- */
 
-/* The time that annotation ray.io/initializing-timeout leaves, from the creation, the resumption or the loss of the active cluster. */
+/* Writes the time left of annotation ray.io/initializing-timeout, counted from the latest of creation, resumption and loss of the active
+ * cluster. */
 static void put_timeout(const struct words *w)
 {
     struct slice text = json_str(json_child(json_get(w->in->object, "metadata.annotations"), "ray.io/initializing-timeout"), w->a);

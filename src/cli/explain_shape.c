@@ -82,7 +82,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* What stands between two places that are alike: lines [from, to) of both texts. */
+/* A change: lines [from, to) of the old text ([0]) are replaced by lines [from, to) of the new one ([1]). */
 struct change {
     size_t from[2], to[2];
 };
@@ -92,7 +92,7 @@ static bool alike(const struct lines *before, const struct lines *after, size_t 
     return i < before->count && j < after->count && slice_eq(before->list[i], after->list[j]);
 }
 
-/* The next change from c->to on: it ends where two lines in a row are alike again, or where both texts end. */
+/* Finds the next change from c->to on. It ends before two consecutive lines that are equal, or at the end of both texts. */
 static bool next_change(const struct lines *before, const struct lines *after, struct change *c)
 {
     size_t i = c->to[0], j = c->to[1];
@@ -116,7 +116,7 @@ static bool next_change(const struct lines *before, const struct lines *after, s
     return most > 0;
 }
 
-/* Changes that are near each other are one hunk. */
+/* Writes the hunks. Changes with at most 2 * CONTEXT equal lines between them share one. */
 static void put_hunks(const struct lines *before, const struct lines *after, struct arena *a, struct buf *out)
 {
     struct change *list = arena_array(a, before->count + after->count + 1, sizeof *list), next = {.to = {0, 0}};

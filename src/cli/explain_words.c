@@ -46,7 +46,7 @@ void explain_add_pod(struct explain_facts *f, struct jval pod, struct arena *a)
         f->sidecar |= json_str_eq(json_get(v, "name"), SLICE("autoscaler"));
 }
 
-/* Pods that it is to have; 0: it has status, so the operator has begun with it, or it is to have none. */
+/* The number of pods in the spec; 0: the operator has written status already, or the cluster is suspended or invalid. */
 static int64_t still_wanted(struct jval cluster, struct arena *a)
 {
     struct ray_cluster c;
@@ -183,7 +183,7 @@ static void put_progress(const struct words *w)
         buf_printf(w->out, "  scaling down: %lld workers ready, %lld wanted\n", ready, wanted);
 }
 
-/* A condition that has this status, in words of its own. */
+/* If the condition has status `is`, writes `what` with its age, reason and message. */
 static void put_condition(const struct words *w, const char *type, const char *is, const char *what)
 {
     struct jval c = status_condition(w->status, slice_of(type));

@@ -113,7 +113,7 @@ static bool read_value(const struct flag *flag, struct slice value, bool again, 
 
 /* ---- arguments ---- */
 
-/* The other name of a flag, which needs no row; NULL: it has one name. */
+/* The second name of a flag (n: namespace), which has no row of its own; NULL: none. */
 static const char *twin_of(struct slice name)
 {
     static const char *const twins[][2] = {{"n", "namespace"}, {"o", "output"}};

@@ -50,7 +50,7 @@ struct column {
 #define FLEET_HEALTH "status.health"
 /* That of a workload's state: PENDING while nobody has looked at it, DELETING from its deletion on. */
 #define FLEET_STATE "status.state"
-/* Names of compute configs are shown as NAME:N; a head without an instance type is shown by its resources. */
+/* Columns: the name, of a compute config as NAME:N; the head's instance type, or its resources if it has none. */
 #define FLEET_NAME "metadata.name"
 #define FLEET_HEAD "spec.head_node.instance_type"
 bool fleet_is_silent(struct desk *d, struct jval cloud);
@@ -76,7 +76,7 @@ bool fleet_open_hub(struct desk *d, struct slice server, struct slice token, con
 bool fleet_get(struct desk *d, struct slice name, struct ask_answer *a, struct err *e);
 /* False: there is no cloud of that name, and *e says so. Whoever may not look is not kept from asking for it. */
 bool fleet_has_cloud(struct desk *d, struct slice name, struct err *e);
-bool fleet_cloud(struct desk *d, struct slice name, struct slice *body, struct err *e); /* false: it cannot be read */
+bool fleet_cloud(struct desk *d, struct slice name, struct slice *body, struct err *e); /* *body: the Cloud, as JSON */
 bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct ask_answer *a, struct err *e);
 /* Lays the patch (RFC 7386) over the spec. */
 bool fleet_update(struct desk *d, struct slice patch, struct ask_answer *a, struct err *e);
@@ -105,25 +105,26 @@ struct noun {
 fleet_verb config_create, config_get, config_archive;
 fleet_verb cloud_register, cloud_update, cloud_verify, node_list;
 fleet_verb job_submit, job_status, job_wait, job_logs, job_terminate;
-/* "NAME:N" of the object NAME-vN; another name stays. */
+/* The object name NAME-vN as "NAME:N"; any other name unchanged. */
 struct slice config_shown(struct slice object, struct arena *a);
-/* A line for each node of a compute config whose instance type the cloud (empty: any) has not reported; none if nothing is reported. */
+/* Writes a warning for each node of a compute config whose instance type the cloud (empty: any) has not reported. No warnings if no
+ * instance types are reported at all. */
 void config_warn(struct jval spec, struct jval clouds, struct slice cloud, struct arena *a, struct buf *out);
-/* The same for the compute config of a job, and a line if it does not exist. */
+/* Prints these warnings for the compute config of a job, or one warning if the compute config does not exist. */
 void config_warn_job(struct desk *d);
 /* Whether to go on behind a failure: the job has been answered for before, and now there is no answer. It is said once, and *e is cleared.
  */
 bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e);
 bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e);
 
-/* ---- the folder of a job, in a bucket ---- */
+/* ---- a job's working directory in a bucket ---- */
 
 struct pack_result;
-/* Packs o.dir and stores it in o.bucket; *url: where Ray gets it. */
+/* Packs o.dir and stores it in o.bucket; *url: the URL that Ray downloads it from. */
 bool bucket_store(struct desk *d, struct slice *url, struct err *e);
-/* Sets o.bucket, and the settings of its store that were not given. False: the cloud has none that is known here, or *e. */
+/* Sets o.bucket, and endpoint and region unless given, from the job's Cloud. False: it has no s3:// bucket, or it cannot be read (*e). */
 bool bucket_of_cloud(struct desk *d, struct err *e);
-bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e); /* false */
+bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e); /* returns false */
 
 /* ---- who is logged in ---- */
 

@@ -1,4 +1,4 @@
-/* The folder of a job goes into a bucket: once for each content, under its SHA-256. */
+/* Stores the packed working directory of a job in a bucket under its SHA-256, so that the same content is uploaded once. */
 #include "cli.h"
 #include "fleet.h"
 #include "pack.h"
@@ -8,7 +8,6 @@
 
 enum { URL_MAX = 2048 /* of a Workload's workingDir */, SHORT_S = 24 * 3600 };
 
-/* The bucket of the job's cloud. */
 bool bucket_of_cloud(struct desk *d, struct err *e)
 {
     struct fleet_options *o = &d->o;
@@ -25,7 +24,7 @@ bool bucket_of_cloud(struct desk *d, struct err *e)
     return slice_starts(o->bucket, SLICE("s3://"));
 }
 
-/* With whose help Ray gets it: a signed URL, which needs nothing in the pods and ends, or s3://, which needs credentials in them. */
+/* Sets the URL for Ray: a signed one, which expires and needs no credentials in the pods, or s3:// (--bucket-uri), which needs them. */
 static bool say_place(struct desk *d, struct storage *s, struct slice key, struct slice *url, struct err *e)
 {
     int64_t seconds = CLOUD_URL_S;
@@ -55,7 +54,7 @@ static bool store(struct desk *d, struct storage *s, struct slice prefix, int fd
     if (!storage_hash_file(fd, hex, &size, e))
         return false;
     struct slice key = arena_printf(&d->a, "%.*s%sworking-dirs/%s.zip", SLICE_ARG(prefix), slash ? "" : "/", hex);
-    /* Who may write here need not be allowed to look: then it goes up again. */
+    /* HEAD answers 403 if the account may write but not read: then the archive is uploaded again. */
     bool there = storage_head(s, key, &(struct err){0}) && s->size == (int64_t)size;
     fprintf(stderr, "%s: s3://%.*s/%.*s, %llu bytes\n", there ? "stored already" : "storing", SLICE_ARG(s->with.bucket), SLICE_ARG(key),
             (unsigned long long)size);

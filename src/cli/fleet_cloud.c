@@ -79,7 +79,7 @@ static bool read_spec(struct desk *d, struct slice *spec, struct err *e)
     return slice_empty(o->zones) || lay(spec, SLICE("zones"), o->zones, true, a, e);
 }
 
-/* The file with the CA of the control plane's certificate; empty: a well-known CA has signed it. */
+/* Path of the CA of the control plane's certificate; empty: a well-known CA has signed it. */
 static struct slice ca_file(struct desk *d)
 {
     struct login l;
@@ -88,7 +88,7 @@ static struct slice ca_file(struct desk *d)
     return slice_empty(d->o.server) || (login_read(&l, &d->a, &(struct err){0}) && l.ca) ? SLICE("ca.crt") : SLICE_NONE;
 }
 
-/* The commands that connect an operator, in the order and layout of docs/control-plane.md. */
+/* Writes the commands that connect an operator, in the order and layout of docs/control-plane.md. */
 static void put_install(struct desk *d, struct slice cloud, struct slice id, struct buf *out)
 {
     const struct fleet_options *o = &d->o;

@@ -8,7 +8,7 @@
 static const struct noun configs = {.kind = "ComputeConfig", .word = "compute-config", .resource = &hub_configs},
                          clouds = {.kind = "Cloud", .word = "cloud", .resource = &hub_clouds};
 
-/* ---- names: the object of version N of NAME is called NAME-vN, and people write NAME:N ---- */
+/* ---- names of versions: NAME:N for users, NAME-vN for the API server ---- */
 
 static bool is_version(struct slice object, struct slice name, int64_t *n)
 {
@@ -24,7 +24,7 @@ struct slice config_shown(struct slice object, struct arena *a)
     return at > 0 && is_version(object, name, &n) ? arena_printf(a, "%.*s:%lld", SLICE_ARG(name), (long long)n) : object;
 }
 
-/* A list of objects, or one; NO_VALUE: it cannot be read, and *e says why. */
+/* Reads one object, or the list if name is empty. NO_VALUE: failed, with *e. */
 static struct jval read(struct desk *d, const struct noun *noun, struct slice name, struct err *e)
 {
     const struct noun *own = d->noun;
@@ -36,7 +36,7 @@ static struct jval read(struct desk *d, const struct noun *noun, struct slice na
     return well ? out : NO_VALUE;
 }
 
-/* The newest version of a name; 0: it has none. *exact: an object has that very name. */
+/* Number of the newest version of a name; 0: none exists. *exact: an object has exactly this name. */
 static int64_t newest_of(struct jval list, struct slice name, bool *exact, struct arena *a)
 {
     struct jval k, one;
@@ -51,7 +51,7 @@ static int64_t newest_of(struct jval list, struct slice name, bool *exact, struc
     return newest;
 }
 
-/* The name of the object that is meant by NAME:N, or by NAME, which is its newest version. */
+/* The object name of NAME:N; of NAME that of its newest version. */
 static struct slice find_version(struct desk *d, struct slice typed)
 {
     struct slice version = typed, name = slice_cut(&version, ':');

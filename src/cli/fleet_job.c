@@ -235,7 +235,7 @@ bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, c
                    SLICE_ARG(sizes), SLICE_ARG(flags));
 }
 
-/* What is too large for the control plane goes into the cloud's bucket. */
+/* Packs the working directory. An archive above LIMIT_WORK_FOLDER is stored in the Cloud's bucket. */
 static bool pack(struct desk *d, struct work_folder *f, struct slice *dir, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf zip = {.max = LIMIT_WORK_FOLDER}, base64 = {.max = MIB};

@@ -190,7 +190,7 @@ static void put_tolerations(struct slice rest, struct jout *w)
     jout_end(w);
 }
 
-/* A program in a ConfigMap runs on one architecture. */
+/* Writes nodeSelector. A program in a ConfigMap needs nodes of its architecture. */
 static void put_selector(const struct install_options *o, struct jout *w)
 {
     jout_object(w);
@@ -204,7 +204,7 @@ static void put_selector(const struct install_options *o, struct jout *w)
     jout_end(w);
 }
 
-/* Of the pod: a line for each field. */
+/* The placement fields of the pod spec, one a line. */
 static struct slice placement(const struct install_options *o, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out;
@@ -422,7 +422,8 @@ static void fill_pod(struct variables *v, const struct install_options *o, const
     set(v, "VERSION", SLICE(MOBULA_VERSION));
     set(v, "IMAGE", want->image);
     set(v, "REPLICAS", arena_printf(a, "%d", (int)want->replicas));
-    /* The same type for any number of replicas: kubectl apply cannot change it. An old operator goes before a new one comes. */
+    /* kubectl apply cannot change the strategy's type, so it is RollingUpdate always. An old operator's pod is deleted before a new one is
+     * created. */
     set(v, "SURGE", o->plane ? SLICE("maxSurge: 1, maxUnavailable: 0") : SLICE("maxSurge: 0, maxUnavailable: 1"));
     set(v, "PULL_SECRETS", pull_secrets(o, a));
     set(v, "USER", o->openshift ? SLICE_NONE : SLICE("        runAsUser: 65532\n        runAsGroup: 65532\n"));

@@ -16,11 +16,11 @@ enum {
 
 #define INSTALL_IMAGE "localhost/mobula:" MOBULA_VERSION
 
-/* Values of the chart that become parts of the manifests as they are; flags have none of them. */
+/* Values of the chart that are copied into the manifests as JSON. */
 enum { RAW_TOLERATIONS, RAW_AFFINITY, RAW_SPREAD, RAW_POD_ANNOTATIONS, RAW_POD_LABELS, RAW_SERVICE_ANNOTATIONS, RAW_ENV, INSTALL_RAW };
 extern const struct install_raw {
     const char *key;
-    bool list, texts; /* list: of objects, else an object; texts: whose members are strings */
+    bool list, texts; /* list: an array of objects, else an object; texts: all members are strings */
 } install_raw[INSTALL_RAW];
 
 struct install_options {
@@ -35,9 +35,9 @@ struct install_options {
     struct {
         struct slice url, cloud;      /* empty: none */
         struct slice default_image;   /* of its workloads that name none; empty: they are refused */
-        struct slice token, ca;       /* NAME or NAME/KEY of a Secret and of a ConfigMap; empty: the usual */
+        struct slice token, ca;       /* NAME or NAME/KEY of a Secret and of a ConfigMap; empty: the default */
     } hub;                            /* a control plane that the operator calls */
-    struct slice tls_secret;          /* NAME of a Secret; empty: the usual */
+    struct slice tls_secret;          /* NAME of a Secret; empty: the default */
     struct slice egress_ca;           /* NAME or NAME/KEY of a ConfigMap; empty: none */
     struct slice tls_made, tls_names; /* a Secret that the hub makes, unless tls_secret names one; names of its certificate */
     struct default_patches defaults;
@@ -45,11 +45,11 @@ struct install_options {
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */
     bool print, apply, leader_elect, create_namespace, crds_only, no_crds, agent, agent_direct, ray_auth, report_nodes, egress_strict,
         shapes, all_namespaces, openshift, no_network_policy, no_admission_policy, registryless, drop_flags, dry_run;
-    struct slice values; /* a file */
+    struct slice values; /* path of a file */
     struct {
         struct slice requests, node_selector, tolerations, priority_class;
         struct slice raw[INSTALL_RAW]; /* JSON; empty: none */
-    } place;                           /* of the pod */
+    } place;                           /* placement and requests of the pod */
     bool optional[LIMIT_KINDS];        /* by place in kinds[]: optional kinds that are wanted although --kinds does not bring every kind */
     bool no_definitions;               /* no flag: of what needs a cluster's admin only the definitions are left out */
     struct slice program_file;         /* of registryless; empty: this program */
@@ -60,8 +60,8 @@ extern const char *const install_plane_kinds[]; /* the definitions of a control 
 
 /* Checks the options and appends the manifests as YAML documents. The same options give the same bytes. */
 bool install_write(const struct install_options *o, struct buf *out, struct err *e);
-/* All that an installation with whatever other flags may consist of, definitions left out: for its names. With no_crds also without the
- * objects that need a cluster's admin. */
+/* Appends every object that an installation may have under any flags, for their names. Definitions are left out; with no_crds also the
+ * other objects that need a cluster's admin. */
 bool install_write_all(const struct install_options *o, struct buf *out, struct err *e);
 /* The options of the installation that an operator with these flags has, as far as its rights follow from them; namespaces are the
  * caller's. value: what a flag was given; of a switch also empty for "true"; SLICE_NONE: nothing. */

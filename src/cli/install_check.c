@@ -123,7 +123,7 @@ static bool check_pull_secrets(struct slice text, struct err *e)
     return true;
 }
 
-/* The API server judges the rest in the dry run. */
+/* Checks --node-selector and --priority-class-name. The API server checks the other values in the dry run. */
 static bool check_placement(const struct install_options *o, struct err *e)
 {
     for (struct slice rest = o->place.node_selector; !slice_empty(rest);) {

@@ -233,14 +233,14 @@ static bool look_beside(struct apply *p, const struct install_options *o, const 
     return true;
 }
 
-/* Without the right to read the Deployment the dry run is done all the same: it names every right that is missing. */
+/* Reads the existing Deployment. Without the right to do so the dry run follows all the same: it names every right that is missing. */
 static bool read_inventory(struct apply *p, bool plane, struct inventory *now, struct err *e)
 {
     if (inventory_read(p, plane, now, e))
         return true;
     if (e->code != ERR_STATUS)
         return false;
-    if (!slice_has(slice_of(e->text), ": 401 ")) /* the dry run says what to do about that */
+    if (!slice_has(slice_of(e->text), ": 401 ")) /* the dry run reports 401 with its remedy */
         apply_fail(p, arena_dup(p->a, slice_of(e->text)));
     *e = (struct err){0};
     return true;
@@ -261,7 +261,7 @@ static bool migrate(struct apply *p, const struct install_options *o, int64_t un
     return apply_read(&gone, SLICE_NONE, e) && owner_find_former(&gone, p, install_name(o->plane), e) && apply_delete(&gone, until_ms, e);
 }
 
-/* Lists what the installation has and does not want any more, whatever has applied it. */
+/* Lists objects of the installation that the new manifests lack, whether mobula or kubectl applied them. */
 static bool find_surplus(struct apply *p, const struct install_options *o, const struct inventory *now, struct apply *gone, struct err *e)
 {
     *gone = (struct apply){.ask = p->ask, .a = p->a, .spares = true, .installation = o->ns};
@@ -340,7 +340,7 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
     if (!flags_parse(flags, argc, argv, &o, &status))
         return status;
     __attribute__((cleanup(arena_free))) struct arena a = {0};
-    if (!slice_empty(o.values)) { /* the flags again, over what the file says */
+    if (!slice_empty(o.values)) { /* then the flags again, which override the file */
         struct slice file = o.values;
         struct err e = {0};
         bool help;

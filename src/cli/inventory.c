@@ -56,7 +56,7 @@ bool inventory_read(struct apply *p, bool plane, struct inventory *out, struct e
 
 /* ---- counts ---- */
 
-/* needed: whether the installation works with the kind; the right to list another one may be missing. */
+/* needed: the installation reconciles the kind. A 403 for any other kind counts as no objects. */
 static bool count(struct apply *p, struct slice api_version, struct slice kind, bool needed, struct slice ns, int64_t *n, struct err *e)
 {
     struct apply_object o = {.api_version = api_version, .kind = kind, .ns = ns};
@@ -152,8 +152,8 @@ bool inventory_given_up(struct apply *p, const struct inventory *now, const stru
 
 /* ---- other installations that watch a namespace ---- */
 
-/* Whether the other installation's Deployment exists, watches the namespace (empty: any) and is for the same kinds. One that may not be
- * read is assumed to. */
+/* Whether the other installation's Deployment exists, watches the namespace (empty: any) and is for the same kinds. A Deployment that may
+ * not be read counts as active. */
 static bool is_active(struct ask *k, struct slice ns, bool plane, struct slice watched, struct slice kinds_of, struct arena *a,
                       bool *active, struct err *e)
 {

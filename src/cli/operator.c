@@ -189,7 +189,7 @@ static bool carry_executable(struct slice *out, struct err *e)
     if (!program_carry((struct slice){p, size}, &carried))
         fatal("the carried form of this program has more than its own %zu bytes", size);
     munmap(p, size);
-    *out = buf_slice(&carried); /* is kept until the process ends */
+    *out = buf_slice(&carried); /* not freed: in use until the process ends */
     return true;
 }
 
@@ -201,7 +201,7 @@ static bool read_zone(const void *folder, struct slice name, struct arena *a, st
            err_wrap(e, "time zone %.*s (--zoneinfo)", SLICE_ARG(name));
 }
 
-/* Variables of KubeRay's operator, which Deployments that were made for it have. */
+/* Reads environment variables of KubeRay's operator, for Deployments that were written for it. */
 static bool read_peers(struct operator_options *to, struct err *e)
 {
     struct slice silence = slice_of(getenv("RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS")),

@@ -59,7 +59,7 @@ static bool teller(const struct apply_object *o, struct arena *a, struct apply_o
     return false;
 }
 
-/* The owner as the object itself says, else as its teller says. */
+/* The owner by the object itself, else by its teller. */
 static bool find_owner(struct apply *p, const struct apply_object *o, struct jval there, struct slice *owner, struct err *e)
 {
     struct apply_object tells;

@@ -34,7 +34,7 @@ static void put_others(struct jval there, struct arena *a, struct buf *out, stru
     buf_put(out, SLICE("]}}"));
 }
 
-/* One attempt. *again: somebody has written the object meanwhile. */
+/* Removes our finalizers from an object once. *again: 409, another client has written the object in the meantime. */
 static bool strip_once(struct apply *p, const struct apply_object *o, bool *again, struct err *e)
 {
     struct ask_answer answer = {0};
@@ -64,7 +64,7 @@ static bool strip_once(struct apply *p, const struct apply_object *o, bool *agai
     return true;
 }
 
-/* Removes our finalizers from an object. */
+/* Removes our finalizers from an object, in up to STRIP_TRIES attempts. */
 static bool strip(struct apply *p, const struct apply_object *o, struct err *e)
 {
     bool again = true;
@@ -114,7 +114,7 @@ bool purge_namespace(struct apply *p, bool plane, bool runs, struct slice ns, in
     uint32_t count = 0;
     while (!plane && kinds[count])
         count++;
-    for (uint32_t i = count; i-- > 0;) /* the highest kinds first: they would make the lower ones again */
+    for (uint32_t i = count; i-- > 0;) /* owners first: they would create their children again */
         if (kinds[i]->check && !purge_kind(&found, kinds[i]->api_version, kinds[i]->name, ns, runs, until_ms, e))
             return err_wrap(e, "--purge");
     return true;

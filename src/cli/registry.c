@@ -29,7 +29,7 @@ struct registry {
     struct buf body;
     char location[LIMIT_HTTP_URL], challenge[LIMIT_HTTP_URL];
     struct err *e;
-    bool over, told; /* told: that an answer is late */
+    bool over, told; /* told: it was printed that an answer is late */
 };
 
 /* ---- archives: only names and contents of regular files count ---- */

@@ -19,7 +19,7 @@ bool revision_read(struct apply *p, struct revision *r, struct err *e);
 bool revision_write(struct apply *p, const struct revision *r, struct err *e);
 /* The objects of the list that belong to a revision, as documents. */
 struct slice revision_text(const struct revision *r, const struct apply *p);
-/* Records as the current revision what exists of these objects at the API server: of an installation that kubectl has applied. */
+/* Sets r->current from the objects of p and gone that exist at the API server: an installation applied by kubectl has no revision yet. */
 bool revision_live(struct apply *p, struct revision *r, const struct apply *gone, struct err *e);
 /* What is recorded becomes the previous revision, and the list the current one, unless it is that already. */
 void revision_next(struct revision *r, struct slice next);

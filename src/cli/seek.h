@@ -22,7 +22,7 @@ struct seek_options {
     {                                                                                                                                      \
         "context", FLAG_TEXT, SEEK_AT(at, context), "NAME", "of the kubeconfig (default: its current-context)"                             \
     }
-/* The same, and of which kind the cluster is. */
+/* SEEK_PLACE_FLAGS and --group, for commands about a RayCluster. */
 #define SEEK_FLAGS(at)                                                                                                                     \
     SEEK_PLACE_FLAGS(at),                                                                                                                  \
     {                                                                                                                                      \

@@ -417,7 +417,7 @@ static int64_t time_over(const struct submit *s)
     return s->o->timeout_ms ? s->began_ms + s->o->timeout_ms : TIME_NEVER;
 }
 
-/* When to say that the first question has no answer yet. */
+/* Monotonic time at which to print that the first question has no answer yet, in ms; TIME_NEVER: not at all. */
 static int64_t hint_at(const struct submit *s)
 {
     return s->asking && s->stage == SUBMIT_SESSION && !s->hinted && !s->failures && !s->submitted ? s->asked_ms + SUBMIT_HINT_MS

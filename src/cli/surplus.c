@@ -2,7 +2,7 @@
 #include "cli.h"
 #include "owner.h"
 
-/* ---- objects that are not wanted any more ---- */
+/* ---- objects of the installation that the new manifests lack ---- */
 
 static bool has_path(const struct apply *p, struct slice path)
 {
@@ -12,7 +12,7 @@ static bool has_path(const struct apply *p, struct slice path)
     return false;
 }
 
-/* Whether the object exists, is of mobula and of this installation. */
+/* *is: the object exists, has our label and belongs to this installation. */
 static bool is_surplus(struct apply *p, const struct apply_object *o, bool *is, struct err *e)
 {
     struct ask_answer answer = {0};
@@ -38,7 +38,7 @@ static bool find_in(struct apply *gone, const struct apply *p, const struct inst
     buf_init(&text, INSTALL_TEXT_MAX);
     if (!install_write_all(o, &text, e) || !apply_read(&all, buf_slice(&text), e))
         return false;
-    for (uint32_t i = all.count; i-- > 0;) { /* the last first, as uninstall does it */
+    for (uint32_t i = all.count; i-- > 0;) { /* in reverse order, as uninstall deletes */
         bool is = false;
         if (!has_path(p, all.list[i].path) && !has_path(gone, all.list[i].path) && !is_surplus(gone, &all.list[i], &is, e))
             return false;
@@ -61,7 +61,7 @@ bool surplus_find(struct apply *gone, const struct apply *p, const struct instal
 
 /* ---- fields that kubectl has applied ---- */
 
-/* The whole of our manifest has the label; what somebody has applied over it in a few fields stays theirs. */
+/* Whether kubectl applied our whole manifest, which has the label. An apply of a few fields over it lacks the label and keeps its owner. */
 static bool is_kubectl(struct jval entry)
 {
     struct jval labels = json_get(json_key(entry, SLICE("fieldsV1")), "f:metadata.f:labels");

@@ -1,5 +1,6 @@
 /* `mobula uninstall`: the names of what `mobula install` has made, to be deleted here or by kubectl. Definitions are among them only when
- * that is asked for: all RayClusters, RayJobs, RayCronJobs and RayServices of every namespace go with them, other operators' too. */
+ * that is asked for: the API server then deletes all RayClusters, RayJobs, RayCronJobs and RayServices of every
+ * namespace, other operators' too. */
 #include "apply.h"
 #include "cli.h"
 #include "install.h"

@@ -18,7 +18,7 @@ struct reading {
     struct buf limits; /* cpu and memory, as --resources has them */
 };
 
-/* "pullSecrets": "pull-secrets" */
+/* The key of a value in the form of flag names: "pull-secrets" for "pullSecrets". */
 static struct slice flag_name(struct slice key, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out;
@@ -35,7 +35,7 @@ static struct slice text_of(struct jval v, struct arena *a)
     return json_type(v) == JSON_STRING ? json_str(v, a) : json_raw(v);
 }
 
-/* As a flag has it: lists are joined by commas, objects are K=V. False: there is an object or a list inside. */
+/* The value as text of a flag: list entries joined by commas, members of objects as K=V. False: it has a list or object inside. */
 static bool flag_text(struct jval v, struct arena *a, struct slice *out)
 {
     struct jval key, one;
@@ -84,14 +84,14 @@ static bool set_flag(struct reading *r, struct slice key, struct jval v, struct 
         return true; /* the default */
     name = negated ? no : flags_has(r->flags, name) ? name : less;
     size_t size = name.len + value.len + sizeof "--=";
-    char program[] = "mobula", *arg = arena_array(r->a, size, 1), *argv[] = {program, arg}; /* options point to it */
+    char program[] = "mobula", *arg = arena_array(r->a, size, 1), *argv[] = {program, arg}; /* the options point into arg */
     snprintf(arg, size, "--%.*s=%.*s", SLICE_ARG(name), SLICE_ARG(value));
     return flags_read(r->flags, 2, argv, r->o, &help, e);
 }
 
 static bool set(struct reading *r, struct slice key, struct jval v, struct err *e)
 {
-    if (json_type(v) == JSON_NULL || slice_is(key, "enabled") || slice_is(key, "global")) /* the latter two are Helm's */
+    if (json_type(v) == JSON_NULL || slice_is(key, "enabled") || slice_is(key, "global")) /* enabled and global are Helm's */
         return true;
     for (size_t n = 0; n < INSTALL_RAW; n++)
         if (slice_is(key, install_raw[n].key))
