@@ -141,7 +141,7 @@ struct slice arena_cut(struct arena *a, struct slice text, size_t max);   /* at 
 /* Everything handed out is gone. At most `keep` bytes of blocks stay for the next round; the rest goes back to the system. */
 void arena_reset(struct arena *a, size_t keep);
 void arena_free(struct arena *a);
-void arena_wipe(struct arena *a); /* the same of one that holds secrets */
+void arena_wipe(struct arena *a); /* zeroes an arena that held secrets, and frees it */
 
 /* Checked malloc family: never NULL. */
 void *mem_alloc(size_t size); /* zeroed */
@@ -296,8 +296,9 @@ void hex_encode(struct slice in, char *out);
 bool inflate(struct slice in, struct buf *out, struct err *e);
 /* Appends `in`, which is less than 4 GiB, as such a stream. False: out is full. */
 bool deflate(struct slice in, struct buf *out);
-unsigned deflate_nth_length(unsigned i); /* of both: the order in which lengths of the code length code are written, RFC 1951 §3.2.7 */
-uint32_t crc32(struct slice in);         /* as in zip files */
+unsigned deflate_nth_length(
+    unsigned i); /* for inflate and deflate: the order in which code lengths of the code length alphabet are written, RFC 1951 §3.2.7 */
+uint32_t crc32(struct slice in); /* as in zip files */
 
 /* Kubernetes quantities ("500m", "1.5Gi", "2e3") in units of 10^-decimals: 0 for bytes and counts, 3 for milli-CPU. What is finer than
  * one unit is rounded up, as the API server does. Negative values are refused. *out is written only on success. */

@@ -44,7 +44,7 @@ struct failing {
 struct work {
     uint32_t count, next;
     uint32_t turn;   /* actions carried out in its present turn */
-    uint32_t follow; /* plan.follow, and what did not fit the plan */
+    uint32_t follow; /* plan.follow plus the actions that did not fit the plan */
     uint32_t created_head, created, deleted_head, deleted, refused;
     int64_t began_ms;
     char why_deleted[256]; /* the reasons of its deletions, each once */
@@ -69,7 +69,7 @@ struct record {
     bool deleting, dirty, queued, in_ring;
     bool status_ours; /* `status` is the result of our last successful status write, not of somebody else's */
     const struct kind *kind;
-    void *own;                           /* what this kind keeps of it; see controller.own_size. NULL: nothing */
+    void *own;                           /* state private to its kind, controller.own_size bytes; NULL: none */
     const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and "finalizers" if the kind uses them */
     const struct istr *warned;           /* warnings of the API server about this generation, a line each; NULL: none */
     char *name;
@@ -104,7 +104,7 @@ struct record {
     uint32_t heap_at;
     uint32_t round;
     struct record *next_dirty, *next_ring;
-    uint64_t ring_serial; /* less than that of records that wait since later */
+    uint64_t ring_serial; /* position in the queue: lower for records that have waited longer */
 };
 
 /* One watched type of one namespace. */
@@ -146,7 +146,7 @@ struct setting_kind {
     bool (*on_text)(struct op *op, struct slice text, struct err *e);
     void (*on_trouble)(struct op *op); /* nothing is known yet, because setting.why: whoever waits for it may tell so */
     void (*free)(struct op *op);       /* at the end of the process */
-    void (*on_other)(struct op *op);   /* another setting was taken, on which what this one decides may depend; NULL: it does not */
+    void (*on_other)(struct op *op);   /* another setting changed, on which this one may depend; NULL: it does not */
     bool first;                        /* nothing is written before its text is known, or cannot be read */
     void (*on_frozen)(struct op *op);  /* setting.frozen has changed; NULL: this setting cannot be frozen */
 };
@@ -260,7 +260,7 @@ struct kind_option {
     const char *install; /* … and of an installation's, which is off, unless --kinds=all brings every kind */
 };
 
-/* The controller of a kind: what is decided on its objects, and what follows from events. Lists are ended by NULL. */
+/* The controller of a kind: decides on its objects and handles events of their children. Lists are ended by NULL. */
 struct controller {
     const struct kind *const *owns;  /* kinds whose objects belong to one of this kind that is their controlling owner */
     const struct kind *const *needs; /* kinds whose lists must be complete before this one is decided */
@@ -318,9 +318,9 @@ struct kind {
 
     const struct controller *controller; /* NULL: nothing is decided on its objects */
     const char *gone;                    /* log message for a DELETED event: "cluster deleted"; of kinds with a controller */
-    bool owned;                          /* its objects may belong to another one, which is touched when they change */
-    bool creation;                       /* creationTimestamp is part of what is decided on */
-    bool finalizers;                     /* metadata.finalizers is kept and decided on */
+    bool owned;                          /* its objects may have an owner with a record: that is touched when they change */
+    bool creation;                       /* decisions depend on creationTimestamp */
+    bool finalizers;                     /* metadata.finalizers is kept: decisions depend on it */
 
     /* For the command line; both NULL: nobody writes a manifest of it. A kind with `check` is a custom resource of ours, whose definition
      * is airgap/crds/PLURAL.yaml. */
@@ -395,7 +395,7 @@ struct record *timer_due(struct op *op, int64_t now_ms);
 void extract_record(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
 void drop_record(struct op *op, struct source *from, struct jval object);
 void sweep_records(struct op *op, struct source *from, uint64_t version);
-struct jval record_status(const struct record *c, struct arena *a); /* not there: it has none */
+struct jval record_status(const struct record *c, struct arena *a); /* no value: the object has no status */
 
 /* setting.c */
 bool settings_start(struct op *op, struct err *e);

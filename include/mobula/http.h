@@ -89,7 +89,7 @@ bool http_warning_next(struct http_warnings *it, struct buf *text);
 
 bool http_write_request(struct buf *b, struct slice method, struct slice target, struct slice host, const struct http_header *headers,
                         size_t count, const struct slice *body); /* body NULL: none; else Content-Length is written */
-/* The same for a body of so many bytes that follows; length < 0: there is none. */
+/* http_write_request without the body, which the caller sends: Content-Length is `length`; length < 0: no body. */
 bool http_write_request_head(struct buf *b, struct slice method, struct slice target, struct slice host, const struct http_header *headers,
                              size_t count, int64_t length);
 /* body NULL: Content-Length 0, or none with 1xx, 204 and 304. */

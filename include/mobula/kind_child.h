@@ -42,7 +42,7 @@ struct service_record *service_of(const struct record *c, struct slice name);
 /* The pods that it owns, in the plan's arena, as a view has them. */
 const struct pod **view_pods(struct op *op, const struct record *c, uint32_t *count);
 
-/* ---- objects ---- */
+/* ---- Pod and Service objects of the API server ---- */
 
 /* Keeps an object from an answer to a call (round 0) or from a list or watch. */
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
@@ -50,7 +50,7 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
 struct slice extract_owner(const struct op *op, struct jval object,
                            struct arena *a); /* uid of the controlling owner, if it is of a kind that owns pods */
 bool extract_labelled(struct jval object);   /* whether it has the label by which we list and watch pods and services */
-/* The pod's cluster label names another cluster than its owner: somebody took it out of service to look at it. */
+/* The pod's cluster label names another cluster than its owner: the pod was detached by hand, for example to debug it. */
 bool extract_elsewhere(struct jval pod, struct arena *a);
 
 /* ---- doubts, for struct controller ---- */

@@ -1,4 +1,4 @@
-/* kind_raycluster: what higher kinds and the operator use of RayClusters. A decision on one is in raycluster.h. */
+/* kind_raycluster: functions of the kind RayCluster that higher kinds and the operator call. Its decisions are in raycluster.h. */
 #ifndef MOBULA_KIND_RAYCLUSTER_H
 #define MOBULA_KIND_RAYCLUSTER_H
 
@@ -18,7 +18,7 @@ bool service_free(struct op *op, const struct record *c, struct slice name, stru
 bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version);
 void say_work(struct op *op, struct record *c, const char *reason); /* log line and event about the pods that a plan created and deleted */
 
-/* ---- heads: the one place that knows how they are reached ---- */
+/* ---- requests to the heads of clusters ---- */
 
 /* Name of the Secret with the token that the running head (else the next one) asks for; empty: none. May load the cluster's model. */
 struct slice head_secret(struct op *op, struct record *c, struct arena *a);
@@ -33,20 +33,20 @@ void heads_free(struct op *op);
 /* ---- the ConfigMap that workers and submitter pods mount (tools.c) ---- */
 
 void tools_want(struct op *op, const struct istr *ns);
-/* After the last cluster or job of a namespace is gone: the namespace may be deleted with the ConfigMap, and be made again without it. */
+/* Forgets the ConfigMap of a namespace without clusters and jobs: the namespace may be deleted and created again without it. */
 void tools_drop_unused(struct op *op, const struct istr *ns);
 int64_t tools_tick(struct op *op);         /* retries what failed; returns when to call again */
 void tools_free(struct op *op);            /* before heads_free */
-uint32_t tools_known(const struct op *op); /* in how many namespaces */
+uint32_t tools_known(const struct op *op); /* number of namespaces whose ConfigMap is tracked */
 
 /* ---- instance types (types.c): ConfigMap `instance-types`, a struct setting_kind ---- */
 
-/* Applies them to a pod template of no cluster, such as a RayJob's submitter. False with *e: it names a type that does not exist. */
+/* Applies instance types to a pod template outside of a cluster, such as a RayJob's submitter. False with *e: node_type does not exist. */
 bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e);
 bool types_text(struct op *op, struct slice text, struct err *e);
 const struct shape_types *types_in_force(const struct op *op); /* NULL: not known */
 const struct shape_types *
-types_held(const struct op *op); /* the same, and an empty list as long as they are not known; NULL: it has none */
+types_held(const struct op *op); /* types_in_force, or an empty list until the ConfigMap was read; NULL: it is not watched */
 void types_trouble(struct op *op);
 void types_free(struct op *op);
 

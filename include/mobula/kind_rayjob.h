@@ -1,4 +1,4 @@
-/* kind_rayjob: what higher kinds and the operator use of RayJobs. A decision on one is in rayjob.h. */
+/* kind_rayjob: functions of the kind RayJob that higher kinds and the operator call. Its decisions are in rayjob.h. */
 #ifndef MOBULA_KIND_RAYJOB_H
 #define MOBULA_KIND_RAYJOB_H
 
@@ -8,11 +8,11 @@
 
 extern const struct kind kind_rayjob;
 
-/* Asks the head for the end of the log of the job that was submitted last. False: it has none, and *e says why when something is in the
- * way. */
+/* Asks the head for the end of the log of the job that was submitted last. False: no log can be asked for; *e has the reason if it is a
+ * failure. */
 bool job_ask_log(struct record *c, ray_dash_done *done, void *owner, struct err *e);
-/* For inspect.h: the question that its dashboard has not answered yet (NULL: none), whether it waits for a cluster that it does not own,
- * and whether its state is its own. */
+/* For inspect.h: job_asks: the request that the dashboard has not answered yet (NULL: none); job_follows: whether the RayJob waits for a
+ * cluster that it does not own; job_right: whether the record's state is this RayJob's. */
 const struct verb *job_asks(const struct record *c);
 bool job_follows(const struct record *c);
 bool job_right(const struct record *c);

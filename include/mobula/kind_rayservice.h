@@ -1,4 +1,4 @@
-/* What the kind RayService offers to others. Implemented in src/kinds/rayservice. */
+/* kind_rayservice: functions of the kind RayService that the operator and other kinds call. */
 #ifndef MOBULA_KIND_RAYSERVICE_H
 #define MOBULA_KIND_RAYSERVICE_H
 

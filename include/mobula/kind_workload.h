@@ -1,4 +1,4 @@
-/* kind_workload: what the operator uses of workloads, which a control plane wants to run here. */
+/* kind_workload: functions of the kind Workload that the operator calls. A workload is a request of a control plane to run a job here. */
 #ifndef MOBULA_KIND_WORKLOAD_H
 #define MOBULA_KIND_WORKLOAD_H
 
@@ -9,12 +9,12 @@ extern const struct kind kind_workload;
 void workloads_init(struct op *op, struct net *net);
 void workloads_free(struct op *op); /* after the records */
 void workloads_renew(struct op *op);
-bool workloads_stop(struct op *op);                         /* gives the cloud back; returns whether nothing is left to wait for */
+bool workloads_stop(struct op *op);                         /* releases the cloud; true: nothing is in flight any more */
 int64_t workloads_tick(struct op *op);                      /* returns when to call again */
 void workloads_figures(const struct op *op, struct buf *b); /* lines of /metrics */
 uint64_t workloads_calls(const struct op *op);              /* made to the control plane */
 
-/* checks.c: what this operator checks of itself and its cluster, and reports */
+/* checks.c: health checks of this operator and its cluster, reported to the control plane */
 void checks_init(struct op *op);
 void checks_free(struct op *op);
 int64_t checks_tick(struct op *op); /* returns when to call again */
@@ -22,13 +22,13 @@ int64_t checks_tick(struct op *op); /* returns when to call again */
 bool checks_run(struct op *op, struct buf *out);
 void checks_config(const struct op *op, struct buf *out); /* how it was started, as JSON, without secrets */
 
-/* policy.c: what a control plane may have made here, and a struct setting_kind */
+/* policy.c: the policy for objects that a control plane asks for; a struct setting_kind */
 bool policy_text(struct op *op, struct slice text, struct err *e);
-/* It has changed, or what it is held against, as the sizes of instance types: what was decided by it, and is not written yet, is decided
- * again. */
+/* The policy, or data that it is compared with (sizes of instance types), has changed: decisions that were not written yet are made again.
+ */
 void policy_anew(struct op *op);
 void policy_free(struct op *op);
 bool policy_start(struct op *op, struct err *e); /* reads the policy file, if there is one */
-bool policy_file_broken(const struct op *op);    /* what it holds now is not what is in force */
+bool policy_file_broken(const struct op *op);    /* its content is invalid, and an earlier one is in force */
 
 #endif

@@ -45,7 +45,7 @@ struct plan {
     struct action *actions;
     uint32_t count, cap;
     struct action beyond; /* the last action that did not fit (PLAN_ACTIONS): it comes with the next plan */
-    uint32_t follow;      /* actions that are known to come after these before the object is whole: workers that wait for their head */
+    uint32_t follow;      /* actions known to be needed after these until the object is complete: workers that wait for their head */
     uint64_t status_hash; /* hash of the status that verb_status writes, without its times */
     uint32_t reasons;     /* consecutive recent status writes, this one included, that changed only reasons; 0: this one changes more */
     int64_t next_ms;      /* decide again at this time even if nothing happens; TIME_NEVER */

@@ -60,7 +60,7 @@ struct slice pods_trouble(const struct pod *const *pods, uint32_t count, struct 
 struct service {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1]; /* ip "None": headless */
     uint64_t version, hash;                                                  /* hash: ray_service_hash of what the server has */
-    uint16_t dashboard;     /* number of its port "dashboard", which may lead to another number; 0: it has none */
+    uint16_t dashboard;     /* number of its port "dashboard"; targetPort may differ; 0: it has none */
     struct slice endpoints; /* ray_service_endpoints of it; interned by the owner of the record */
     bool deleting;
     bool ours;               /* made by this operator: it carries RAY_ANNOTATION_HASH */

@@ -391,8 +391,8 @@ bool ray_live_head(struct jval pod, struct arena *a);
  * group; there only a missing label is known to be changed. */
 bool ray_named_for(const struct ray_cluster *c, struct slice group, struct slice pod, struct arena *a);
 
-/* The condition of a RayCluster's status that explains why the cluster is not ready: of several the one nearest to the cause. NO_VALUE: no
- * condition does. */
+/* The condition of a RayCluster's status that explains why the cluster is not ready; if several do, the one nearest to the cause. NO_VALUE:
+ * none. */
 struct jval ray_cluster_unready(struct jval status);
 
 /* Sums over desired pods, for status: milli-CPU, bytes, GPUs, TPUs. A sum is written in the form of its first quantity, as KubeRay does. */

@@ -47,9 +47,9 @@ struct cluster_view {
     struct slice warnings;             /* warnings of the API server about pods and services of this generation, a line each */
     const struct pod *const *pods;     /* owned by this cluster (by uid), in any order */
     uint32_t pod_count;
-    const struct service *own[RAY_SERVICES]; /* NULL: not there */
-    struct service_want wants[RAY_SERVICES]; /* of those that are there */
-    const struct service *const *services;   /* all that the cluster owns, those among them */
+    const struct service *own[RAY_SERVICES]; /* NULL: does not exist */
+    struct service_want wants[RAY_SERVICES]; /* wanted state of the services in `own` */
+    const struct service *const *services;   /* all services that the cluster owns, with those in `own` */
     uint32_t service_count;
     uint32_t accounts;    /* bits by enum ray_account: objects needed before the head that exist */
     struct slice status;  /* as the API server has it; empty: none */
@@ -66,9 +66,9 @@ struct cluster_view {
      * yet.
      */
     int64_t workers_from_ms;
-    int64_t services_from_ms[RAY_SERVICES]; /* monotonic: a missing one is not applied before, because the last one did not last */
-    bool zone_settled;                      /* the minimum of the cluster has been in cluster->zone: it stays there while its head does */
-    int64_t zone_from_ms;                   /* monotonic: since when it is tried */
+    int64_t services_from_ms[RAY_SERVICES]; /* monotonic: end of the backoff of a service that is deleted after each apply */
+    bool zone_settled;                      /* the minimum number of pods has run in cluster->zone: kept while the head lives */
+    int64_t zone_from_ms;                   /* monotonic: since when that zone is tried */
     const struct group_failures *failures;  /* [0] head, [1 + i] groups[i] */
     const struct held_name *held;
     uint32_t held_count;

@@ -129,7 +129,7 @@ bool tls_key_load(struct slice pem, struct tls_key *out, struct err *e);
 /* Whether signature is one by the key over SHA-256 of the bytes: ECDSA in DER form, as openssl dgst -sha256 -sign makes it. */
 bool tls_key_signed(const struct tls_key *key, struct slice bytes, struct slice signature);
 void tls_sha256_hex(struct slice bytes, char out[TLS_SHA256_HEX]);
-/* The same in pieces. */
+/* SHA-256 of bytes that come in pieces. */
 struct tls_sha256 {
     uint64_t state[14];
 };

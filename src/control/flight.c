@@ -165,7 +165,7 @@ static void keep_pause(struct op *op, struct flight *f, const struct kube_answer
     f->not_before_ms = op->now.mono_ms + ms + (int64_t)rng_below(&op->rng, (uint64_t)ms / 8 + 1); /* jitter: up to an eighth */
 }
 
-/* Keeps whether the namespace is being deleted, as the answer to a create tells. */
+/* Records from the answer to a create whether its namespace is being deleted. */
 static void keep_going(struct flight *f, const struct kube_answer *a)
 {
     struct space *s = f->c->space;

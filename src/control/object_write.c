@@ -7,7 +7,7 @@ void object_answered(struct op *op, const struct flight *f, const struct kube_an
     uint64_t version = 0;
     struct jval object = answer_object(op, a, &version);
     if (!json_there(object))
-        return; /* the watch event will bring it */
+        return; /* the watch event will deliver the object */
     const struct record *made = record_get(op, json_get_str(object, "metadata.uid", &op->event_arena), istr_slice(f->c->ns));
     bool known = made && made->present; /* the record of a deleted object may stay for a while */
     if (known || !from->synced || version > kube_watch_version(from->watch))

@@ -53,7 +53,7 @@ static void not_served(struct call *c)
     call_refuse(c, &other, "project %.*s is not served by this control plane", SLICE_ARG(c->project));
 }
 
-/* A caller without the right gets 403 whether or not the project is served, so that the answer does not tell. */
+/* A caller without the right gets 403 whether or not the project is served, so the answer does not reveal it. */
 void project_may(struct call *c, call_step *then)
 {
     auth_may(c, hub_store_space(c->hub, c->project) ? then : not_served);

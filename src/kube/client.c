@@ -52,7 +52,7 @@ bool client_open(struct kube_client *c, struct exchange *x, int64_t deadline_ms,
     return exchange_open(x, c->net, &to, deadline_ms, e);
 }
 
-/* ---- the window ---- */
+/* ---- window of requests in flight ---- */
 
 static void show_window(struct kube_client *c)
 {

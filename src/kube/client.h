@@ -80,7 +80,7 @@ struct kube_client {
     const char *user_agent;
     struct rng rng;
     struct lane lanes[KUBE_LANES];
-    struct conns closed;  /* freed by the next tick, when no step can stand inside them */
+    struct conns closed;  /* freed by the next tick, when no step still uses them */
     struct window window; /* of the main lane */
     uint64_t serial;      /* requests sent so far */
     uint32_t generation;

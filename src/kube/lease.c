@@ -268,7 +268,8 @@ static void lease_done(void *owner, uint64_t tag, const struct kube_answer *answ
         kube_lease_release(l, now);
 }
 
-/* When to read the Lease of another, from half of retry_ms to one and a half from now. Several who wait do not ask in the same moment. */
+/* Monotonic: next read of a Lease that another replica holds, 0.5 to 1.5 × retry_ms from now: the jitter spreads the reads of waiting
+ * replicas. */
 static int64_t next_look(const struct kube_lease *l, struct now now)
 {
     int64_t apart = (int64_t)rng_below(&l->client->rng, LOOK_APART_MS), retry = l->retry_ms;

@@ -4,16 +4,16 @@
 
 enum {
     ONE = 1000,          /* ratios are in thousandths */
-    RATIO_MAX = 8 * ONE, /* one answer counts no more than this: a pause of a garbage collector is no load */
-    SMOOTH = 10,         /* a new answer's share of the pressure is one in so many */
+    RATIO_MAX = 8 * ONE, /* limit of one answer's ratio: a garbage collector's pause is no load */
+    SMOOTH = 10,         /* divisor: weight of a new answer in the moving average `pressure` */
     SPREAD_3RDS = 2,     /* answers of a server without load take up to one and a half times the fastest: no pressure yet */
-    GROW = 4,            /* nothing waits: it grows by a quarter. Twice too many wait: it shrinks by a quarter */
-    PROBE_ROUND = 8,     /* answers of a probe */
-    NOT_OURS_5THS = 4,   /* a probe whose answers take four fifths as long as before, or longer, has changed nothing */
-    AGE = 4,             /* else the fastest answer ages by a quarter of the difference */
+    GROW = 4,            /* divisor: the window grows by a quarter if no call waits, and shrinks by a quarter if twice too many do */
+    PROBE_ROUND = 8,     /* answers that end a probe */
+    NOT_OURS_5THS = 4,   /* a probe whose answers take 4/5 of the time or longer: our own calls are not the cause */
+    AGE = 4,             /* divisor: otherwise the base moves a quarter of the way to the probe's fastest answer */
 };
 
-/* ---- classes ---- */
+/* ---- classes of requests, and their fastest answers ---- */
 
 static struct slice next_part(struct slice *path)
 {
@@ -47,7 +47,7 @@ uint32_t window_class(struct slice method, struct slice path)
     return (uint32_t)hash64(sub, hash64(resource, hash64(method, 0))) | 1;
 }
 
-/* A new class takes the place of the one that was used longest ago. */
+/* The class of the answer; a new class replaces the least recently used one. */
 static struct window_class *class_of(struct window *w, const struct window_answer *a, int64_t now_ms)
 {
     struct window_class *c = &w->classes[0];
@@ -67,7 +67,7 @@ static struct window_class *class_of(struct window *w, const struct window_answe
     return c;
 }
 
-/* Below the floor the clock's ticks and our own loop decide. */
+/* Times below the floor are mostly clock ticks and our own event loop. */
 static uint64_t at_least_floor(int64_t ms)
 {
     return (uint64_t)(ms > KUBE_WINDOW_FLOOR_MS ? ms : KUBE_WINDOW_FLOOR_MS);
@@ -86,7 +86,7 @@ static void measure(struct window *w, const struct window_answer *a, int64_t now
     w->least = ratio < w->least ? ratio : w->least;
 }
 
-/* ---- rounds ---- */
+/* ---- rounds: a window of answers, then a new size ---- */
 
 static void round_begin(struct window *w, uint32_t size, uint64_t sent)
 {
@@ -104,7 +104,7 @@ uint32_t window_waiting(const struct window *w)
     return pressure > ONE ? w->size * (pressure - ONE) / pressure : 0;
 }
 
-/* All classes move by one factor: those that were not asked for meanwhile are on the same server. */
+/* All classes are scaled by one factor, because a class without answers in the probe is on the same server. */
 static void probe_end(struct window *w, uint64_t mean, uint64_t sent, int64_t now_ms)
 {
     bool ours = mean * 5 < w->mean * NOT_OURS_5THS;
@@ -161,7 +161,7 @@ static bool halve(struct window *w, const struct window_answer *a)
     return true;
 }
 
-/* ---- what is called ---- */
+/* ---- functions of window.h ---- */
 
 void window_init(struct window *w)
 {

@@ -21,32 +21,32 @@ struct window_class {
 struct window {
     uint32_t size;
     uint32_t pressure;         /* thousandths, at least 1000 */
-    uint32_t credit, timed;    /* answers of the present round, and those whose time counts */
-    uint64_t ratios, least;    /* of these: sum and minimum, in thousandths of the fastest answer */
+    uint32_t credit, timed;    /* answers in the present round: all; those whose time counts */
+    uint64_t ratios, least;    /* sum and minimum of the ratios to the fastest answer, thousandths */
     uint64_t changed, halved;  /* requests sent when the size changed, and when a 429 halved it: answers to older ones do not count */
-    uint64_t mean;             /* of the last round's ratios */
+    uint64_t mean;             /* mean of the last round's ratios */
     uint32_t before;           /* size outside the probe that is under way; 0: none is */
-    int64_t heard_ms, calm_ms; /* the last answer; the last round in which few waited, or probe */
+    int64_t heard_ms, calm_ms; /* last answer; last round with few waiting calls, or last probe */
     bool busy;                 /* in the present round at least half of the window was in use */
-    bool gentle;               /* a 429 has come: it grows by one at a time */
+    bool gentle;               /* after a 429 the window grows only by one at a time */
     struct window_class classes[KUBE_WINDOW_CLASSES];
 };
 
 struct window_answer {
-    uint32_t class; /* window_class(); 0: its time says nothing */
+    uint32_t class; /* window_class(); 0: its time is not used */
     int64_t took_ms;
-    uint64_t serial;       /* of its request: requests are numbered in the order in which they are sent */
-    uint64_t sent;         /* requests sent so far */
-    uint32_t in_flight;    /* before it came */
+    uint64_t serial;       /* number of its request, in the order of sending */
+    uint64_t sent;         /* number of the last request sent */
+    uint32_t in_flight;    /* calls in flight before this answer */
     bool throttled, timed; /* a 429 of the server's flow control; took_ms is that of a 2xx */
 };
 
-/* Of a request's method and path. 0: a list, whose time depends on what there is, or a path that is not of the Kubernetes API. */
+/* Hash of a request's verb and resource. 0: a list (its time depends on the number of objects), or a path outside of the Kubernetes API. */
 uint32_t window_class(struct slice method, struct slice path);
 void window_init(struct window *w);
 /* Returns whether the window was halved, or shrank by a quarter, because of this answer. */
 bool window_answered(struct window *w, const struct window_answer *a, int64_t now_ms);
-/* Nothing is in flight. After KUBE_WINDOW_IDLE_MS without an answer nothing is known of the server's load any more. */
+/* Call it when nothing is in flight. After KUBE_WINDOW_IDLE_MS without an answer the measured load is outdated and dropped. */
 void window_rest(struct window *w, int64_t now_ms);
 uint32_t window_waiting(const struct window *w); /* calls that only wait for each other */
 

@@ -188,7 +188,7 @@ void note_containers(struct reader *r, const struct place *pod)
     }
 }
 
-/* Values that a shell would run where KubeRay starts Ray; here they are quoted. And an address at which nobody outside the pod is heard. */
+/* Values that a shell would run where KubeRay starts Ray; here they are quoted. And a dashboard-host that listens on loopback only. */
 static void note_values(struct reader *r, const struct place *group, bool head)
 {
     const struct place *params = place_key(group, "rayStartParams"), *host = place_key(params, "dashboard-host");

@@ -1,5 +1,5 @@
-/* Every field of a RayCluster's spec, edited while the cluster runs: pods are replaced as upgradeStrategy says, or all that leads to the
- * running head keeps leading to it. The legacy kind always replaces them. */
+/* Every field of a RayCluster's spec, edited while the cluster runs: pods are replaced as upgradeStrategy says, or Services and workers
+ * still lead to the running head. The legacy kind always replaces them. */
 #include "fields.h"
 #include "jobs.h"
 
@@ -37,7 +37,7 @@ static struct slice body_legacy(struct arena *a)
                         template, template);
 }
 
-/* ---- looking ---- */
+/* ---- reading objects of the model server ---- */
 
 static struct jval object_of(struct field_case *t, const char *plural, struct slice name)
 {
@@ -62,7 +62,7 @@ static bool lives(struct jval pod)
     return !json_there(json_get(pod, "metadata.deletionTimestamp")) && json_is(json_get(pod, "status.phase"), "Running");
 }
 
-/* The only head pod that lives; not there: none, or two. */
+/* The only live head pod; no value: none, or two. */
 static struct jval head_of(struct field_case *t)
 {
     struct jval k, pod, head = {.at = -1};
@@ -76,7 +76,7 @@ static struct jval head_of(struct field_case *t)
     return n == 1 ? head : (struct jval){.at = -1};
 }
 
-/* What the last `--flag=` of the pod's own text says: where Ray of this pod listens. */
+/* The value of the last `--flag=` in the pod's text: the port at which its Ray listens. */
 static int64_t listens(struct jval pod, const char *flag, int64_t usual)
 {
     return fakeray_flag(json_raw(pod), flag, usual);
@@ -116,7 +116,7 @@ static void want(struct field_case *t, bool is, const char *why)
         failed(t, why);
 }
 
-/* ---- what must hold ---- */
+/* ---- invariants after an edit ---- */
 
 static void check_service(struct field_case *t, struct jval service, struct jval head)
 {
@@ -173,7 +173,7 @@ static bool condition_says(struct jval cluster, const char *type, const char *ye
     return condition_is(json_get(cluster, "status"), type, yes);
 }
 
-/* The fields that say how many workers there are, and which. */
+/* Fields that set the number of workers, or name those to delete. */
 static bool is_of_numbers(struct slice path)
 {
     static const char *const names[] = {"replicas",         "maxReplicas",   "suspend",   "groupName",
@@ -196,7 +196,7 @@ static struct slice workers_now(struct field_case *t)
     return all;
 }
 
-/* Nothing runs, because the spec says so now. */
+/* Whether the edited spec suspends the cluster, or hands it to another controller. */
 static bool asked_to_end(struct jval cluster)
 {
     struct jval spec = json_get(cluster, "spec");
@@ -230,19 +230,19 @@ static void check_after(struct field_case *t, struct slice uid, struct slice wor
     check_workers(t, head);
 }
 
-/* A pod that is refused is tried again and again, and status says how often; an autoscaler takes idle workers away. */
+/* Checks that writes stop once the cluster is at rest. Not for a refused pod (retried, and counted in status), nor with an autoscaler. */
 static void check_rest(struct field_case *t)
 {
     struct jval cluster = object_of(t, t->plural, SLICE("c"));
     if (condition_says(cluster, "ReplicaFailure", "True") || json_get_bool(cluster, "spec.enableInTreeAutoscaling", false))
         return;
-    world_run(&t->w, 35 * 1000); /* counters in status are written so late */
+    world_run(&t->w, 35 * 1000); /* counters in status are written up to 30 s late */
     uint64_t before = apiserver_revision(t->w.server);
     world_run(&t->w, 20 * 1000);
     want(t, apiserver_revision(t->w.server) == before, "writes go on at the fixed point");
 }
 
-/* The job that runs on the cluster goes on, and is asked where its head listens. */
+/* The job on the cluster runs to its end: its state is asked for at the port at which the head listens. */
 static void check_job(struct field_case *t)
 {
     if (asked_to_end(object_of(t, t->plural, SLICE("c"))))

@@ -1,5 +1,5 @@
-/* Every field of a RayJob's spec, edited while its program runs: it is asked about and followed to its end, on the cluster on which it was
- * submitted, and submitted once. */
+/* Every field of a RayJob's spec, edited while its program runs: the job is submitted once and followed to its end on the cluster to which
+ * it was submitted. */
 #include "fields.h"
 #include "jobs.h"
 
@@ -17,9 +17,9 @@ static struct slice job_body(struct arena *a)
         template, template);
 }
 
-/* Edits that end the run, or take the job out of our hands. */
+/* Edits that end the run, or hand the RayJob to another controller. */
 static const struct {
-    const char *path, *value, *phase; /* phase: NULL: another controller's */
+    const char *path, *value, *phase; /* phase NULL: managed by another controller */
 } other_ends[] = {
     {"/spec/suspend", "true", "Suspended"},
     {"/spec/activeDeadlineSeconds", "2", "Failed"},

@@ -264,7 +264,7 @@ static void launch(struct world *w, uint32_t process, const char *identity)
     world_launch(w, process, &o);
 }
 
-/* Wherever between two renewals it dies. */
+/* The leader is killed at different times between two renewals of the Lease. */
 static void test_failover(void)
 {
     for (int phase_ms = 0; phase_ms < 1000; phase_ms += 111) {

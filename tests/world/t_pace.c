@@ -1,4 +1,4 @@
-/* An API server with a few cores, which others use too: how many requests it gets at a time, whose, and in which order clusters come up. */
+/* An API server with a few cores that other users share: requests in flight, refused requests, and the order in which clusters come up. */
 #include "scene.h"
 
 #include <mobula/inspect.h>
@@ -115,7 +115,7 @@ static void test_distance(void)
     world_free(&w);
 }
 
-/* Others' pods that were sent before the head of one that came later. */
+/* Pods of a large cluster that are sent before the head of a small one that was created later. */
 static void test_head(void)
 {
     struct world w;

@@ -12,7 +12,7 @@ enum { LASTS_MS = 75 * 1000, MINUTE_MS = 60 * 1000 };
     "{\"status\":{\"phase\":\"Pending\",\"containerStatuses\":null,\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"},{\"type\":"   \
     "\"PodScheduled\",\"status\":\"False\",\"reason\":\"" reason "\",\"message\":\"0/3 nodes are available\"}]}}"
 
-/* States of a pod, as its kubelet or the scheduler tells of them. */
+/* States of a pod, as its kubelet or the scheduler reports them. */
 static const struct {
     const char *row;    /* in the first cell */
     const char *status; /* merge patch of the pod */
@@ -58,7 +58,7 @@ static struct slice read_table(struct arena *a)
     return slice_skip(slice_head(page, (size_t)until), (size_t)from);
 }
 
-/* The row whose first cell has this text; each has a meaning and something to do. */
+/* The row whose first cell has this text; its cells for meaning and remedy must not be empty. */
 static void find_row(struct slice table, const char *text)
 {
     uint32_t n = 0;

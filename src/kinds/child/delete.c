@@ -86,7 +86,7 @@ bool answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
         if (refusal && a->status.reason == KUBE_CONFLICT && f->version)
             overtaken(op, f);
         else if (refusal)
-            call_refused(op, f, &a->status); /* of a 409, too: another has its name, as the watch tells in a moment, or a webhook said so */
+            call_refused(op, f, &a->status); /* 409, too: another object has the name (its watch event follows), or a webhook refused */
         else
             record_trouble(op, f->c, f, a->err.text);
         return false;

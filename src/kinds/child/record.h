@@ -15,13 +15,13 @@ void kservice_by_us(struct op *op, struct slice uid, bool by_us);
 struct record *extract_parent(struct op *op, struct space *space, struct jval child, const struct kind *kind);
 void doubt_pod(struct op *op, struct pod_record *r);
 void doubt_service(struct op *op, struct service_record *r);
-/* The object or its spec has changed: the wait of a doubt is the first, short one again. */
+/* The object or its spec has changed: the backoff of the doubt starts again with its first, short delay. */
 void doubt_anew(struct op *op, struct record *c, struct doubt *d);
 
 /* delete.c: verb_handler of pod_delete and kservice_delete */
 verb_make make_delete;
 verb_answer answer_delete;
-void pod_outlived(struct op *op, const struct flight *f, const struct kube_answer *a); /* undone */
-bool pod_seen_anew(const struct op *op, const struct action *act);                     /* outdated */
+void pod_outlived(struct op *op, const struct flight *f, const struct kube_answer *a); /* verb_handler.undone */
+bool pod_seen_anew(const struct op *op, const struct action *act);                     /* verb_handler.outdated */
 
 #endif

@@ -121,7 +121,7 @@ static void decide_service(const struct cluster_view *in, const struct verb *app
         plan_add(p, apply)->group = GROUP_HEAD; /* one that is refused counts against the head */
 }
 
-/* Whether workers of an older template run: they know the services by the names in the spec of that time. */
+/* Whether workers of an older template run: they use the service names of the spec of that time. */
 static bool known_by_old_names(const struct cluster_view *in)
 {
     for (uint32_t i = 0; i < in->pod_count; i++)

@@ -148,7 +148,7 @@ static bool of_any_group(const struct ray_cluster *c, const struct pod *pod)
     return any;
 }
 
-/* Those that end count in ReplicaFailure; until a cluster is complete for the first time RayClusterProvisioned tells of all. */
+/* Pods that end count in ReplicaFailure. Until a cluster is complete for the first time, RayClusterProvisioned reports unready pods. */
 static void gather_slow(struct facts *f)
 {
     bool told = f->suspends || f->in->errors->count || !condition_is(f->prior, "RayClusterProvisioned", "True");

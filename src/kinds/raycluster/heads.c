@@ -28,7 +28,8 @@ static const struct pod *find_head(const struct record *c)
     return NULL;
 }
 
-/* Of the loaded model. The service that the spec names may not exist: the spec was edited a moment ago, or is invalid. */
+/* How requests reach the head of the loaded model. The service that the spec names may not exist yet (a new edit) or at all (an invalid
+ * spec). */
 static struct head_way *make_way(const struct op *op, const struct record *c)
 {
     const struct ray_cluster *model = cluster_model(op);

@@ -34,8 +34,8 @@ struct head_way {
 struct raycluster {
     uint64_t *hashes; /* of the head and of each group, once the spec was read without errors; else NULL */
     struct service_pace paces[RAY_SERVICES];
-    struct service_want wants[RAY_SERVICES]; /* once they were needed */
-    uint64_t wants_of;                       /* a hash of what they follow from beside spec, metadata and instance types */
+    struct service_want wants[RAY_SERVICES]; /* computed on first use */
+    uint64_t wants_of;                       /* hash of the inputs of `wants` other than spec, metadata and instance types */
     struct held *held;                       /* worker names occupied by pods that do not count */
     struct scaling *scaling;                 /* NULL: not scaled by this operator */
     struct auth *auth;                       /* NULL: no token is needed, or none has been needed yet */
@@ -151,13 +151,13 @@ void auth_refused(struct op *op, struct record *c, struct err *e);
 
 /* zones.c: chooses one of the cluster's zones, and places the model, just read, in it */
 void zones_apply(struct op *op, struct record *c);
-void zones_follow(struct op *op, struct record *c); /* before a decision: if all pods are gone, one is chosen anew */
-void zones_anew(struct op *op, struct record *c);   /* the pods tell in which it is */
+void zones_follow(struct op *op, struct record *c); /* before a decision: if all pods are gone, a zone is chosen again */
+void zones_anew(struct op *op, struct record *c);   /* reads the zone from the pods */
 
 /* types.c, tools.c */
-/* Applies them to the model, just read. */
+/* Applies instance types to a model that was just parsed. */
 void types_apply(struct op *op, const struct record *c);
-/* It names one, and the ConfigMap has not been read yet, nor refused to us: the end of that touches it. */
+/* Whether the cluster names an instance type, and the ConfigMap was neither read nor refused (403) yet. Either of these touches it. */
 bool types_awaited(const struct op *op, const struct record *c);
 /* Monotonic: workers are not created before, because the ConfigMap that they mount is being created for the first time; 0: it is there, or
  * its creation has failed. The end of its creation touches the clusters of the namespace. */

@@ -249,7 +249,8 @@ static bool is_start(struct jval condition)
     return false;
 }
 
-/* Until when the first status waits, so that one that comes up soon has one or two of them and not three. Trouble does not wait. */
+/* Monotonic: end of the delay of the first status write, so that a cluster that is soon ready is written once or twice, not three times. 0:
+ * no delay, as after a failure. */
 static int64_t start_due_ms(const struct facts *f, struct jval next)
 {
     int64_t ms = (int64_t)f->in->fleet * START_EACH_MS;

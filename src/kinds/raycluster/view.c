@@ -46,7 +46,7 @@ void read_cluster(struct op *op, struct record *c, const struct spec_object *fro
         types_apply(op, c);
     }
     const struct istr *running = head_running(c);
-    if (running) /* after all others: hashes and templates must be the spec's; of an invalid spec too, which does not end what runs */
+    if (running) /* last: hashes and templates must be the spec's. With an invalid spec, too: the head still runs */
         ray_running_apply(model, istr_slice(running), &op->loaded->arena);
     own->typed = right && model->typed;
 }

@@ -11,8 +11,8 @@ struct cron_decision {
     struct plan *p;
     struct jval prior;               /* the status that the server has */
     int64_t now_s;                   /* wall clock */
-    int64_t told_s, last_s;          /* the last run: that status tells of, and that is known; CRON_NEVER */
-    int64_t since_s;                 /* what is due after this time was not started: the last run, or when the RayCronJob was created */
+    int64_t told_s, last_s;          /* scheduled time of the last run: by status; by status and RayJobs; CRON_NEVER */
+    int64_t since_s;                 /* runs due after this were not started: last_s, or the creation of the RayCronJob */
     int64_t success_us;              /* when the last run succeeded; 0: none has */
     const struct cron_child *failed; /* the run that ended last, if it failed; NULL: it did not, or is not known any more */
     struct schedule_due due;

@@ -106,7 +106,7 @@ static void say_waiting(const struct cron_decision *d)
                    arena_cut(d->a, d->why, LIMIT_KUBE_EVENT_NOTE));
 }
 
-/* Once for each run that failed. */
+/* Event and log line for a failed run, once for each. */
 static void say_failed(const struct cron_decision *d)
 {
     struct slice before = json_get_str(status_condition(d->prior, SLICE("LastRunFailed")), "message", d->a);

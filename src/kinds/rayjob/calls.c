@@ -1,4 +1,4 @@
-/* What plans for RayJobs ask of the API server: clusters created and deleted, a submitter pod, the deletion of the RayJob itself. */
+/* API requests of a RayJob's plan: create and delete clusters, create a submitter pod, delete the RayJob itself. */
 #include "record.h"
 
 /* ---- bodies ---- */

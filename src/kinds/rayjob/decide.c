@@ -270,7 +270,7 @@ void rayjob_decide(const struct job_view *in, struct arena *a, struct plan *out)
     course_read(d.prior, &d.is, a);
     d.cluster = find_cluster(in, d.is.cluster);
     d.to = d.is;
-    if (in->namespace_going && in->job->finalizer) { /* what it runs on goes too, and our rights may go before the job does */
+    if (in->namespace_going && in->job->finalizer) { /* its cluster is deleted too, and our rights may be deleted before the RayJob */
         plan_add(out, &rayjob_remove_finalizer)->text = SLICE(RAY_JOB_FINALIZER);
         return;
     }

@@ -197,7 +197,7 @@ static struct slice holds_text(const struct job_decision *d)
 }
 
 /* The job has deletion rules, and none of them deletes the cluster after this end: none matches (fits is false), or the last deletes only
- * the workers. Sets condition ClusterKept, with an event: a warning where that was hardly meant. With DeleteNone it was. */
+ * the workers. Sets condition ClusterKept, with an event: a Warning if that is hardly intended. DeleteNone is intended. */
 static void say_kept(struct job_decision *d, bool fits, uint8_t last)
 {
     const struct job_cluster *c = d->cluster;

@@ -70,9 +70,9 @@ static void hear_session(struct job_said *said, struct slice session)
     said->session = session;
 }
 
-/* Ray does not know the job. After a submission without an answer that must be the word of the Ray that the submission was sent to: one
- * that was restarted between the two halves of a look knows nothing, and would run the job a second time. Sessions do not come back, so the
- * session of the next look proves it. */
+/* Ray answered that it does not have the job. After a submission without an answer this counts only from the session that got the
+ * submission: a head that was restarted between the two requests of a look has no jobs, and the job would run twice. Session ids are
+ * unique, so the session of the next look proves it. */
 static void hear_absent(struct job_said *said, struct slice id)
 {
     bool proven = (!said->unheard && !said->unsubmitted) || said->absent;

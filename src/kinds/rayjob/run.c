@@ -245,7 +245,7 @@ static bool submit(struct job_decision *d, const struct job_said *said)
     if (d->in->errors->count || said->asking || d->in->namespace_going)
         return false; /* what would be submitted is not what was meant */
     if (!slice_empty(d->job->selected) && !d->job->finalizer)
-        plan_add(d->p, &rayjob_add_finalizer)->text = SLICE(RAY_JOB_FINALIZER); /* first the promise to stop it, then the job */
+        plan_add(d->p, &rayjob_add_finalizer)->text = SLICE(RAY_JOB_FINALIZER); /* stored before the job is submitted */
     else if (job_uses_pod(d))
         decide_submitter(d, said);
     else if (may_submit(d, said))
@@ -292,14 +292,15 @@ struct slice job_silence(const struct job_decision *d, const struct job_said *sa
     return said->says_no ? arena_dup(d->a, said->trouble) : silent;
 }
 
-/* Whether the silence that an earlier process wrote to status, and this one has heard for JOB_HEARD_MS, lasts long enough: an operator that
- * is restarted again and again gives a dead job up, too. What this process itself wrote it measures by a clock that does not jump. */
+/* Whether the dashboard has been silent for most_s since the time that an earlier process wrote to status, and for JOB_HEARD_MS in this
+ * process: an operator that is restarted often gives up a dead job, too. Silence that began in this process is measured by the monotonic
+ * clock. */
 static bool silent_before(const struct job_decision *d, int64_t silent_ms, int64_t most_s)
 {
     return d->in->silent_before && silent_ms >= JOB_HEARD_MS && d->in->now.wall_us - d->is.silent_us >= most_s * 1000000;
 }
 
-/* Silence is measured by who listens: what status says of it is for people, and for the process that leads next. */
+/* Gives up a job whose dashboard is silent for too long. The time in status is for users and for the next leader (silent_before). */
 static void lose_patience(struct job_decision *d, const struct job_said *said)
 {
     const struct job_cluster *c = d->cluster;
@@ -352,7 +353,7 @@ static void run(struct job_decision *d)
         lost(d, "ClusterLost", arena_printf(d->a, "RayCluster %.*s was deleted", SLICE_ARG(d->is.cluster)), RETRY_MAYBE);
     } else {
         lose_patience(d, &said);
-        if (slice_empty(d->to.message) && c->why.len) /* pods of it are lost or cannot come up: the program may wait for them */
+        if (slice_empty(d->to.message) && c->why.len) /* its pods are lost or cannot start: the program may wait for them */
             d->to.message = arena_printf(d->a, "RayCluster %.*s: %.*s", SLICE_ARG(c->name), SLICE_ARG(c->why));
         if (d->to.phase == d->is.phase && !submits(d->p))
             decide_look(d, d->is.id);

@@ -126,7 +126,7 @@ static bool follows_cluster(enum job_phase phase)
     return phase == JOB_PHASE_INITIALIZING || phase == JOB_PHASE_WAITING || phase == JOB_PHASE_RUNNING;
 }
 
-/* The conditions of the cluster, and the session among them. */
+/* Writes the conditions of the cluster, and one of our own with Ray's session. */
 static void write_cluster_conditions(const struct job_decision *d, struct jout *w, struct slice stamp)
 {
     struct condition c = {SESSION_CONDITION, true, SLICE("DashboardAnswered"), d->to.session, d->job->generation};
@@ -140,7 +140,8 @@ static void write_cluster_conditions(const struct job_decision *d, struct jout *
     jout_end(w);
 }
 
-/* Whether a condition of the cluster holds, or does not, other than in the copy. Its words may differ: they count pods. */
+/* Whether the status of a condition differs between the cluster and its copy in rayClusterStatus. Messages are not compared: they count
+ * pods. */
 static bool other_conditions(const struct job_decision *d)
 {
     struct jval copy = json_get(d->prior, "rayClusterStatus"), k, v;
@@ -171,8 +172,8 @@ static void copy_cluster_status(const struct job_decision *d, struct jout *w, st
     }
 }
 
-/* The cluster's status without what changes all the time. It is news when its state, its head or a condition is other; the counts are those
- * of that time. */
+/* Writes rayClusterStatus: the cluster's status without members that change often. It is written when state, head or the status of a
+ * condition changes; counts are those of that time. */
 static void write_cluster_status(const struct job_decision *d, struct jout *w, struct slice stamp)
 {
     bool brief = slice_empty(stamp);

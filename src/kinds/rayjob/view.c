@@ -120,7 +120,7 @@ static bool head_runs(const struct record *c)
     return false;
 }
 
-/* Finds the pod of a cluster being deleted that holds up its end. */
+/* Finds the pod that delays the end of a cluster's deletion. */
 static void view_stays(struct op *op, const struct record *c, struct job_cluster *v)
 {
     const struct pod **list = arena_array(&op->plan_arena, c->pod_count + 1, sizeof(const struct pod *));

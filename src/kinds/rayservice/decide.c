@@ -127,7 +127,7 @@ static bool runs(const struct service_decision *d, const struct service_cluster 
                                 SLICE_ARG(c->name), d->s->exclude_head ? "is left out" : "has no healthy proxy"));
 }
 
-/* A head that does not answer any more is taken for what it said last. */
+/* While the head does not answer, its last answer counts. */
 bool rayservice_runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why)
 {
     bool yes = runs(d, c, why);

@@ -25,7 +25,7 @@ static bool is_allowed(struct jval object, const struct work_policy *in_force, s
     return work_policy_check(&policy, object, a, refused, &m->rule);
 }
 
-/* Of workload_forms; -1: nothing is made from such a workload. */
+/* Index in workload_forms; -1: such a workload becomes no object. */
 static int32_t form_of_work(enum work_kind work)
 {
     int32_t form = WORKLOAD_FORMS - 1;

@@ -307,7 +307,8 @@ static void hurry(struct checks *k)
         k->next_ms = soon;
 }
 
-/* When the rights alone are checked: while a control plane shows them. A watch goes on for minutes after its right was taken away. */
+/* Monotonic: next check of the rights alone, if a control plane is connected. The API server keeps a watch open for minutes after its right
+ * was removed. */
 static int64_t rights_due(const struct checks *k)
 {
     bool shown = k->checked_us && workloads_of(k->op) && workloads_of(k->op)->on && !k->excluded[HEALTH_RIGHTS];

@@ -43,7 +43,7 @@ struct checks {
     int64_t ended_ms;      /* monotonic: when the last check ended; 0: none has */
     uint32_t denied;       /* op->watches_denied when the last check began */
     int64_t checked_us;    /* wall clock: the end of the last check; 0: none has ended */
-    uint64_t seen, told;   /* hashes: of what findings are made from, of the findings and types */
+    uint64_t seen, told;   /* hashes: of the inputs of findings; of the findings and types reported last */
     struct told_list types;
     struct nodes nodes;
     struct arena arena;

@@ -1,9 +1,9 @@
-/* What requests cost the API server: cores that serve one at a time, a queue before them, and other users of the same server. */
+/* Model of the API server's load: cores that serve one request at a time, a queue before them, and requests of other users. */
 #include "wire.h"
 
 enum { OTHERS_MS = 10 };
 
-/* Of a request on a core that serves nothing else. Sizes of a real server on a small machine; only their ratios matter. */
+/* Service time of a request on an idle core, like a real server's on a small machine; only the ratios matter. */
 static const struct {
     const char *method, *in;
     int64_t ms;
@@ -18,7 +18,7 @@ static int64_t price(struct world *w, const struct world_request *q)
     path = slice_cut(&path, '?');
     for (size_t i = 0; i < COUNT_OF(prices); i++)
         if (slice_is(q->method, prices[i].method) && slice_has(path, prices[i].in))
-            return prices[i].ms + (int64_t)rng_below(&w->rng, (uint64_t)prices[i].ms / 2 + 1); /* some are larger than others */
+            return prices[i].ms + (int64_t)rng_below(&w->rng, (uint64_t)prices[i].ms / 2 + 1); /* up to half more, for larger objects */
     return 0;
 }
 
@@ -31,7 +31,7 @@ static int64_t *earliest(struct world_costs *c)
     return core;
 }
 
-/* When it is done. -1: the queue is full. */
+/* Time at which the request is done, ms; -1: its wait would exceed patience_ms. */
 static int64_t queue_up(struct world_costs *c, int64_t at_ms, int64_t cost_ms)
 {
     int64_t *core = earliest(c), begin = *core > at_ms ? *core : at_ms;
@@ -41,7 +41,7 @@ static int64_t queue_up(struct world_costs *c, int64_t at_ms, int64_t cost_ms)
     return *core;
 }
 
-/* Others send at a fixed pace, whatever we do. */
+/* Serves the requests of other users that were due until now: one every others_ms. */
 static void serve_others(struct world_costs *c, int64_t now_ms)
 {
     if (!c->others_ms)
@@ -56,7 +56,7 @@ static void serve_others(struct world_costs *c, int64_t now_ms)
     }
 }
 
-/* Watches and lists are streams, and the lease has a priority of its own. */
+/* Requests without a cost: watches and lists are streams, and the Lease has its own priority level. */
 static bool is_free(const struct world_request *q)
 {
     return slice_has(q->target, "watch=") || slice_has(q->target, "/leases");

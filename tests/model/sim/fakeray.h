@@ -23,9 +23,9 @@ struct fakeray_pod {
     int32_t replica; /* of a group whose replicas have several hosts */
     bool head, runs;
     uint16_t gcs, dash; /* of a head: where its `ray start` listens */
-    bool ended;         /* its raylet has: it was drained or killed */
-    int64_t since_ms;   /* when it came to run */
-    uint32_t lives;     /* of its container, but for the first */
+    bool ended;         /* its raylet has ended: drained or killed */
+    int64_t since_ms;   /* when it began to run */
+    uint32_t lives;     /* restarts of its container */
 };
 
 /* A raylet. Dead ones stay listed. */
@@ -55,7 +55,7 @@ struct fakeray {
     char pod[40];                                           /* uid of its head pod; empty: none runs */
     char ip[48];
     const char *service; /* another head service that leads to it; NULL: none */
-    uint16_t gcs, dash;  /* what listens there; nothing else does */
+    uint16_t gcs, dash;  /* the ports at which its head listens */
     uint32_t sessions;
     /* what there is to do, by hand */
     struct fakeray_work works[FAKERAY_WORKS], asked_for; /* asked_for: request_resources() */

@@ -264,7 +264,7 @@ struct seen_pod {
     char uid[SIM_UID], owner[SIM_UID], ns[16], name[64], group[32];
     int32_t index, host;
     uint32_t template;
-    uint32_t gcs;  /* of a head: where its GCS listens; of a worker: for which it was made; 0: its text does not say */
+    uint32_t gcs;  /* GCS port: of a head, at which it listens; of a worker, for which it was made; 0: not in its text */
     uint64_t born; /* its first version */
     bool head, live, ready;
     bool never;          /* its containers are not started again, and there are more than Ray's */

@@ -36,15 +36,15 @@ struct world_path {
     uint32_t piece_max;            /* bytes of a piece at most, a random number of them, and of one write; 0: whole */
 };
 
-/* What requests cost the server. Without cores it answers at once. */
+/* Load model of the API server (costs.c). cores 0: it answers at once. */
 enum { WORLD_CORES = 16 };
 struct world_costs {
     uint32_t cores;
-    int64_t more_ms;     /* each answer takes so much longer: distance, which is no load */
-    int64_t patience_ms; /* who would wait longer for a core is refused with a 429, us or others; 0: nobody is */
-    int64_t others_ms;   /* somebody else's request comes so often; 0: never */
+    int64_t more_ms;     /* added to each answer: network distance, which is no load */
+    int64_t patience_ms; /* a request that would wait longer for a core gets a 429; 0: none does */
+    int64_t others_ms;   /* interval of requests by other users; 0: none */
     uint64_t served, refused, others_refused;
-    int64_t others_longest_ms; /* what one of others' has waited and taken */
+    int64_t others_longest_ms; /* longest wait and service time of another user's request */
     int64_t free_ms[WORLD_CORES], next_ms;
 };
 

@@ -1,4 +1,4 @@
-/* The window alone, against a server that is a few lines: service time, cores, distance, and what goes wrong. Virtual time. */
+/* window.c against a simulated server: service time, cores, distance, faults. Virtual time. */
 #include "../test.h"
 
 #include "src/kube/window.h"
@@ -8,14 +8,14 @@
 struct server {
     int64_t service_ms, distance_ms;
     int cores;             /* 0: as many as there are calls */
-    int64_t others_ms;     /* the same cores serve one request of others so often; 0: never */
+    int64_t others_ms;     /* interval of other users' requests on the same cores; 0: none */
     int64_t buffer_ms;     /* a proxy hands answers on at multiples of this */
-    int refuses;           /* a 429 for every so many calls */
-    int64_t jump_ms;       /* from then on … */
-    int64_t jump_until_ms; /* … until then … */
-    int64_t jump_distance; /* … it is as far as this */
-    int64_t cold;          /* so many calls take 500 ms more */
-    int64_t step_ms;       /* the monotonic clock jumps by an hour then (a machine that slept) */
+    int refuses;           /* one call in so many gets a 429; 0: none */
+    int64_t jump_ms;       /* between jump_ms … */
+    int64_t jump_until_ms; /* … and this time … */
+    int64_t jump_distance; /* … distance_ms is this */
+    int64_t cold;          /* the first calls, so many, take 500 ms more */
+    int64_t step_ms;       /* when the monotonic clock jumps by an hour (suspended machine) */
 };
 
 enum { FLIGHTS = KUBE_WINDOW_MAX, CORES = 64 };
@@ -106,7 +106,7 @@ static void run(struct loop *l, const struct server *s, int64_t until_ms)
     }
 }
 
-/* ---- where it settles ---- */
+/* ---- sizes at which the window settles ---- */
 
 static const struct {
     const char *name;

@@ -146,7 +146,7 @@ static unsigned sent(struct subject *s, struct v13_keys *k)
     return got;
 }
 
-/* RFC 8446 §4.6.3: who is asked for a KeyUpdate sends it before its next application data, whatever waits in the queue meanwhile. */
+/* RFC 8446 §4.6.3: a requested KeyUpdate is sent before the next application data, even if records wait in the queue. */
 static void updates(void)
 {
     for (int close = 0; close < 2; close++) {

@@ -1,11 +1,11 @@
-/* Sessions of TLS 1.3 in a world of chance: both ends are ours, and a seed decides how bytes are cut, when who writes, reads and flushes,
- * and when keys change. t_session has the same of TLS 1.2. */
+/* Random sessions of TLS 1.3 between our client and our server: a seed decides how ciphertext is cut, when each end writes, reads and
+ * flushes, and when keys change. t_session does the same for TLS 1.2. */
 #include "pki.h"
 #include "wire.h"
 
 #include "src/tls/session.h"
 
-/* One end: what it has still to say, and what has come. */
+/* One end: bytes of plaintext sent (`said`) and received (`heard`); right: all received bytes were correct. */
 struct end {
     struct tls *t;
     size_t said, heard;
@@ -132,7 +132,7 @@ static void transfers(void)
     }
 }
 
-/* One end closes in the middle: the other has the beginning of what it said, and knows that this was all. */
+/* One end closes in the middle of a transfer: the other end receives all data sent before, then close_notify. */
 static void closes(void)
 {
     for (uint64_t seed = 0; seed < 12; seed++) {
@@ -153,7 +153,8 @@ static void closes(void)
     }
 }
 
-/* The wire ends, or one byte of the server's is changed: no wrong byte comes out, and nothing is taken for whole. */
+/* One byte from the server is changed, then the connection ends without close_notify: no wrong plaintext is delivered, and the client's
+ * session fails. */
 static void cuts(void)
 {
     size_t opened = 0;
