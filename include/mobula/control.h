@@ -543,6 +543,8 @@ verb_failed object_failed; /* object_refused of a call that could not be built *
 /* Handles every answer but success. A lasting refusal of a create or apply is counted (object_refused), of another write it backs off the
  * record (record_refused); the rest is retried. */
 void object_write_failed(struct op *op, struct flight *f, const struct kube_answer *a);
+/* The same for a kind that says itself which refusals pass, and so are retried, and whether a lasting one is counted. */
+void object_write_sorted(struct op *op, struct flight *f, const struct kube_answer *a, bool passes, bool counted);
 /* Adds act->text to the finalizers of the decided object, or removes it, if the object has not changed since. The kind must have
  * `finalizers` set. */
 verb_make finalizer_add, finalizer_remove;

@@ -47,19 +47,25 @@ void object_failed(struct op *op, struct record *c, const struct action *act, co
     object_refused(op, c, act->verb, text);
 }
 
-void object_write_failed(struct op *op, struct flight *f, const struct kube_answer *a)
+void object_write_sorted(struct op *op, struct flight *f, const struct kube_answer *a, bool passes, bool counted)
 {
     char words[ANSWER_WORDS];
     const char *text = answer_words(a, words);
-    bool no = a->outcome == KUBE_REFUSED, creates = f->verb->how == VERB_CREATE || f->verb->how == VERB_APPLY;
+    bool no = a->outcome == KUBE_REFUSED;
     op->stats.refused[verb_number(op, f->verb)] += no;
     op->stats.unknown += a->outcome == KUBE_UNKNOWN;
-    if (!no || a->status.reason == KUBE_ALREADY_EXISTS || answer_passing(&a->status))
+    if (!no || passes)
         record_trouble(op, f->c, f, text);
-    else if (creates)
+    else if (counted)
         object_refused(op, f->c, f->verb, text);
     else
         record_refused(op, f->c, f, text);
+}
+
+void object_write_failed(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    bool creates = f->verb->how == VERB_CREATE || f->verb->how == VERB_APPLY;
+    object_write_sorted(op, f, a, a->status.reason == KUBE_ALREADY_EXISTS || answer_passing(&a->status), creates);
 }
 
 /* ---- finalizers ---- */

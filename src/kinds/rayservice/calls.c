@@ -121,21 +121,11 @@ static void cluster_done(struct op *op, struct flight *f, const struct kube_answ
  * whole record, and a cluster or pod that is gone (404) is no refusal. */
 static void not_done(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    char words[ANSWER_WORDS];
-    bool no = a->outcome == KUBE_REFUSED, exists = no && a->status.reason == KUBE_ALREADY_EXISTS;
-    op->stats.refused[verb_number(op, f->verb)] += no;
-    op->stats.unknown += a->outcome == KUBE_UNKNOWN;
-    const char *text = answer_words(a, words);
+    bool exists = a->outcome == KUBE_REFUSED && a->status.reason == KUBE_ALREADY_EXISTS;
+    bool made = f->verb->how == VERB_CREATE || f->verb->how == VERB_APPLY, gone = !made && a->status.code == 404;
     if (exists && !cluster_named(op, f->c, slice_of(f->name)))
         source_missed(source_of(f->c->space, &kind_raycluster));
-    bool made = f->verb->how == VERB_CREATE || f->verb->how == VERB_APPLY, gone = !made && a->status.code == 404;
-    bool final = no && !exists && !gone && !answer_passing(&a->status);
-    if (final && (made || f->verb == &rayservice_update_cluster))
-        object_refused(op, f->c, f->verb, text);
-    else if (final)
-        record_refused(op, f->c, f, text);
-    else
-        record_trouble(op, f->c, f, text);
+    object_write_sorted(op, f, a, exists || gone || answer_passing(&a->status), made || f->verb == &rayservice_update_cluster);
 }
 
 bool rayservice_answer_cluster(struct op *op, struct flight *f, const struct kube_answer *a)

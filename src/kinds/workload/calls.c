@@ -79,24 +79,14 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
 
 static bool answer(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    char words[ANSWER_WORDS];
-    bool no = a->outcome == KUBE_REFUSED;
+    bool gone = a->outcome == KUBE_REFUSED && a->status.code == 404 && f->verb == &workload_delete;
     if (a->outcome == KUBE_OK) {
         done(op, f, a);
         return false;
     }
-    op->stats.refused[verb_number(op, f->verb)] += no;
-    op->stats.unknown += a->outcome == KUBE_UNKNOWN;
-    const char *text = answer_words(a, words);
-    bool gone = no && a->status.code == 404 && f->verb == &workload_delete;
     if (gone) /* the watch has not told it yet */
         source_missed(source_of(f->c->space, workload_forms[f->index].kind));
-    if (gone || (no && answer_passing(&a->status)) || !no)
-        record_trouble(op, f->c, f, text);
-    else if (f->verb == &workload_apply)
-        object_refused(op, f->c, f->verb, text);
-    else
-        record_refused(op, f->c, f, text);
+    object_write_sorted(op, f, a, gone || answer_passing(&a->status), f->verb == &workload_apply);
     return false;
 }
 
