@@ -145,7 +145,7 @@ def test_without_rights(made, tmp_path):
     kubectl("-n", made, "create", "rolebinding", "weak", "--clusterrole=admin", f"--serviceaccount={made}:default")
     done, said = run("install", "--apply", "--no-crds", "--namespace", made, kubeconfig=weak, status=1)
     assert "whoever makes a Role must have every right in it" in said and "Deployment" not in said
-    assert '{APIGroups:["events.k8s.io"], Resources:["events"], Verbs:["create" "patch"]}' in said, said  # each of them is named
+    assert '{APIGroups:["events.k8s.io"], Resources:["events"], Verbs:["create" "patch"]}' in said, said  # every missing right is named
     kubectl("-n", made, "delete", "rolebinding", "weak")
     assert left_in(made) == set()
 
@@ -324,7 +324,7 @@ def test_purge(api, space, operators):
     space.start(rayjob("j", clusterSelector={"ray.io/cluster": "c"}, rayClusterSpec=None))
     space.start(rayjob("k"))
     space.ready("c", 2)
-    space.kubectl("patch", "rayjob", "j", "--type=merge", "-p", '{"metadata":{"finalizers":["ray.io/rayjob-finalizer"]}}')  # as if it ran
+    space.kubectl("patch", "rayjob", "j", "--type=merge", "-p", '{"metadata":{"finalizers":["ray.io/rayjob-finalizer"]}}')
     _, said = run("uninstall", "--purge", "--namespace", space.name, status=2)
     assert "--purge needs --apply" in said
     done, _ = run("uninstall", "--apply", "--purge", "--namespace", space.name)

@@ -149,7 +149,7 @@ def test_a_part_of_another_chart(helm, chart, tmp_path):
 
 
 def test_values_of_an_older_chart(helm, chart, space, tmp_path):
-    """helm upgrade --reuse-values brings the old chart's values alone: those that it had not are the defaults."""
+    """helm upgrade --reuse-values passes only the old chart's values: values that the old chart lacked get their defaults."""
     def run(*words):
         env = {**os.environ, "KUBECONFIG": str(RUN / "admin.kubeconfig")}
         out = subprocess.run([helm, *words, "-n", space.name], env=env, capture_output=True, text=True, timeout=120, check=False)

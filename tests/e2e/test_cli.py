@@ -110,7 +110,7 @@ def test_what_validate_refuses_the_operator_refuses(space, operator, tmp_path, c
     assert mobula("validate", "-f", file).returncode == 1
     out = kubectl("-n", space.name, "apply", "-f", file, check=False)
     if out.returncode:
-        operator.says("msg=listening")  # before that a signal ends it at once
+        operator.says("msg=listening")  # a signal before that kills the process without a shutdown
         return
     told = kubectl("-n", space.name, "wait", "--for=condition=Valid=false", "--timeout=120s", "rayclusters.ray.io", "--all", "-o",
                    "jsonpath={.status.conditions[?(@.type=='Valid')].message}").stdout

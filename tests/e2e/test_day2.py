@@ -1,4 +1,4 @@
-"""What comes after an installation: upgrades of what kubectl has applied, what is not wanted any more, differences."""
+"""Changes of an existing installation: upgrades of one that kubectl applied, deletion of surplus objects, --dry-run, --values, check."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def deployment(api, name):
 
 @pytest.mark.parametrize("side", [(), ("--server-side",)])
 def test_an_upgrade_of_what_kubectl_has_applied(api, made, side):  # noqa: F811
-    """Nothing of it stays that the upgrade drops, and a rollback brings it back."""
+    """An upgrade removes objects and fields that its manifests lack; a rollback restores them."""
     kubectl("apply", *side, "-f", "-", stdin=manifests(*FLAGS, "--namespace", made, "--image=a.example/mobula:0.1.0", *EXTRA))
     new = (*FLAGS, "--namespace", made, "--image=b.example/mobula:0.1.0")
     _, said = run("upgrade", *new, status=1)
@@ -42,7 +42,7 @@ def test_an_upgrade_of_what_kubectl_has_applied(api, made, side):  # noqa: F811
 
 @pytest.mark.parametrize("side", [(), ("--server-side",)])
 def test_fewer_replicas_by_kubectl(made, side):  # noqa: F811
-    """kubectl apply takes both ways; what it leaves behind is named, and goes with the next upgrade."""
+    """kubectl apply accepts more and fewer replicas. --dry-run names the objects that it leaves behind; the next upgrade deletes them."""
     for replicas in ("2", "1", "2", "1"):
         kubectl("apply", *side, "-f", "-", stdin=manifests(*FLAGS, "--namespace", made, f"--replicas={replicas}"))
         kubectl("-n", made, "rollout", "status", "deployment/mobula", "--timeout=120s")
@@ -52,18 +52,18 @@ def test_fewer_replicas_by_kubectl(made, side):  # noqa: F811
     assert not LEADER & left_in(made)
 
 
-def test_what_somebody_else_has_set_stays(api, made):  # noqa: F811
+def test_fields_and_objects_of_others_stay(api, made):  # noqa: F811
     run("install", "--apply", *FLAGS, "--namespace", made)
     path = f"/apis/apps/v1/namespaces/{made}/deployments/mobula"
     api.patch(path, {"spec": {"template": {"spec": {"tolerations": [{"operator": "Exists"}]}}}})
-    kubectl("-n", made, "create", "role", "mobula-leader", "--verb=get", "--resource=pods")  # somebody else's, under a name of ours
+    kubectl("-n", made, "create", "role", "mobula-leader", "--verb=get", "--resource=pods")  # without our label, under a name of ours
     run("upgrade", *FLAGS, "--namespace", made, "--resources=cpu=300m,memory=80Mi")
     assert deployment(api, made)["spec"]["template"]["spec"]["tolerations"] == [{"operator": "Exists"}]
     assert "role.rbac.authorization.k8s.io/mobula-leader" in left_in(made)
 
 
 def test_an_admin_of_one_namespace(made, tmp_path):  # noqa: F811
-    """docs/install.md, "Who applies what", word for word: as a user with these rights and no others."""
+    """Runs the commands of docs/install.md, "Who applies what", as a user with exactly these rights."""
     page = (ROOT / "docs/install.md").read_text()
     grant = shlex.split(re.search(r"^    (kubectl create clusterrole ray-admin .+)$", page, re.M)[1])[1:]
     kubectl("delete", "clusterrole", "ray-admin", "--ignore-not-found")
@@ -96,15 +96,15 @@ def test_an_admin_of_one_namespace(made, tmp_path):  # noqa: F811
     ("pullSecrets: [[a]]", "pullSecrets: must be a text, or a list of texts"), ("", "values: is not an object of values"),
     ("- a", "values: is not an object of values"), ("a: b: c", "values: line 1"), ("image: a b", '"a b" has a blank'),
     ("extraEnv", "is not an object of values"), ("---\na: 1\n---\nb: 1", "is not an object of values")])
-def test_values_that_are_none(tmp_path, text, said):
-    """Named with file, line and key, before a server is asked."""
+def test_invalid_values(tmp_path, text, said):
+    """The error names file, line and key, and no request is sent."""
     (tmp_path / "values").write_text(text)
     _, words = run("install", "--apply", "--values", str(tmp_path / "values"), kubeconfig=tmp_path / "none", status=2)
     assert said in words, words
 
 
 def test_placed_by_values(api, made, tmp_path):  # noqa: F811
-    """The values are in force, an upgrade without them names them, and a flag wins over the file."""
+    """The Deployment has the values, an upgrade without them names each, and a flag overrides the file."""
     values = {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"kubernetes.io/os": "linux"}, "podLabels": {"team": "7"},
               "podAnnotations": {"a": "b"}, "extraEnv": [{"name": "A", "value": "1"}], "replicas": 2, "memory": 67108864, "cpu": 1,
               "requests": {"cpu": "50m", "memory": "32Mi"}, "admissionPolicy": False}
@@ -124,7 +124,7 @@ def test_placed_by_values(api, made, tmp_path):  # noqa: F811
 
 
 def test_a_namespace_goes_with_its_jobs(api, space, operator):
-    """kubectl delete namespace, while a job waits for the cluster that it shares: nothing of it stays."""
+    """kubectl delete namespace, while a job waits for a shared cluster, deletes the namespace."""
     operator.ready()
     space.apply(raycluster("shared"))
     job = rayjob("nightly")
@@ -146,7 +146,7 @@ def test_a_namespace_goes_with_its_jobs(api, space, operator):
 
 
 def test_definitions_of_another_content(api, made):  # noqa: F811
-    """check names the first field that differs, and --crds-only brings ours, also beside a policy that Helm has."""
+    """check names the first field that differs, and --crds-only applies our definitions, even if a Helm release owns the policy."""
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io"
     older = api.get(path)["spec"]["versions"]
     for version in older:
@@ -170,7 +170,7 @@ def test_definitions_of_another_content(api, made):  # noqa: F811
 
 @pytest.mark.parametrize("limits", [{"min": {"cpu": "50m", "memory": "32Mi"}}, {"maxLimitRequestRatio": {"cpu": "4", "memory": "2"}}])
 def test_a_limit_range_that_refuses_the_operator(made, limits):  # noqa: F811
-    """check says so before the installation, and what it names is a way out."""
+    """check reports the refusal before the installation, and the flags that it names make the installation succeed."""
     kubectl("-n", made, "apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"},
                                                               "spec": {"limits": [{"type": "Container", **limits}]}}))
     check = ("check", "-n", made, "--operator-namespace", made)

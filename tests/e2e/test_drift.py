@@ -41,7 +41,7 @@ def addresses(space, service):
 
 
 def leads(space, name, before):
-    """Whether all that leads to the head still does."""
+    """Whether the services, status and addresses still point to the head pod `before`."""
     cluster, head = space.cluster(name), head_of(space, name)
     assert head["metadata"]["uid"] == before["metadata"]["uid"], "the head was replaced"
     status = cluster["status"]
@@ -71,7 +71,7 @@ def test_twenty_fields_of_running_clusters(space, operator):
         assert valid == ("False" if name == "no-port" else "True"), name
     for name in EDITS:
         if name == "no-port":
-            continue  # nothing is changed by a spec that cannot work
+            continue  # an invalid spec changes nothing
         space.api.patch(space.path("rayclusters", name, V1), [{"op": "add", "path": WORKER + "/replicas", "value": 2}], "json-patch")
         eventually(lambda: len(space.pods(name)) == 3)
         cluster = eventually(lambda: leads(space, name, heads[name]))

@@ -61,7 +61,7 @@ def test_both_kinds(space, operator):
     space.ready("c", 3)
     space.ready("old", 2, LEGACY)
     text = words(space, "c")
-    assert "no operator has" not in text and "no installation has it among" in text  # it runs as a process
+    assert "no operator has" not in text and "no installation has it among" in text  # it runs without an installation
     assert re.search(r"^  small: 2 wanted \(0 to 1000\), 2 ready$", text, re.M), text
     text = words(space, "old")
     assert "(cluster.ray.io/v1)" in text and re.search(r"^  headgroup|^  head", text, re.M), text

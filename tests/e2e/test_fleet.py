@@ -168,7 +168,7 @@ def test_a_folder_goes_along_with_a_job(person, tmp_path, past):
 
 
 def test_another_reader_finds_all_entries(person, tmp_path):
-    """Python's zipfile reads every kind of entry back: empty files and folders, other alphabets, bytes that do not pack."""
+    """Python's zipfile reads every kind of entry back: empty files and folders, other alphabets, bytes that do not compress."""
     space = person.space
     person.login(account(space, "ann", *PEOPLE))
     person.type("cloud", "register", "--name", "edge")
@@ -419,7 +419,7 @@ def test_every_list_in_every_form(person, tmp_path, form):
         one = words[1] not in ("list",)
         if form in ("yaml", "json"):
             read = yaml.safe_load(said) if form == "yaml" else json.loads(said)
-            named = named.replace(":", "-v")  # the object's own name
+            named = named.replace(":", "-v")  # as the API server names the object
             assert named in json.dumps(read), (words, said)
             assert one or words[0] == "node" or [o["metadata"]["name"] for o in read["items"]] == [named], (words, said)
         elif form == "name":

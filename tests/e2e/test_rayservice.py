@@ -222,7 +222,7 @@ def explain(space):
     return out.stdout
 
 
-def test_explained(space, operators, service, boards):
+def test_explain_service(space, operators, service, boards):
     old, new = boards(), boards()
     operators()
     service.create(**spec(old))

@@ -1,5 +1,5 @@
-"""Commands of people against addresses that do not answer as they should: the reason is printed before the command ends, once, and the
-command ends with it by itself."""
+"""Interactive commands against servers that are silent or faulty: a command prints the reason once while it still tries, and ends with it
+within its --timeout."""
 
 import concurrent.futures
 import contextlib
@@ -14,7 +14,7 @@ import pytest
 from cluster import MOBULA
 
 PATIENCE = 90  # seconds: far above every --timeout here
-ALERT = bytes.fromhex("15030100020246")  # a server of TLS 1.1 to whoever offers no such version: alert 70, protocol_version
+ALERT = bytes.fromhex("15030100020246")  # alert 70 (protocol_version): the answer of a TLS 1.1 server to a newer ClientHello
 
 
 def answering(stack, words):
@@ -49,7 +49,7 @@ def dropping(stack):
 
 
 LATE = "no answer so far|deadline passed|no answer in time|has not answered|gave up after"
-FAULTS = {  # what is said of it
+FAULTS = {  # pattern of the reason on stderr
     "refuses": "Connection refused",
     "drops packets": LATE,
     "does not resolve": "no address for|" + LATE,  # the machine's name server may be silent
@@ -97,8 +97,8 @@ def run(place, fault, command):
     reason = [i for i, line in enumerate(lines) if re.search(FAULTS[fault], line)]
     said = f"{' '.join(words)}: {out.returncode}\n{out.stderr}{out.stdout}"
     assert out.returncode == (3 if words[0] == "check" else 1), said
-    assert reason and reason[0] <= (words[0] == "wait-gcs"), said  # wait-gcs says first whom it asks
-    assert len(lines) <= 3, said  # the reason, perhaps once more when it is another one, and the end
+    assert reason and reason[0] <= (words[0] == "wait-gcs"), said  # wait-gcs prints the address first
+    assert len(lines) <= 3, said  # the reason, a second reason if it changes, and the final error
     assert words[0] != "check" or re.search(FAULTS[fault], out.stdout), said
     assert words[0] in ("check", "submit", "wait-gcs") or "trying for up to" in lines[0], said
 

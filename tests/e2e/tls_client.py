@@ -1,5 +1,5 @@
-"""A TLS 1.3 client that breaks the rules on demand: every record and message is the test's own. The cryptography is tlslite-ng's, from
-the Python index."""
+"""A TLS 1.3 client that can violate the protocol: tests build every record and message themselves. The cryptography is from package
+tlslite-ng of PyPI."""
 
 import os
 import socket
@@ -53,7 +53,7 @@ class Transcript:
 
 
 class Keys:
-    """One direction."""
+    """Record protection of one direction: key, IV and sequence number."""
 
     def __init__(self, secret):
         self.secret, self.sequence = secret, 0
@@ -102,7 +102,7 @@ class Client:
         try:
             self.link.sendall(data)
         except OSError:
-            pass  # the server has ended the connection: what it sent before is still to be read
+            pass  # the server has closed the connection: its last records can still be read
 
     def record(self, kind, content, pad=0, spoil=False):
         """Sends one record, encrypted if there are keys."""
@@ -171,7 +171,7 @@ class Client:
     # ---- the handshake ----
 
     def start(self):
-        """ClientHello to the server's Finished; then the client's keys of the handshake are in use."""
+        """Runs the handshake from ClientHello to the server's Finished; then records use the client's handshake keys."""
         self.say(1, self.hello())
         self.shake()
 

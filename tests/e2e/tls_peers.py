@@ -1,4 +1,4 @@
-"""Certificates and control planes for tests with other implementations of TLS, which are programs."""
+"""Certificates and control planes for tests against programs with other TLS implementations (Go, rustls, OpenSSL)."""
 
 import contextlib
 import os
@@ -52,7 +52,7 @@ def pki(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def planes(api, pki, definitions, tmp_path_factory):  # noqa: F811
-    """The port of a control plane with each certificate."""
+    """The port of a control plane for each certificate."""
     folder = tmp_path_factory.mktemp("planes")
     with workspace(api, f"go{os.getpid()}") as space, hubs_in(space, folder) as make:
         hubs = {name: make(name, "--https-addr", "127.0.0.1:0", "--tls-cert", pki.cert(name), "--tls-key", pki.key(name)) for name in KEYS}

@@ -1,6 +1,6 @@
-// Go's crypto/tls at the other end of a session of mobula's. It prints a line of JSON for each session.
+// A TLS peer of mobula with Go's crypto/tls. It prints a line of JSON for each session.
 //
-//	gopeer serve [FLAG…]       an HTTPS server that finds nothing (404); prints its port first
+//	gopeer serve [FLAG…]       an HTTPS server that answers 404; prints its port first
 //	gopeer dial ADDR [FLAG…]   one request
 package main
 

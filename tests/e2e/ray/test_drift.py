@@ -1,4 +1,4 @@
-"""Ports and labels of a cluster are edited while a job runs on it: the job is followed on the head that runs, and ends."""
+"""Ports and labels of a cluster are edited while a job runs on it: the operator follows the job on the running head until its end."""
 
 from cluster import V1, condition, eventually
 from real import START_S, head, raycluster
@@ -18,7 +18,7 @@ def test_a_job_ends_on_a_cluster_whose_ports_and_labels_are_edited(space, operat
                                          "template": {"metadata": {"labels": {"app.kubernetes.io/name": "mine"}}}}})
     eventually(lambda: "dashboard port 8265 runs, 9000 is asked for" in condition(space.cluster("c"), "TemplateDrift").get("message", ""))
     groups = space.cluster("c")["spec"]["workerGroupSpecs"]
-    groups[0]["replicas"] = 2  # one that joins meanwhile
+    groups[0]["replicas"] = 2  # a worker that joins after the edit
     space.change("c", {"workerGroupSpecs": groups})
     end = space.becomes("j", "Complete", START_S)
     assert end["jobStatus"] == "SUCCEEDED" and end["failed"] == 0, end

@@ -171,7 +171,7 @@ static void drops_elsewhere(struct arena *a)
         {PLACED("mobula"), POD("", ""),
          "--values: extraEnv=X, --toleration, --node-selector, --priority-class-name, --values: affinity, "
          "--values: topologySpreadConstraints"},
-        {PLACED("kubectl-edit"), POD("", ""), ""}, /* they stay */
+        {PLACED("kubectl-edit"), POD("", ""), ""}, /* set by another manager: not dropped */
         {POD("", "\"env\":[{\"name\":\"MOBULA_PROXIES\"},{\"name\":\"PROXY_CREDENTIALS\"}]"), POD("", ""), "--proxies, --proxy-secret"},
         {POD("", LIMITS_OF("500m")), POD("", LIMITS_OF("200m")), "--resources=cpu=500m,memory=64Mi"},
         {POD("", LIMITS_OF("200m")), POD("", LIMITS_OF("200m")), ""},
@@ -210,14 +210,14 @@ static void drops_elsewhere(struct arena *a)
 static void takes_over(struct arena *a)
 {
     static const struct {
-        const char *there, *patch; /* NULL: nothing is taken over */
+        const char *there, *patch; /* patch: NULL: no takeover */
     } cases[] = {
         {MANAGED(ENTRY("kubectl", "Apply", LABELLED ",\"f:a\":{}")), MANAGED(ENTRY("mobula", "Apply", LABELLED ",\"f:a\":{}"))},
         {MANAGED(ENTRY("kubectl-client-side-apply", "Update", LABELLED)), MANAGED(ENTRY("mobula", "Apply", LABELLED))},
         {MANAGED(ENTRY("mobula", "Apply", "\"f:a\":{}") "," ENTRY("k", "Update", "") "," ENTRY("kubectl", "Apply", LABELLED)),
          MANAGED(ENTRY("k", "Update", "") "," ENTRY("mobula", "Apply", "\"f:a\":{}," LABELLED))},
         {MANAGED(ENTRY("mobula", "Apply", LABELLED)), NULL},
-        {MANAGED(ENTRY("kubectl", "Apply", "\"f:spec\":{}")), NULL}, /* a few fields, over our manifest */
+        {MANAGED(ENTRY("kubectl", "Apply", "\"f:spec\":{}")), NULL}, /* kubectl applied a few fields without our label */
         {MANAGED(ENTRY("kubectl-edit", "Update", LABELLED)), NULL},
         {MANAGED(ENTRY("argocd-controller", "Apply", LABELLED)), NULL},
         {"{}", NULL},

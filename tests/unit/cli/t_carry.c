@@ -56,7 +56,7 @@ static const struct {
     {"longer than any stub", ET_EXEC, MACHINE, 16 * KIB + 1, false},
 };
 
-/* Code of chance with many branches, at the ends of the file too, comes back as it was. */
+/* branches_turn there and back restores random code with many branches, also at both ends. */
 static void check_branches(void)
 {
     static const uint16_t machines[] = {EM_X86_64, EM_AARCH64, EM_RISCV};

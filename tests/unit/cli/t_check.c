@@ -95,7 +95,7 @@ static void schemas(struct arena *a, const struct check_options *o)
     "\"properties\":{"                                                                                                                     \
     "\"spec\":{\"properties\":{" properties "}}}}}}]}}"
     static const struct {
-        const char *have, *says; /* NULL: well */
+        const char *have, *says; /* says: part of the warning; NULL: none */
     } cases[] = {
         {SCHEMA("\"a\":{\"type\":\"string\",\"default\":\"x\"},\"b\":{\"enum\":[\"p\",\"q\"]},\"c\":{}"), NULL},
         {SCHEMA("\"a\":{\"type\":\"string\"}"), "it differs at spec.properties.b, and"},
@@ -114,7 +114,7 @@ static void schemas(struct arena *a, const struct check_options *o)
 static void taints(struct arena *a, const struct check_options *o)
 {
     static const struct {
-        const char *taints, *first; /* "": none that counts */
+        const char *taints, *first; /* first: in the form of --toleration; "": none keeps pods off */
     } cases[] = {
         {"[]", ""},
         {"[{\"key\":\"a\",\"effect\":\"PreferNoSchedule\"}]", ""},

@@ -1,5 +1,5 @@
-/* What `mobula explain service` says: a case is the RayService, its Service and its RayClusters as YAML documents, and after >>> the words.
- */
+/* Tests the text of `mobula explain service`: a case is the RayService, its Service and its RayClusters as YAML documents, then >>> and the
+ * text. */
 #include "tests/kinds/cases.h"
 
 #include "../../../src/cli/explain_service.h"

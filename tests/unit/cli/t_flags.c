@@ -70,7 +70,7 @@ static void good(void)
         {{NULL}, false, false, "kept", 7, 70, 0},
         {{"--watch", "--namespace", "a"}, true, false, "a", 7, 70, 0},
         {{"--watch=true", "--namespace=a=b"}, true, false, "a=b", 7, 70, 0},
-        {{"-n", "a", "--namespace=a"}, false, false, "a", 7, 70, 0}, /* one row has both names */
+        {{"-n", "a", "--namespace=a"}, false, false, "a", 7, 70, 0}, /* -n and --namespace are one flag */
         {{"--watch=false", "--namespace=", "--watch=false"}, false, false, "", 7, 70, 0},
         {{"--replicas", "0", "--timeout=1m30s"}, false, false, "kept", 0, 90000, 0},
         {{"--tls-min-version", "1.3"}, false, false, "kept", 7, 70, 0},

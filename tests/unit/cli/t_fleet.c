@@ -85,7 +85,7 @@ static void types(void)
          "mobula: warning: worker_nodes: instance type other is not among those that the operator of cloud a reported\n"},
         {"", "{'worker_nodes':[{'instance_type':'other'},{'instance_type':'zzzzzz'}]}",
          "mobula: warning: worker_nodes: instance type zzzzzz is not among those that the operators have reported\n"},
-        {"c", "{'head_node':{'instance_type':'zzzzzz'}}", ""}, /* its operator has reported none */
+        {"c", "{'head_node':{'instance_type':'zzzzzz'}}", ""}, /* the cloud's operator has reported no types */
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct arena a = {0};

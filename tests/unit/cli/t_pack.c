@@ -165,7 +165,7 @@ static void read_by_python(struct slice zip)
     CHECK(system(arena_printf(&texts, "python3 -c \"%s\" '%s'", program, path).ptr) == 0);
 }
 
-/* The same folder through a file, which gets the archive while it grows. */
+/* Packs the same folder into a file (spill) instead of memory. */
 static void test_spill(void)
 {
     enum { LARGE = 5 * MIB };

@@ -1,4 +1,4 @@
-//! rustls at the other end of a session of mobula's: `rustlspeer serve|dial KEY=VALUE…`. It prints what was agreed, or the error.
+//! A TLS peer of mobula with rustls: `rustlspeer serve|dial KEY=VALUE…`. It prints the negotiated version, group and suite, or the error.
 //! Keys: port, cert, key, ca, client-ca, group, suite, version (1.2 or 1.3), name.
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
