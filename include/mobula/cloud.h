@@ -1,23 +1,23 @@
-/* cloud: object storage that speaks S3's protocol: AWS, and MinIO, Ceph, SeaweedFS and others in clusters of their own. Signed requests
- * (AWS Signature Version 4), credentials and how they are renewed, and a client that makes one call at a time over a link.
+/* cloud: a client for object stores with S3's protocol (AWS, and self-hosted MinIO, Ceph, SeaweedFS): signed requests (AWS Signature
+ * Version 4), renewal of credentials, one call at a time over a link.
  *
- * Nothing here reads a file or makes a system call: the caller hands in what the environment says, and a net. Secrets are wiped, and are
- * in no message. */
+ * Nothing here reads a file or makes a system call: the caller provides environment variables, files and a net. Secrets are wiped from
+ * memory and appear in no message. */
 #ifndef MOBULA_CLOUD_H
 #define MOBULA_CLOUD_H
 
 #include <mobula/http.h>
 #include <mobula/net.h>
 
-/* ---- names ---- */
+/* ---- names of buckets and objects ---- */
 
 struct cloud_place {
-    struct slice bucket, key; /* key: without a slash at its front; empty: the bucket itself */
+    struct slice bucket, key; /* key: the object's name, without a leading slash; empty: the bucket itself */
 };
-/* "s3://BUCKET[/KEY]". Other schemes are refused by name, and so are names that no store takes. */
+/* Parses "s3://BUCKET[/KEY]". False: another scheme, or a bucket or key that stores do not accept; *e names it. */
 bool cloud_place(struct slice url, struct cloud_place *out, struct err *e);
-/* Whether it can be the name of an object: 1 to LIMIT_CLOUD_KEY bytes of UTF-8 without control characters, and none of its parts between
- * slashes is "." or "..", which programs on the way resolve. */
+/* Checks an object's name: 1 to LIMIT_CLOUD_KEY bytes of UTF-8 without control characters; "." and ".." between slashes are refused,
+ * because proxies and HTTP libraries resolve them. */
 bool cloud_key(struct slice key, struct err *e);
 
 /* ---- signatures ---- */
@@ -26,11 +26,11 @@ struct cloud_keys {
     struct slice id, secret, session; /* session: empty for keys that do not expire */
 };
 
-enum { CLOUD_QUERY = 12, CLOUD_HEADERS = 10, CLOUD_URL_S = 7 * 24 * 3600 /* the longest that a signed URL may be valid */ };
+enum { CLOUD_QUERY = 12, CLOUD_HEADERS = 10, CLOUD_URL_S = 7 * 24 * 3600 /* maximum validity of a signed URL */ };
 #define CLOUD_UNSIGNED "UNSIGNED-PAYLOAD"
 struct cloud_request {
-    struct slice method, host, path; /* host: as in the header Host. path: not encoded, with a slash at its front */
-    struct http_header query[CLOUD_QUERY], headers[CLOUD_HEADERS]; /* query: not encoded; headers: all that are signed, but Host */
+    struct slice method, host, path; /* host: as in the header Host. path: not encoded, with a leading slash */
+    struct http_header query[CLOUD_QUERY], headers[CLOUD_HEADERS]; /* query: not encoded; headers: all signed headers except Host */
     uint32_t query_count, header_count;
     struct slice payload; /* SHA-256 of the body in hexadecimal, or CLOUD_UNSIGNED */
 };
@@ -39,130 +39,134 @@ struct cloud_signer {
     struct slice region, service; /* "us-east-1", "s3" */
     int64_t wall_us;
 };
-/* Add what signs the request: to its headers, or (for s seconds, from signer.wall_us on) to its query. What they add lies in a. The payload
- * is part of an S3 request's headers. */
+/* Adds date, session token and signature to the headers, and for S3 the hash of the payload. The added values lie in a. */
 void cloud_sign(struct cloud_request *r, const struct cloud_signer *s, struct arena *a);
+/* Adds them to the query instead, for a signed URL that is valid for so many seconds from s->wall_us on; the payload is unsigned. */
 void cloud_sign_query(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
-struct slice cloud_target(const struct cloud_request *r, struct arena *a); /* path and query, encoded */
+struct slice cloud_target(const struct cloud_request *r, struct arena *a); /* the request's path and query, encoded */
 
-/* ---- answers in XML: elements and their texts; no DOCTYPE, no CDATA, no entities but the five ---- */
+/* ---- answers in XML: elements and text; DOCTYPE, CDATA, comments and entities other than the five standard ones are errors ---- */
 
 struct cloud_xml {
-    struct slice rest;                           /* set it to the document, the rest to 0 */
-    struct slice open[16 /* LIMIT_CLOUD_XML */]; /* names of open elements */
+    struct slice rest;                           /* the unread part: initialise it to the document, all other members to 0 */
+    struct slice open[16 /* LIMIT_CLOUD_XML */]; /* names of the open elements, outermost first */
     unsigned depth;
     bool begun, empty;
 };
 enum cloud_xml_step { CLOUD_XML_OPEN, CLOUD_XML_CLOSE, CLOUD_XML_END, CLOUD_XML_BAD };
-/* *name: of the element that begins or ends, without its namespace's prefix; *text: what stands between its last tag before and its end,
+/* Reads the next tag. *name: the element's name, without a namespace prefix; *text: the text between the previous tag and this one, decoded
  * in a. */
 enum cloud_xml_step cloud_xml_next(struct cloud_xml *x, struct arena *a, struct slice *name, struct slice *text, struct err *e);
-/* The text of the first element of this name; SLICE_NONE when it has none, or is no such document. */
+/* The text of the first element of this name; SLICE_NONE: the document has no such element or is not valid XML. */
 struct slice cloud_xml_text(struct slice document, const char *name, struct arena *a);
 
 struct cloud_object {
-    struct slice key; /* of a common prefix: it ends in the delimiter, and the rest is empty */
-    int64_t size;
-    struct slice modified;
+    struct slice key;      /* a common prefix (a folder) ends in the delimiter, and has size 0 and no date */
+    int64_t size;          /* bytes */
+    struct slice modified; /* LastModified, as the store writes it */
 };
 struct cloud_list {
     struct cloud_object *objects; /* in the arena */
     uint32_t count;
-    struct slice next; /* continuation token; empty: it is complete */
+    struct slice next; /* continuation token of the next page; empty: this is the last page */
 };
-/* Of ListObjectsV2 with encoding-type=url. */
+/* Reads one page of ListObjectsV2 with encoding-type=url. */
 bool cloud_list_read(struct slice document, struct arena *a, struct cloud_list *out, struct err *e);
 
-/* ---- settings: as other S3 clients take them ---- */
+/* ---- settings: environment variables and files of the AWS CLI ---- */
 
-struct cloud_surroundings {
-    struct slice (*get)(void *owner, const char *name); /* the value of a variable; empty: none */
-    bool (*read)(void *owner, struct slice path, struct arena *a, struct slice *text, struct err *e);
+struct cloud_surroundings {                             /* access to the process's environment */
+    struct slice (*get)(void *owner, const char *name); /* value of an environment variable; empty: not set */
+    bool (*read)(void *owner, struct slice path, struct arena *a, struct slice *text, struct err *e); /* content of a file */
     void *owner;
 };
 
-/* Where credentials come from. Exactly one of these is found: keys, role (with token_file), or container. */
+/* Settings of a store. Exactly one source of credentials is set: keys, role (with token_file), or container. */
 struct cloud_settings {
     struct cloud_keys keys;
-    struct slice role, token_file, session_name;          /* IRSA: AssumeRoleWithWebIdentity of STS */
-    struct slice container, container_token_file;         /* EKS Pod Identity: a URL on the node */
+    struct slice role, token_file, session_name;          /* IRSA: STS's AssumeRoleWithWebIdentity */
+    struct slice container, container_token_file;         /* EKS Pod Identity: URL of the agent on the node */
     struct slice region, endpoint, sts_endpoint, ca_file; /* empty: not given */
-    const char *source;                                   /* of the credentials, for messages */
+    const char *source;                                   /* where the credentials were found, for messages */
 };
-/* AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN; AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE; the profile AWS_PROFILE
- * ("default") of AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials) and AWS_CONFIG_FILE (~/.aws/config); AWS_CONTAINER_CREDENTIALS_FULL_URI;
- * in this order. AWS_REGION, AWS_DEFAULT_REGION; AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; AWS_CA_BUNDLE. A profile with credential_process
- * or sso_… is refused by name. False: there are none, or *e says what is wrong with them. Texts lie in a. */
+/* Credentials, from the first source that is set: 1. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN; 2. AWS_ROLE_ARN and
+ * AWS_WEB_IDENTITY_TOKEN_FILE; 3. the profile AWS_PROFILE ("default") of AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials) and
+ * AWS_CONFIG_FILE (~/.aws/config); 4. AWS_CONTAINER_CREDENTIALS_FULL_URI. Other settings: AWS_REGION, AWS_DEFAULT_REGION;
+ * AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; AWS_CA_BUNDLE. A profile with credential_process, sso_… or role_arn is an error that names it.
+ * False: no credentials, or invalid ones (*e). Texts lie in a. */
 bool cloud_settings_read(const struct cloud_surroundings *from, struct arena *a, struct cloud_settings *out, struct err *e);
-/* The answer of STS (XML) or of a container's URL (JSON). */
+/* Reads credentials from the answer of STS (XML) or of the EKS Pod Identity agent (JSON). */
 bool cloud_credentials_read(struct slice body, struct arena *a, struct cloud_keys *out, int64_t *expires_us, struct err *e);
 
 /* ---- a client ---- */
 
-struct cloud_host { /* a server, and the way to it */
+struct cloud_host { /* a server's address */
     struct endpoint at;
-    struct slice authority; /* as in the header Host: without the port of the scheme */
-    struct slice path;      /* in front of all paths; no slash at its end */
+    struct slice authority; /* as in the header Host: no port if it is the scheme's default */
+    struct slice path;      /* prefix of all paths; without a trailing slash */
 };
-/* "http[s]://HOST[:PORT][/PATH]"; texts lie in it or in a. what: begins the error. */
+/* Parses "http[s]://HOST[:PORT][/PATH]". Texts lie in url or in a. what: the setting's name, with which the error begins. */
 bool cloud_host(struct slice url, const char *what, struct arena *a, struct cloud_host *out, struct err *e);
 
 struct cloud_store_options {
-    const struct cloud_surroundings *from; /* reads token files again */
+    const struct cloud_surroundings *from; /* reads the token file again for each renewal */
     struct cloud_settings settings;
-    struct cloud_host store, identity; /* identity: of STS or the container's URL; not used with keys */
+    struct cloud_host store, identity; /* identity: STS or the EKS Pod Identity agent; not used with keys */
     struct slice bucket;
-    bool path_style;                            /* the bucket is in the path; else store's name begins with it */
-    void (*say)(void *owner, const char *line); /* what was worked around: each thing once */
+    bool path_style; /* the bucket is part of the path; else store.authority begins with it */
+    /* Receives a warning when the client uses the store's clock or the bucket's region instead of ours; each at most once. */
+    void (*say)(void *owner, const char *line);
     void *owner;
     uint64_t seed;
 };
 
-/* Reads n bytes of a body from `at` on. False with *e. A call that is tried again reads from the start again. */
+/* Reads n bytes of a request's body from offset `at` on. False with *e. Each retry reads from offset 0. */
 typedef bool cloud_read(void *owner, uint64_t at, char *to, size_t n, struct err *e);
-/* A piece of an answer; false with *e ends the call. */
+/* Takes the next piece of an answer's body. False with *e: the call fails. */
 typedef bool cloud_piece(void *owner, struct slice piece, struct err *e);
 
 struct cloud_answer {
-    struct err err;                   /* ERR_NONE: 2xx. Else what happened, to which object, and what to do about it */
-    int status;                       /* 0: none came */
-    struct slice code, message;       /* of the store's error: "AccessDenied" */
-    struct slice body;                /* when no piece was given */
-    const struct http_reader *reader; /* its headers; NULL without a status */
+    struct err err;                   /* ERR_NONE: 2xx. Else the method, the object, the error and its remedy */
+    int status;                       /* HTTP status; 0: no answer was received */
+    struct slice code, message;       /* of the store's error document, such as "AccessDenied" */
+    struct slice body;                /* only if call.piece is NULL */
+    const struct http_reader *reader; /* the answer's headers; NULL: no answer was received */
 };
 typedef void cloud_done(void *owner, const struct cloud_answer *answer, struct now now);
 
-struct cloud_call { /* slices stay the caller's until done */
+struct cloud_call { /* the caller keeps what slices point at until done is called */
     const char *method;
-    const char *right; /* that it needs: "s3:PutObject" */
-    struct slice key;  /* empty: the bucket */
-    struct slice url;  /* of cloud_store_url: it is called as it is, without credentials; empty: signed */
+    const char *right; /* IAM action that the call needs, for messages: "s3:PutObject" */
+    struct slice key;  /* name of the object; empty: the bucket */
+    struct slice url;  /* a signed URL to call as it is, without credentials; empty: the client signs the call */
     struct http_header query[CLOUD_QUERY / 2], headers[CLOUD_HEADERS / 2];
     uint32_t query_count, header_count;
-    uint64_t size; /* of the body */
-    cloud_read *read;
-    struct slice body;   /* without read: of `size` bytes */
-    struct slice sha256; /* of the body, in hexadecimal; empty: CLOUD_UNSIGNED */
-    uint64_t from;       /* of a GET: bytes that are left out at the front; when it breaks off, the rest is asked for */
-    cloud_piece *piece;  /* gets the body of a 2xx */
-    void *owner;         /* of read and piece */
+    uint64_t size;       /* bytes of the body */
+    cloud_read *read;    /* NULL: the body is in `body` */
+    struct slice body;   /* `size` bytes */
+    struct slice sha256; /* of the body, in hexadecimal; empty: the body is not signed (CLOUD_UNSIGNED) */
+    uint64_t from;       /* GET: offset of the first byte to read. If the answer is cut off, a retry asks only for the rest */
+    cloud_piece *piece;  /* receives the body of a 2xx answer */
+    void *owner;         /* owner of read and piece */
     cloud_done *done;
     void *done_owner;
 };
 
 struct cloud_store;
-/* Slices, endpoints and what they point at stay the caller's, as long as the store. */
+/* What slices and endpoints of o point at stays the caller's, and must live as long as the store. */
 struct cloud_store *cloud_store_new(struct net *net, const struct cloud_store_options *o);
 void cloud_store_free(struct cloud_store *s);
-/* One at a time: done has been called for the one before. Tries CLOUD_TRIES times, with backoff, what may pass by itself: connections that
- * fail or stay silent for CLOUD_SILENCE_MS, 429, 5xx, SlowDown, an answer that breaks off. Once each: the store's clock is taken for ours
- * (RequestTimeTooSkewed), its region for the one that was set, new credentials for those that have expired. */
+/* Starts a call; the previous one must be done. Transient errors are retried with backoff, up to CLOUD_TRIES attempts: a connection that
+ * fails or is silent for CLOUD_SILENCE_MS, 408, 429, 5xx but 501, SlowDown, an answer that is cut off. Retried at once: a wrong clock, with
+ * the store's clock; a wrong region (only with an endpoint of one's own), with the bucket's region; each of them once for a store. Expired
+ * credentials are renewed once for each call. */
 void cloud_store_call(struct cloud_store *s, const struct cloud_call *call, struct now now);
-int64_t cloud_store_tick(struct cloud_store *s, struct now now); /* call it after every net_dispatch; returns when to call again */
-/* A URL with which anybody may make this call, for so many seconds from now on. False: there are no credentials yet, and a call is needed
- * first. */
+/* Call it after every net_dispatch. Returns the monotonic ms of the next call. */
+int64_t cloud_store_tick(struct cloud_store *s, struct now now);
+/* A signed URL: its bearer can make this call without credentials, for so many seconds from wall_us on. False: the client has no
+ * credentials yet; they are fetched by its first call. */
 bool cloud_store_url(struct cloud_store *s, const struct cloud_call *call, int64_t seconds, int64_t wall_us, struct arena *a,
                      struct slice *url, struct err *e);
-int64_t cloud_store_expires_us(const struct cloud_store *s); /* of the credentials; TIME_NEVER: they do not */
+int64_t cloud_store_expires_us(const struct cloud_store *s); /* expiry of the credentials; TIME_NEVER: none; 0: not fetched yet */
 
 #endif

@@ -39,8 +39,8 @@ enum {
     LIMIT_TLS_ANCHORS = 4096,  /* certificates in one CA bundle */
     LIMIT_TLS_PEM = 4 * MIB,   /* bytes of one PEM file */
     LIMIT_TLS_CHAIN = 8,       /* certificates of a client identity */
-    LIMIT_TLS_PEER_CHAIN = 16, /* certificates of a server */
-    LIMIT_TLS_EXPONENT = 8,    /* bytes of the public exponent of an RSA key that verifies: more make a check as slow as a signature */
+    LIMIT_TLS_PEER_CHAIN = 16, /* certificates of a server's chain */
+    LIMIT_TLS_EXPONENT = 8,    /* bytes of an RSA key's public exponent: with more, verifying is as slow as signing */
     /* of TLS 1.3 */
     LIMIT_TLS_HELLO = 20 * KIB,    /* bytes of a peer's first records, until its version is known; bytes of a cookie */
     LIMIT_TLS_MESSAGE = 128 * KIB, /* bytes of one handshake message */
@@ -81,18 +81,18 @@ enum {
 
 /* cloud */
 enum {
-    LIMIT_CLOUD_KEY = 1024,      /* bytes of an object's name: what S3 itself allows */
-    LIMIT_CLOUD_XML = 16,        /* elements in each other */
-    LIMIT_CLOUD_TOKEN = 8 * KIB, /* bytes of a session token: it travels in a header */
-    LIMIT_CLOUD_SECRET = 256,    /* bytes of a secret key, and of its id */
-    LIMIT_CLOUD_ANSWER = LIMIT_HTTP_BODY,
-    CLOUD_TRIES = 6,
-    CLOUD_BACKOFF_MS = 250,
-    CLOUD_BACKOFF_MAX_MS = 10 * 1000,
-    CLOUD_SILENCE_MS = 30 * 1000, /* without a byte in either direction: the connection is given up */
-    CLOUD_RENEW_S = 5 * 60,       /* credentials are renewed so long before they expire */
-    CLOUD_PART = 8 * MIB,         /* of an upload; what is larger goes up in parts */
-    LIMIT_CLOUD_PARTS = 10000,    /* of one upload: what S3 itself allows. Parts grow with the file */
+    LIMIT_CLOUD_KEY = 1024,               /* bytes of an object's name: S3's own limit */
+    LIMIT_CLOUD_XML = 16,                 /* nested elements in an XML answer */
+    LIMIT_CLOUD_TOKEN = 8 * KIB,          /* bytes of a session token, which is sent in a header */
+    LIMIT_CLOUD_SECRET = 256,             /* bytes of a secret key; bytes of a key's id */
+    LIMIT_CLOUD_ANSWER = LIMIT_HTTP_BODY, /* bytes of an answer without a cloud_piece */
+    CLOUD_TRIES = 6,                      /* attempts of one call */
+    CLOUD_BACKOFF_MS = 250,               /* before the second attempt; doubled before each further one … */
+    CLOUD_BACKOFF_MAX_MS = 10 * 1000,     /* … up to this */
+    CLOUD_SILENCE_MS = 30 * 1000,         /* a connection without a byte in either direction for so long is closed */
+    CLOUD_RENEW_S = 5 * 60,               /* credentials are renewed this long before they expire */
+    CLOUD_PART = 8 * MIB,                 /* bytes: larger files are uploaded in parts of this size */
+    LIMIT_CLOUD_PARTS = 10000,            /* parts of one upload: S3's own limit; parts of larger files are larger */
 };
 
 /* serve */
@@ -100,11 +100,11 @@ enum {
     LIMIT_SERVE_ANSWER = LIMIT_HTTP_BODY,
 };
 
-/* rayservice: what a head lists, and is written to status for two clusters; etcd takes 1.5 MiB for the whole object */
+/* rayservice: Serve applications of one cluster. status holds those of two clusters, and etcd takes 1.5 MiB for the whole object */
 enum {
-    LIMIT_APPS_LISTED = 1024,     /* applications and deployments … */
-    LIMIT_APPS_NAMES = 128 * KIB, /* … their names and states … */
-    LIMIT_APPS_WORDS = 128 * KIB, /* … and their messages, each cut to an equal part of it */
+    LIMIT_APPS_LISTED = 1024,     /* applications and deployments that a head lists … */
+    LIMIT_APPS_NAMES = 128 * KIB, /* … bytes of their names and states … */
+    LIMIT_APPS_WORDS = 128 * KIB, /* … bytes of their messages, each of which is cut to an equal share */
 };
 
 /* kube */
@@ -133,18 +133,18 @@ enum {
     KUBE_IDLE_EXTRA_MS = 5 * 1000, /* and how long further ones are kept */
     KUBE_PROXY_CALLS = 16,         /* calls in flight that the API server proxies to pods */
     KUBE_WINDOW_MIN = 1,           /* calls of the main lane in flight, after many 429 */
-    KUBE_WINDOW_START = 8,         /* what two cores serve without a queue. A fast server's window is at its maximum after 500 answers */
-    KUBE_WINDOW_MAX = 64,          /* at 200 ms of distance: 300 calls a second, more than an API server of two cores answers */
-    KUBE_WINDOW_FEW = 4,   /* the window grows while fewer than this many calls only wait for each other: that keeps a core busy … */
-    KUBE_WINDOW_MANY = 8,  /* … and shrinks while more do: they would add to the waiting of others and not to our rate */
-    KUBE_WINDOW_PROBE = 4, /* calls in flight while the distance of the server is measured … */
-    KUBE_WINDOW_PROBE_MS = 20 * 1000, /* … which costs eight answers so often, and only while calls wait */
-    KUBE_WINDOW_IDLE_MS = 30 * 1000,  /* without an answer for so long, the window starts again: the load is another one by now */
-    KUBE_WINDOW_FLOOR_MS = 5,         /* differences below this are our own clock's */
-    KUBE_WINDOW_CLASSES = 16,         /* verbs and resources whose fastest answer is kept; the one used longest ago makes room */
-    KUBE_LEASE_MS = 4 * 1000,         /* a Lease that was not renewed for so long is taken over, so … */
-    KUBE_LEASE_RENEW_MS = 3 * 1000,   /* … its holder stops a second before: clocks that differ by a third of their speed do no harm */
-    KUBE_LEASE_RETRY_MS = 1000,       /* between two renewals */
+    KUBE_WINDOW_START = 8, /* as many as two cores serve without a queue; with a fast server KUBE_WINDOW_MAX is reached after 500 answers */
+    KUBE_WINDOW_MAX = 64,  /* with a round trip of 200 ms: 300 calls a second, more than an API server with two cores answers */
+    KUBE_WINDOW_FEW = 4,  /* the window grows while fewer than this many of our calls queue at the server: enough to keep a core busy … */
+    KUBE_WINDOW_MANY = 8, /* … and shrinks while more than this many do: they add latency for other clients and no throughput for us */
+    KUBE_WINDOW_PROBE = 4,            /* calls in flight while the server's latency without our load is measured (a probe) … */
+    KUBE_WINDOW_PROBE_MS = 20 * 1000, /* … interval of these probes, of eight answers each; only while our calls queue at the server */
+    KUBE_WINDOW_IDLE_MS = 30 * 1000,  /* after so long without an answer the window starts again: the server's load may have changed */
+    KUBE_WINDOW_FLOOR_MS = 5,         /* shorter answer times count as this: our clock and loop decide them */
+    KUBE_WINDOW_CLASSES = 16,         /* pairs of verb and resource whose fastest answer is kept; the least recently used is replaced */
+    KUBE_LEASE_MS = 4 * 1000,         /* a Lease that was not renewed for so long is taken over by another replica … */
+    KUBE_LEASE_RENEW_MS = 3 * 1000,   /* … its holder stops leading 1 s earlier: enough if clock speeds differ by a third */
+    KUBE_LEASE_RETRY_MS = 1000,       /* between two renewals of the Lease */
     LIMIT_KUBE_EVENTS = 1024,         /* events waiting to be sent; more are dropped and counted */
     LIMIT_KUBE_EVENT_NOTE = 1024,
     LIMIT_KUBE_WARNINGS = 8,  /* warnings kept of one custom resource; later ones are dropped */
@@ -274,7 +274,7 @@ enum {
     LIMIT_CLI_FILES = 4096,         /* files in all folders that -f names */
     LIMIT_PACK_FILES = 10000,       /* of a folder that is packed; the format's own limit is 65,535 */
     LIMIT_PACK_SIZE = 64 * MIB,     /* bytes of one file, and of all of them packed */
-    LIMIT_PACK_BUCKET = 1024 * MIB, /* of all of them packed, for a bucket */
+    LIMIT_PACK_BUCKET = 1024 * MIB, /* bytes of the zip file of a folder that is stored in a bucket */
     LIMIT_PACK_DEPTH = 64,          /* folders in each other */
     LIMIT_PACK_RULES = 4096,        /* lines of .gitignore files */
     LIMIT_PACK_PATTERN = KIB,       /* bytes of one */
@@ -387,7 +387,7 @@ enum {
 /* operator */
 enum {
     OPERATOR_PLAN_MS = 10 * 1000,  /* a plan older than this is dropped and the record decided again */
-    OPERATOR_RINGS = 18,           /* plans of up to 16 actions are carried out by size, those with the fewest left first */
+    OPERATOR_RINGS = 18,           /* queues of plans: by actions left, 0 to 16, the fewest first; one for larger plans */
     OPERATOR_HELD_NAMES = 4,       /* names of one worker that are occupied by foreign pods, after which no further name is tried */
     OPERATOR_FENCE_MS = 1000,      /* after a change of leader: the previous leader's last requests may take this long to become visible */
     OPERATOR_DECISIONS = 64,       /* decisions in one step, and as many repeated ones; after them lease and watches get their turn */
@@ -397,7 +397,7 @@ enum {
     OPERATOR_BACKOFF_MAX_MS = 60 * 1000,   /* … which is also the longest Retry-After that is obeyed */
     OPERATOR_CHECK_MS = 5 * 60 * 1000,     /* between two checks of the components … */
     OPERATOR_CHECK_AGAIN_MS = 60 * 1000,   /* … when one of them was not well */
-    OPERATOR_CHECK_RIGHTS_MS = 25 * 1000,  /* between two checks of the rights, for a control plane: a watch outlives its right */
+    OPERATOR_CHECK_RIGHTS_MS = 25 * 1000,  /* between two checks of rights, for a control plane: a watch outlives a revoked right */
     OPERATOR_CHECK_DENIED_MS = 5 * 1000,   /* after a check, if a list or watch was answered 403 since it began */
     OPERATOR_CHECK_CALL_MS = 20 * 1000,    /* for one question of a check */
     OPERATOR_NODES_PAGE = 50,              /* nodes in one page of their list */
@@ -413,7 +413,7 @@ enum {
     JOB_FRESH_MS = 100,                     /* an answer of the dashboard counts as current for this time */
     JOB_LOOK_FAILING_MAX_MS = 30 * 1000,    /* the interval grows to this while the dashboard does not answer */
     JOB_TROUBLE_MS = 10 * 1000,             /* a dashboard silent for this long is mentioned in status … */
-    JOB_HEARD_MS = 60 * 1000,               /* a silence that status told of at the start is believed after this */
+    JOB_HEARD_MS = 60 * 1000,               /* after a start, a silence before it (from status) counts after so long without an answer */
     JOB_CHECK_TIMEOUT_MS = 5 * 60 * 1000,   /* … and for this long counts as having lost the job */
     JOB_SUBMITTER_GRACE_MS = 5 * 60 * 1000, /* a submitter pod may outlast its job by this */
     JOB_STOP_MS = 5 * 60 * 1000,            /* how long we try to stop a job that was given up … */

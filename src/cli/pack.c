@@ -15,7 +15,7 @@
 
 #define LEAVE_MORE_OUT ": leave more out (--exclude, .gitignore), or put a zip file into object storage and give its URL"
 
-enum { SKIPPED_SHOWN = 20, SPILL = 4 * MIB };
+enum { SKIPPED_SHOWN = 20, SPILL = 4 * MIB /* bytes of the buffer that are written to the file at once */ };
 enum {
     FILE_MODE = 0100644,
     PROGRAM_MODE = 0100755,
@@ -33,8 +33,8 @@ struct pack {
     struct arena *arena;
     struct buf *zip;
     struct buf directory; /* the zip file's own */
-    int spill;            /* -1: none */
-    uint64_t most;        /* bytes in it */
+    int spill;            /* file descriptor of the temporary file; -1: the zip file stays in memory */
+    uint64_t most;        /* maximum bytes of the temporary file */
     struct pack_result *result;
     uint32_t folders; /* empty folders, which are entries of the archive, too */
     struct err *e;
@@ -76,7 +76,7 @@ static void put_name(struct buf *b, const struct entry *n)
     buf_put(b, n->name);
 }
 
-/* At the end, or when there is much of it: to the file. */
+/* Moves the buffer to the temporary file if it has `least` bytes or more. */
 static void spill(struct pack *p, size_t least)
 {
     struct slice rest = buf_slice(p->zip);

@@ -38,12 +38,12 @@ struct pack_result {
     struct pack_size largest[3]; /* of the folder's own entries, the largest first; size 0: there are fewer */
     uint64_t size;               /* of all files */
     bool over;                   /* they do not fit: from here on files are only counted */
-    uint64_t spilled;            /* bytes of the zip file that are in the file `spill`, and no longer in the buffer */
+    uint64_t spilled;            /* bytes of the zip file that were moved from the buffer to the temporary file */
 };
 /* excludes: items as in a .gitignore of the folder itself, which count for more than any file's. Everything stands under one folder at the
- * top, which Ray takes away. Paths lie in a. What does not fit zip
- * any more is not read (out->over); more than LIMIT_PACK_FILES are refused. spill: a file to which the zip file goes as it grows, all of
- * it, up to `most` bytes; -1: none. */
+ * top, which Ray takes away. Paths lie in a. When zip is full, further files are not read (out->over); more than LIMIT_PACK_FILES are an
+ * error. spill: file descriptor of a temporary file to which the whole zip file is moved as it grows, up to `most` bytes; -1: none, it
+ * stays in zip. */
 bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, int spill, uint64_t most,
                  struct pack_result *out, struct err *e);
 

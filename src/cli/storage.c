@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum { HASH_PIECE = 64 * KIB };
-#define PAGE "1000" /* names in one answer: the most that S3 allows */
+#define PAGE "1000" /* names in one page of a list: S3's maximum */
 #define SHA256_HEADER "x-amz-meta-sha256"
 
 /* ---- settings ---- */
@@ -35,12 +35,13 @@ static bool read_setting(void *owner, struct slice path, struct arena *a, struct
 static void say(void *owner, const char *line)
 {
     struct storage *s = owner;
-    s->said = arena_dup(&s->a, slice_of(line));
-    if (s->voice)
+    s->warning = arena_dup(&s->a, slice_of(line));
+    if (s->loud)
         fprintf(stderr, "mobula: %s\n", line);
 }
 
-/* Without an endpoint it is AWS, where each region has a name, and a bucket without dots one below it. */
+/* URL of the store. Without an endpoint: AWS, s3.REGION.amazonaws.com, with BUCKET. in front unless the bucket has a dot (the wildcard
+ * certificate covers one label). */
 static struct slice find_endpoint(struct storage *s, struct slice bucket)
 {
     struct cloud_store_options *o = &s->with;
@@ -56,7 +57,8 @@ static struct slice find_endpoint(struct storage *s, struct slice bucket)
     return arena_printf(&s->a, "%.*s%.*s%s%.*s", SLICE_ARG(slice_head(given, n)), SLICE_ARG(front), dot, SLICE_ARG(slice_skip(given, n)));
 }
 
-/* Who gives credentials: STS, or an agent on the node, whose address is the node's own and to whom the token may go in the clear. */
+/* Finds the server that issues credentials: STS, or the EKS Pod Identity agent on this node. Only to the node's own addresses may the token
+ * be sent without TLS. */
 static bool find_identity(struct storage *s, struct err *e)
 {
     static const char *const nodes[] = {"169.254.170.2", "169.254.170.23", "fd00:ec2::23", "127.0.0.1", "localhost"};
@@ -101,7 +103,7 @@ bool storage_open(struct storage *s, const struct storage_options *o, struct sli
 {
     struct cloud_settings *set = &s->with.settings;
     struct rng rng;
-    *s = (struct storage){.o = *o, .allow = net_allow_new(), .voice = true};
+    *s = (struct storage){.o = *o, .allow = net_allow_new(), .loud = true};
     s->from = (struct cloud_surroundings){get_setting, read_setting, s};
     rng_seed_system(&rng);
     if (!cloud_settings_read(&s->from, &s->a, set, e))
@@ -133,7 +135,7 @@ void storage_close(struct storage *s)
     arena_free(&s->a);
 }
 
-/* ---- a call ---- */
+/* ---- calls that wait for their answer ---- */
 
 static void on_done(void *owner, const struct cloud_answer *answer, struct now now)
 {
@@ -165,7 +167,7 @@ bool storage_call(struct storage *s, struct cloud_call *call, struct err *e)
         net_dispatch(loop_net(s->loop), now);
         s->signal = loop_signal(s->loop);
         if (s->signal && !s->over) {
-            cloud_store_free(s->store); /* nobody waits for its answer any more */
+            cloud_store_free(s->store); /* cancels the call */
             s->store = cloud_store_new(loop_net(s->loop), &s->with);
             return err_set(e, ERR_CLOSED, "ended by a signal");
         }
@@ -264,7 +266,7 @@ bool storage_put(struct storage *s, struct slice key, struct slice body, struct 
     return storage_call(s, &c, e);
 }
 
-/* ---- files ---- */
+/* ---- uploads of files, in parts if large ---- */
 
 struct part {
     int fd;
@@ -301,7 +303,7 @@ static bool hash_part(struct part *p, uint64_t size, char hex[TLS_SHA256_HEX], s
     return true;
 }
 
-/* TLS keeps a part as it is; without it, its hash is part of the signature. */
+/* Uploads one part and adds it to the list of parts. TLS protects its content; without TLS its hash is signed instead. */
 static bool put_part(struct storage *s, struct slice key, struct part *p, uint64_t size, uint32_t number, struct slice upload,
                      struct buf *list, struct err *e)
 {
@@ -318,7 +320,7 @@ static bool put_part(struct storage *s, struct slice key, struct part *p, uint64
     return s->etag[0] || err_set(e, ERR_STATUS, "the store gave no ETag for a part");
 }
 
-/* So that there are no more than LIMIT_CLOUD_PARTS. */
+/* Large enough that there are at most LIMIT_CLOUD_PARTS. */
 uint64_t storage_part(uint64_t size)
 {
     return size <= (uint64_t)CLOUD_PART * LIMIT_CLOUD_PARTS ? CLOUD_PART : (size / LIMIT_CLOUD_PARTS / MIB + 1) * MIB;
@@ -342,7 +344,7 @@ static bool put_parts(struct storage *s, struct slice key, int fd, uint64_t size
     return storage_call(s, &c, e);
 }
 
-/* What an upload has stored so far costs money until it is given up. */
+/* Deletes the stored parts of a failed upload, which the store would bill for otherwise. */
 static void abort_upload(struct storage *s, struct slice key, struct slice upload)
 {
     struct cloud_call c = {.method = "DELETE", .right = "s3:AbortMultipartUpload", .key = key};

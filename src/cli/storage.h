@@ -1,4 +1,4 @@
-/* Object storage for commands: one call after another, each waited for. */
+/* Blocking calls to object storage, for commands. */
 #ifndef MOBULA_CLI_STORAGE_H
 #define MOBULA_CLI_STORAGE_H
 
@@ -27,44 +27,46 @@ enum { STORAGE_FLAG_COUNT = 5 };
 
 struct storage {
     struct storage_options o;
-    struct arena a;       /* settings, and what outlives a call */
-    struct arena last;    /* the last call's answer */
-    struct arena secrets; /* what files of secrets say */
+    struct arena a;       /* settings, URLs and other texts that outlive a call */
+    struct arena last;    /* body of the last call's answer */
+    struct arena secrets; /* content of files with credentials; wiped at the end */
     struct net_allow *allow;
     struct loop *loop;
     struct tls_trust *trust;
     struct cloud_surroundings from;
     struct cloud_store_options with;
-    struct net_proxy proxies[2];
+    struct net_proxy proxies[2]; /* of the store; of STS or the agent */
     struct cloud_store *store;
-    bool over, voice;  /* voice: what was worked around goes to stderr */
-    struct slice said; /* the last of these */
-    int signal;
+    bool over, loud;                        /* over: the call is done; loud: print the client's warnings to stderr */
+    struct slice warning;                   /* the client's last one (cloud_store_options.say); empty: none */
+    int signal;                             /* received during the last call, and ended it; 0: none */
     struct cloud_answer answer;             /* of the last call, until the next one */
-    char sha256[TLS_SHA256_HEX], etag[160]; /* the first of the object's metadata, the other of the last answer; empty: none */
-    int64_t size;                           /* Content-Length of the last answer, or -1 */
+    char sha256[TLS_SHA256_HEX], etag[160]; /* headers of the last answer: x-amz-meta-sha256, ETag; empty: none */
+    int64_t size;                           /* Content-Length of the last answer; -1: unknown */
 };
-/* For all calls to one bucket. storage_close also after a failure. */
+/* Reads settings and opens a client for one bucket. Call storage_close also after a failure. */
 bool storage_open(struct storage *s, const struct storage_options *o, struct slice bucket, struct err *e);
 void storage_close(struct storage *s);
-/* False: no answer of 2xx came, and *e says why; the rest is in s->answer. */
+/* Makes a call and waits for its end. False: *e; status and error code are in s->answer. */
 bool storage_call(struct storage *s, struct cloud_call *call, struct err *e);
 
 bool storage_put(struct storage *s, struct slice key, struct slice body, struct err *e);
-bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e); /* of a regular file */
-uint64_t storage_part(uint64_t size);                                                    /* bytes of each part of a file of so many */
-/* A regular file, in parts when it is larger than CLOUD_PART. Its SHA-256 becomes part of the object's metadata. */
+bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e); /* SHA-256 and size of a regular file */
+uint64_t storage_part(uint64_t size); /* bytes of each part when a file of `size` bytes is uploaded */
+/* Stores a regular file, in parts if it is larger than CLOUD_PART, with its SHA-256 as metadata of the object. */
 bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e);
-/* False without an error: there is no such object. */
+/* Reads the object's headers. False without an error: the object does not exist. */
 bool storage_head(struct storage *s, struct slice key, struct err *e);
+/* Reads an object and compares it with the SHA-256 in its metadata, if any. */
 bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *owner, struct err *e);
 bool storage_delete(struct storage *s, struct slice key, struct err *e);
-/* A page of names below prefix; *more: the list's own place, empty at first and at its end. Valid until the next call. */
+/* Reads one page of the list of objects with this prefix. deep: all objects, else objects and folders of one level. *more: continuation
+ * token, empty for the first page and after the last one. *out is valid until the next call. */
 bool storage_list(struct storage *s, struct slice prefix, bool deep, struct slice *more, struct cloud_list *out, struct err *e);
-/* A URL that anybody may GET for so many seconds: fewer when the credentials end before, which *seconds says then. */
+/* A signed URL to GET the object. *seconds: its validity; set to that of the credentials if they expire sooner. */
 bool storage_url(struct storage *s, struct slice key, int64_t *seconds, struct slice *url, struct err *e);
 
-/* Rows of a check: writes, reads, lists, signs, fetches and deletes an object below the place. */
+/* Adds the rows of a check: writes, lists, reads, fetches by a signed URL and deletes an object with this prefix. */
 struct check;
 void storage_probe(struct check *c, struct storage *s, struct slice prefix);
 

@@ -1,4 +1,4 @@
-/* Whether a place in a bucket can be used: an object is written, read, listed, fetched by a signed URL and deleted. */
+/* Checks that a bucket can be used: writes an object, lists it, reads it, fetches it by a signed URL and deletes it. */
 #include "check.h"
 #include "storage.h"
 
@@ -6,7 +6,7 @@
 
 struct probe {
     struct storage *s;
-    struct slice key, body, left; /* left: what has not come back so far */
+    struct slice key, body, left; /* left: rest of the body that was not read back yet */
 };
 
 static bool write_it(struct probe *p, struct err *e)
@@ -72,8 +72,8 @@ void storage_probe(struct check *c, struct storage *s, struct slice prefix)
     hash_suffix(rng_next(&rng), suffix);
     bool slash = slice_empty(prefix) || slice_ends(prefix, SLICE("/"));
     p.key = arena_printf(&s->a, "%.*s%smobula-check-%.*s \xc3\xbc+%%2F.txt", SLICE_ARG(prefix), slash ? "" : "/", NAME_SUFFIX, suffix);
-    const char *name = c->current; /* of `mobula check`: all rows are of one check */
-    s->voice = false;
+    const char *name = c->current; /* not NULL in `mobula check`, where all rows have the same name */
+    s->loud = false;
     for (size_t i = 0; i < COUNT_OF(steps); i++) {
         struct err e = {0};
         c->current = name ? name : steps[i].name;
@@ -82,8 +82,8 @@ void storage_probe(struct check *c, struct storage *s, struct slice prefix)
         check_say(c, well ? CHECK_PASS : CHECK_FAIL, NULL, "%s", well ? steps[i].fine : e.text);
     }
     c->current = name ? name : "settings";
-    if (!slice_empty(s->said))
-        check_say(c, CHECK_WARN, NULL, "%.*s", SLICE_ARG(s->said));
+    if (!slice_empty(s->warning))
+        check_say(c, CHECK_WARN, NULL, "%.*s", SLICE_ARG(s->warning));
     check_say(c, CHECK_PASS, NULL, "credentials from %s, %s", s->with.settings.source, s->with.path_style ? "path style" : "virtual hosts");
 }
 

@@ -1,4 +1,4 @@
-/* mobula storage: objects of a bucket, and whether it can be used. */
+/* Command mobula storage: checks a bucket; lists, reads, writes, deletes and signs its objects. */
 #include "check.h"
 #include "cli.h"
 #include "storage.h"
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 struct options {
-    struct check_options check; /* its output */
+    struct check_options check; /* only check.output (-o) */
     struct slice url, file;
     int64_t valid_ms;
     bool deep;
@@ -43,7 +43,7 @@ struct work {
     struct storage s;
     struct options o;
     struct cloud_place at;
-    int fd; /* of get */
+    int fd; /* output of get */
 };
 
 static bool write_piece(void *owner, struct slice piece, struct err *e)
@@ -58,7 +58,8 @@ static bool write_piece(void *owner, struct slice piece, struct err *e)
     return true;
 }
 
-/* The file appears when it is whole: what it was before stays until then. What is no file (a pipe, /dev/null) is written as it comes. */
+/* Writes to FILE.part and renames it when the object is complete, so that an error leaves the old file in place. A pipe or device is
+ * written directly. */
 static int run_get(struct work *w, struct err *e)
 {
     struct stat st;
@@ -109,7 +110,7 @@ static int run_sign(struct work *w, struct err *e)
     return cli_print(arena_printf(&w->s.a, "%.*s\n", SLICE_ARG(url)));
 }
 
-/* Names are others' words: nothing in them is for a terminal to act on. */
+/* Names come from other clients of the bucket: control characters are removed before they are printed. */
 static int run_ls(struct work *w, struct err *e)
 {
     struct slice more = SLICE("");
@@ -148,8 +149,8 @@ static int run_check(struct work *w, struct err *e)
 
 static const struct verb {
     const char *name;
-    int (*run)(struct work *w, struct err *e); /* true, false with an error, or a negative exit status */
-    bool object;                               /* it needs the name of one */
+    int (*run)(struct work *w, struct err *e); /* true; false with *e; or the exit status, negated */
+    bool object;                               /* the command needs an object's name */
 } verbs[] = {{"check", run_check, false}, {"ls", run_ls, false}, {"get", run_get, true},
              {"put", run_put, true},      {"rm", run_rm, true},  {"sign", run_sign, true}};
 

@@ -1,9 +1,9 @@
-/* What a store's no means, and what to do about it. */
+/* Error messages for a store's error answers: status, code, message and a remedy. */
 #include "store.h"
 
 #include <stdio.h>
 
-enum { WORDS = 200 };
+enum { WORDS = 200 /* bytes of each text in a message */ };
 
 void cloud_refusal_read(const struct cloud_store *s, struct arena *a, struct cloud_refusal *out)
 {
@@ -14,7 +14,7 @@ void cloud_refusal_read(const struct cloud_store *s, struct arena *a, struct clo
     *out = (struct cloud_refusal){s->reader.status, code.ptr ? code : none, message.ptr ? message : none, region.ptr ? region : none};
 }
 
-/* In the order in which they are looked for; a status of 0 is any. */
+/* The first match counts. An entry with a status matches any code; one without matches its code. */
 static const struct {
     const char *code;
     int status;
@@ -31,7 +31,7 @@ static const struct {
     {"QuotaExceeded", 0, "the bucket is full: raise its quota or delete what is not needed"},
     {"XAmzContentSHA256Mismatch", 0, "the body was changed on the way, or the file while it was sent: try again"},
     {"BadDigest", 0, "the body was changed on the way, or the file while it was sent: try again"},
-    {"", 403, NULL}, /* the right that is missing */
+    {"", 403, NULL}, /* remedy_of names the missing right */
     {"NoSuchKey", 0, "there is no such object"},
     {"", 412, "the object was changed while it was read: try again"},
     {"", 416, "the range begins behind the object's end"},

@@ -1,8 +1,8 @@
-/* The requests of the client: calls to the store, and those for new credentials. */
+/* Writes the client's HTTP requests: calls to the store, and requests for new credentials. */
 #include "store.h"
 
-enum { VALID_S = 3600 };
-#define NO_BODY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" /* SHA-256 of nothing */
+enum { VALID_S = 3600 /* requested lifetime of an assumed role's credentials */ };
+#define NO_BODY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" /* SHA-256 of an empty body */
 
 /* ---- credentials ---- */
 
@@ -28,7 +28,7 @@ bool cloud_credentials_take(struct cloud_store *s, struct err *e)
     return well || err_wrap(e, "%s", s->o.settings.source);
 }
 
-/* STS: the token is the proof, and the request is not signed. */
+/* AssumeRoleWithWebIdentity: the pod's token authenticates the request, which is therefore not signed. */
 static bool write_role(struct cloud_store *s, struct slice token, struct err *e)
 {
     const struct cloud_settings *o = &s->o.settings;
@@ -61,7 +61,7 @@ static bool write_identity(struct cloud_store *s, struct err *e)
            err_set(e, ERR_CONFIG, "%s: no request can be made of it and its token", o->source);
 }
 
-/* ---- calls ---- */
+/* ---- calls to the store ---- */
 
 static void begin(struct cloud_store *s, const struct cloud_call *c, struct cloud_request *r)
 {

@@ -1,4 +1,4 @@
-/* Where the store is and who we are, as other S3 clients are told: by variables of the environment, and by the files in ~/.aws. */
+/* Reads endpoint, region and credentials from the AWS CLI's environment variables and files in ~/.aws. */
 #include <mobula/cloud.h>
 
 #include <mobula/json.h>
@@ -13,7 +13,7 @@ static struct slice either(struct slice first, struct slice other)
     return slice_empty(first) ? other : first;
 }
 
-/* ---- checks ---- */
+/* ---- checks of credentials ---- */
 
 static bool is_word(struct slice s, size_t max)
 {
@@ -23,7 +23,7 @@ static bool is_word(struct slice s, size_t max)
     return s.len <= max;
 }
 
-/* No message quotes them. */
+/* Checks lengths and characters of credentials. Messages never quote them. */
 static bool keys_fit(const struct cloud_keys *k, const char *where, struct err *e)
 {
     if (slice_empty(k->id) || slice_empty(k->secret))
@@ -35,9 +35,9 @@ static bool keys_fit(const struct cloud_keys *k, const char *where, struct err *
                    where, LIMIT_CLOUD_SECRET, LIMIT_CLOUD_TOKEN);
 }
 
-/* ---- files ---- */
+/* ---- files in ~/.aws ---- */
 
-/* One line of the profile. What is indented belongs to the line before, and says nothing that counts here. */
+/* Takes one "name = value" line of the profile; the first value of a name counts. */
 static bool take_line(struct cloud_settings *s, struct cloud_keys *k, struct slice line, struct slice path, struct err *e)
 {
     struct slice value = line, name = slice_trim(slice_cut(&value, '='));
@@ -102,7 +102,7 @@ static bool read_files(const struct cloud_surroundings *from, struct arena *a, s
     return true;
 }
 
-/* ---- in the order in which they count ---- */
+/* ---- settings, in order of precedence ---- */
 
 static bool nothing_found(const struct cloud_surroundings *from, struct err *e)
 {
@@ -119,7 +119,7 @@ bool cloud_settings_read(const struct cloud_surroundings *from, struct arena *a,
 {
     static const struct {
         uint16_t at;
-        const char *name; /* what is given first counts */
+        const char *name; /* of two variables for one field, the first that is set counts */
     } variables[] = {{FIELD(keys.id), "AWS_ACCESS_KEY_ID"},          {FIELD(keys.secret), "AWS_SECRET_ACCESS_KEY"},
                      {FIELD(keys.session), "AWS_SESSION_TOKEN"},     {FIELD(token_file), "AWS_WEB_IDENTITY_TOKEN_FILE"},
                      {FIELD(session_name), "AWS_ROLE_SESSION_NAME"}, {FIELD(region), "AWS_REGION"},

@@ -1,5 +1,5 @@
-/* AWS Signature Version 4: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html. Paths are encoded once, and never
- * normalized, as S3 wants them. */
+/* AWS Signature Version 4: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html. Paths are encoded once and not
+ * normalized, as S3 requires. */
 #include <mobula/cloud.h>
 
 #include <mobula/tls.h>
@@ -8,7 +8,7 @@
 
 enum { TEXT_MAX = 64 * KIB, STAMP = sizeof "20130524T000000Z", DATE = 8 };
 
-/* ---- names ---- */
+/* ---- names of buckets and objects ---- */
 
 static const char *const refused_schemes[] = {"gs", "azure", "abfss", "wasbs"};
 
@@ -58,7 +58,7 @@ bool cloud_place(struct slice url, struct cloud_place *out, struct err *e)
     return slice_empty(out->key) || cloud_key(out->key, e);
 }
 
-/* ---- encoding ---- */
+/* ---- encoding of path and query ---- */
 
 static struct slice encode_path(struct slice path, struct arena *a)
 {
@@ -102,9 +102,9 @@ struct slice cloud_target(const struct cloud_request *r, struct arena *a)
     return arena_printf(a, "%.*s%s%.*s", SLICE_ARG(encode_path(r->path, a)), r->query_count ? "?" : "", SLICE_ARG(encode_query(r, a)));
 }
 
-/* ---- what is signed ---- */
+/* ---- canonical request and signature ---- */
 
-/* A value as it is signed: runs of blanks are one. */
+/* The canonical header value: trimmed, each run of blanks replaced by one. */
 static struct slice squeeze(struct slice value, struct arena *a)
 {
     struct slice out = arena_dup(a, slice_trim(value));
@@ -116,7 +116,7 @@ static struct slice squeeze(struct slice value, struct arena *a)
     return (struct slice){to, n};
 }
 
-/* "name:value\n" of each header in the order of names; *names: "a;b". */
+/* The canonical headers: "name:value\n" of each, sorted by name. *names: their names as "a;b". */
 static struct slice signed_headers(const struct cloud_request *r, struct slice *names, struct arena *a)
 {
     struct http_header list[CLOUD_HEADERS + 1];
@@ -163,7 +163,7 @@ static struct slice signature(const struct cloud_request *r, const struct cloud_
     return arena_dup(a, slice_of(hex));
 }
 
-/* ---- signing ---- */
+/* ---- signed headers and signed URLs ---- */
 
 static void write_stamp(int64_t wall_us, char stamp[STAMP])
 {

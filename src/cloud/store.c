@@ -1,4 +1,4 @@
-/* The client: a call is tried until the store says yes or no, or nothing is left to try. */
+/* The client: sends a call, retries transient errors, and corrects clock, region and credentials when the store rejects them. */
 #include "store.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void fail(struct cloud_store *s, const struct err *why, struct now now)
     end(s, &answer, now);
 }
 
-/* Whether it is tried again. */
+/* Schedules the next attempt, after least_ms or the backoff, whichever is longer. False: no attempt is left. */
 static bool again(struct cloud_store *s, int64_t least_ms, struct now now)
 {
     int64_t wait_ms = backoff_ms(&s->rng, s->tries, CLOUD_BACKOFF_MS, CLOUD_BACKOFF_MAX_MS);
@@ -55,7 +55,8 @@ static void at_once(struct cloud_store *s, struct now now)
     s->next_ms = now.mono_ms;
 }
 
-/* What was kept open may have ended meanwhile: that is no failure. */
+/* The connection failed or closed. If it was kept open from an earlier request and closed before the first byte of this answer, the
+ * server had merely timed it out: the request is sent again at once and does not count as an attempt. */
 static void lost(struct cloud_store *s, const struct err *why, struct now now)
 {
     struct err kept = *why;
@@ -67,7 +68,7 @@ static void lost(struct cloud_store *s, const struct err *why, struct now now)
         fail(s, &kept, now);
 }
 
-/* ---- what is mended once ---- */
+/* ---- corrections of clock, region and credentials ---- */
 
 static bool mend_clock(struct cloud_store *s, const struct cloud_refusal *r, struct now now)
 {
@@ -86,7 +87,7 @@ static bool mend_clock(struct cloud_store *s, const struct cloud_refusal *r, str
     return true;
 }
 
-/* Where the region is part of the host's name, another one is another host. */
+/* Only with an endpoint of one's own: at AWS the host's name has the region in it, and the client keeps to its host. */
 static bool mend_region(struct cloud_store *s, const struct cloud_refusal *r)
 {
     char line[160];
@@ -109,7 +110,7 @@ static bool mend_credentials(struct cloud_store *s, const struct cloud_refusal *
     return true;
 }
 
-/* ---- an answer ---- */
+/* ---- answers of the store and of STS ---- */
 
 static bool passes_by_itself(const struct cloud_refusal *r)
 {
@@ -117,7 +118,7 @@ static bool passes_by_itself(const struct cloud_refusal *r)
            slice_is(r->code, "RequestTimeout") || slice_is(r->code, "OperationAborted");
 }
 
-/* An upload can fail while the store keeps its 200 waiting. */
+/* CompleteMultipartUpload can answer 200 before it has finished, and then report its failure in the body. */
 static bool is_error(const struct cloud_store *s)
 {
     return strcmp(s->call.method, "POST") == 0 && slice_has(slice_head(buf_slice(&s->answer), 512), "<Error>");
@@ -158,9 +159,9 @@ static void answered(struct cloud_store *s, struct now now)
     end(s, &answer, now);
 }
 
-/* ---- the link ---- */
+/* ---- reading and writing the connection ---- */
 
-/* False: the body cannot be read. */
+/* Writes the rest of the head and as much of the body as the link takes. False: call.read failed. */
 static bool send_some(struct cloud_store *s, struct link *l, struct err *e)
 {
     if (!link_put(l, &s->unsent) || s->to_identity)
@@ -208,7 +209,7 @@ static void on_link(struct link_owner *owner, struct link *l, struct now now)
     enum http_step step = HTTP_MORE;
     if (l->state == LINK_OPENING)
         return;
-    if (!s->busy || s->next_ms != TIME_NEVER) { /* nothing is under way: the store may end a connection that it has kept */
+    if (!s->busy || s->next_ms != TIME_NEVER) { /* no request in flight: the store may close its idle connection */
         if (l->state != LINK_OPEN || !slice_empty(link_peek(l)))
             drop_link(s);
         return;

@@ -1,4 +1,4 @@
-/* The client's own state. */
+/* State of the client in store.c, and its functions in request.c and refusal.c. */
 #ifndef MOBULA_CLOUD_STORE_H
 #define MOBULA_CLOUD_STORE_H
 
@@ -12,40 +12,41 @@ struct cloud_store {
     struct cloud_store_options o;
     struct rng rng;
     struct link *link; /* NULL: none is open */
-    bool to_identity;  /* the link, and the request under way, are of the identity's host */
+    bool to_identity;  /* the link and the request in flight go to o.identity, for new credentials */
     struct http_reader reader;
-    struct buf head, answer;
-    struct arena a; /* of one request */
-    char id[LIMIT_CLOUD_SECRET + 1], secret[LIMIT_CLOUD_SECRET + 1], session[LIMIT_CLOUD_TOKEN + 1];
-    int64_t expires_us; /* of these keys; 0: there are none */
-    char region[CLOUD_REGION_MAX];
-    int64_t skew_us;             /* the store's clock, less ours */
-    bool skewed, moved, renewed; /* what is done once: for good, for good, for each call */
-    bool fresh;                  /* the keys came for this very request: they are used, however soon they end */
-    /* the call */
-    bool busy;
+    struct buf head, answer; /* of the current request: its head; the kept body of its answer */
+    struct arena a;          /* reset for each request */
+    char id[LIMIT_CLOUD_SECRET + 1], secret[LIMIT_CLOUD_SECRET + 1], session[LIMIT_CLOUD_TOKEN + 1]; /* current credentials */
+    int64_t expires_us;            /* expiry of the credentials; 0: none yet, TIME_NEVER: they do not expire */
+    char region[CLOUD_REGION_MAX]; /* that requests are signed for */
+    int64_t skew_us;               /* the store's clock minus ours */
+    bool skewed, moved, renewed;   /* clock and region were corrected (once for a store); credentials were renewed (once for a call) */
+    bool fresh;                    /* credentials were fetched for this request: use them even if they expire soon */
+    /* the current call */
+    bool busy; /* done has not been called yet */
     struct cloud_call call;
-    unsigned tries;
-    int64_t next_ms;     /* when it is tried; TIME_NEVER: it is under way */
-    struct slice unsent; /* of the head, or of the identity's whole request */
-    uint64_t sent, got;  /* bytes of the body; of the answer that the caller has */
-    bool reused;         /* the link has carried a request before */
-    char etag[CLOUD_ETAG_MAX];
+    unsigned tries;            /* attempts that failed */
+    int64_t next_ms;           /* monotonic time of the next attempt; TIME_NEVER: one is in flight, or no call is */
+    struct slice unsent;       /* rest of the head, or of the whole request for credentials */
+    uint64_t sent, got;        /* bytes of the body written to the link; bytes of the answer that call.piece has received */
+    bool reused;               /* the link was open already: kept from an earlier request */
+    char etag[CLOUD_ETAG_MAX]; /* of the object that a GET began to read, for If-Match of the rest; empty: none */
 };
 
-/* What an answer says. */
+/* Status, and code, message and region of the error document, of an answer. */
 struct cloud_refusal {
     int status;
     struct slice code, message, region;
 };
 void cloud_refusal_read(const struct cloud_store *s, struct arena *a, struct cloud_refusal *out);
-/* The error for the caller. */
+/* Writes the error for the caller: status, code, message, remedy. */
 void cloud_refusal_words(const struct cloud_store *s, const struct cloud_refusal *r, struct err *e);
 
-/* Writes the request that is due into s->head. */
+/* Writes the head of the call's request, or the whole request for credentials, into s->head. */
 bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e);
-/* Takes new credentials out of the identity's answer. */
+/* Stores the credentials of s->answer and wipes the answer. */
 bool cloud_credentials_take(struct cloud_store *s, struct err *e);
+/* Whether credentials are missing or expire within CLOUD_RENEW_S. */
 bool cloud_credentials_due(const struct cloud_store *s, struct now now);
 
 #endif

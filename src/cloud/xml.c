@@ -1,5 +1,5 @@
-/* Answers of S3 and STS. They are XML of a plain sort: elements with texts. What is more than that (DOCTYPE, CDATA, comments, entities of
- * its own) is refused, because no store sends it. */
+/* Reads the XML answers of S3 and STS: elements with text. DOCTYPE, CDATA, comments and custom entities are refused, because no store sends
+ * them. */
 #include <mobula/cloud.h>
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ static bool bad(struct err *e, const char *why)
     return err_set(e, ERR_SYNTAX, "the store's answer is no XML that is understood: %s", why);
 }
 
-/* "&amp;" at the front of *s; writes what it stands for. */
+/* Cuts an entity such as "&amp;" or "&#x2F;" off the front of *s and writes its character. False: it is unknown or invalid. */
 static bool decode_entity(struct slice *s, struct buf *out)
 {
     static const struct {
@@ -61,7 +61,7 @@ static bool decode_text(struct slice raw, struct arena *a, struct slice *out)
     return true;
 }
 
-/* What stands in a tag up to its ">": a quoted value may hold one. */
+/* Cuts a tag off the front, up to its ">", which may also occur in quoted attribute values. False: it is unterminated. */
 static bool cut_tag(struct slice *rest, struct slice *tag)
 {
     char quote = '\0';
@@ -159,7 +159,7 @@ struct slice cloud_xml_text(struct slice document, const char *wanted, struct ar
     return SLICE_NONE;
 }
 
-/* ---- lists ---- */
+/* ---- lists of objects ---- */
 
 static void take_field(struct cloud_object *o, struct slice name, struct slice text, bool *well)
 {
@@ -171,7 +171,7 @@ static void take_field(struct cloud_object *o, struct slice name, struct slice t
         o->modified = text;
 }
 
-/* The store chose its names: a broken one is no object. */
+/* Names come from the store: an object without one, or one that cannot be decoded, makes the list invalid. */
 bool cloud_list_read(struct slice document, struct arena *a, struct cloud_list *out, struct err *e)
 {
     struct cloud_xml x = {.rest = document};
@@ -194,7 +194,7 @@ bool cloud_list_read(struct slice document, struct arena *a, struct cloud_list *
             truncated = slice_is(text, "true");
         else if (slice_is(name, "NextContinuationToken"))
             out->next = text;
-        else if (slice_is(name, "EncodingType")) /* not every store encodes them when it is asked to */
+        else if (slice_is(name, "EncodingType")) /* some stores ignore encoding-type=url: names are encoded only if the answer says so */
             encoded = slice_is(text, "url");
         if (!item || x.depth != 1)
             continue;

@@ -90,7 +90,7 @@ static bool gather_head(struct http_reader *r, struct slice *in, bool *complete,
     return true;
 }
 
-/* Known from its first bytes: a server of another protocol may wait for ours before it sends more. */
+/* Compares the first bytes of an answer with "HTTP/" as they arrive: a server of another protocol may send no more than its greeting. */
 static bool is_http(const struct http_reader *r, struct slice in, struct err *e)
 {
     static const struct slice first = SLICE("HTTP/");

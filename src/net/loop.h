@@ -82,7 +82,7 @@ struct wire {
     int send_errno;                  /* why nothing can be sent any more */
     const struct listener *listener; /* that took it; NULL: we opened it */
     bool eof, shut, news, starved, late;
-    bool heard;  /* the peer has sent bytes or closed its side */
+    bool heard;  /* the peer has sent bytes or closed its side of the connection */
     bool moved;  /* since the loop last looked: it may want something else, or hold memory that it need not */
     char peer[]; /* "host:port", for what people read */
 };

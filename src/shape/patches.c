@@ -66,7 +66,7 @@ void type_strings(struct reader *r, const struct place *at, bool all)
     }
 }
 
-/* Below maps of strings a path ends with the key, whose own slash must be written as ~1. */
+/* In a path into a map of strings (labels, annotations, ...) the last part is the key. If it has a slash, JSON Pointer wants ~1 for it. */
 static void check_slash(struct reader *r, const struct place *at, struct slice path)
 {
     static const char *const maps[] = {"labels", "annotations", "nodeSelector", "limits", "requests", "matchLabels"};

@@ -1,5 +1,5 @@
-"""Two object stores that speak S3's protocol and share no code: moto from the Python index, versitygw from the Go module proxy. Each is
-built once, into the rig's folder, and runs on loopback for the tests of a module."""
+"""Two independent object stores with S3's protocol: moto from the Python index, versitygw from the Go module proxy. Each is built once,
+in the rig's folder, and runs on loopback for the tests of one module."""
 
 import contextlib
 import os
@@ -88,7 +88,7 @@ def run_versitygw(folder, *flags, **more):
 
 
 class Tunnel:
-    """An HTTP proxy that takes CONNECT and leads to one port of this machine, whatever name it is asked for: asked has these."""
+    """An HTTP proxy for CONNECT that connects every host to one port of this machine. asked: the HOST:PORT of each CONNECT."""
 
     def __init__(self, port):
         self.to, self.asked, self.listener = port, [], socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""mobula storage, and jobs whose folder goes into a bucket, against two stores that share no code."""
+"""mobula storage, and jobs with a folder in a bucket, against two independent stores."""
 
 import hashlib
 import http.server
@@ -41,7 +41,7 @@ def test_every_operation(store, tmp_path):
     check = subprocess.run([MOBULA, "check", "--bucket", "s3://bucket/probe"], capture_output=True, text=True, env=env, check=False)
     assert check.stdout.count("pass  storage ") == 6, check.stdout + check.stderr
     file, back = tmp_path / "file", tmp_path / "back"
-    names = NAMES + (["n" * 1024] if store.kind == "moto" else [])  # no file system takes that name
+    names = NAMES + (["n" * 1024] if store.kind == "moto" else [])  # longer than file names may be
     for n, name in enumerate(names):
         file.write_bytes(f"{n}".encode() * 100)
         storage(store, "put", f"s3://bucket/{name}", "-f", file)
@@ -71,7 +71,7 @@ def test_a_file_in_parts(store, tmp_path):
 
 
 def test_pages_of_a_list(store):
-    """More names than one page holds, and a name as long as a file system here takes it."""
+    """1,003 objects: more than one page of a list holds."""
     names = [f"many/{n:04}" for n in range(1003)]
     if store.kind == "versitygw":
         (store.folder / "root/bucket/many").mkdir()
@@ -96,7 +96,7 @@ def test_what_a_store_refuses(store, tmp_path):
     assert "no credentials for the store" in storage(store, "ls", "s3://bucket", code=1, env={"AWS_ACCESS_KEY_ID": "",
                                                                                               "AWS_SECRET_ACCESS_KEY": ""}.items()).decode()
     url = storage(store, "sign", "s3://bucket/x", "--valid", "1s").decode().strip()
-    with pytest.raises(urllib.error.HTTPError):  # there is no such object, or its time is over
+    with pytest.raises(urllib.error.HTTPError):  # no such object, or the URL has expired
         urllib.request.urlopen(url)
 
 
@@ -138,7 +138,7 @@ def test_tls_and_a_mounted_secret(tmp_path):
 
 
 def test_names_of_aws_through_a_proxy(tmp_path):
-    """Without an endpoint it is AWS: the bucket is part of the host's name, unless it has a dot in it."""
+    """Without an endpoint the store is AWS: the bucket is part of the host's name, unless it has a dot."""
     aws = "s3.us-east-1.amazonaws.com"
     cert, key = certificate(tmp_path, name=f"DNS:{aws},DNS:*.{aws}")
     gate = run_versitygw(tmp_path, "--cert", str(cert), "--key", str(key), "--virtual-domain", aws)
@@ -158,7 +158,7 @@ def test_names_of_aws_through_a_proxy(tmp_path):
 
 
 def test_identities_of_pods(tmp_path):
-    """IRSA against moto's STS; EKS Pod Identity against an agent of our own."""
+    """IRSA against moto's STS; EKS Pod Identity against the agent in this test."""
     cloud = run_moto(tmp_path)
     token = tmp_path / "token"
     token.write_text("eyJ.pod.token\n")
@@ -223,14 +223,14 @@ def test_the_folder_of_a_job(space, hubs, tmp_path, store, monkeypatch):  # noqa
     said, url = submit("again", "--bucket", "s3://bucket/team", "--endpoint", store.url, "--bucket-uri")
     assert f"stored already: {where}" in said and url == where
     (work / "noise").write_bytes(os.urandom(10_000_000))
-    said, url = submit("large")  # too large for the control plane: it goes to the cloud's bucket
+    said, url = submit("large")  # more than 512 KiB: stored in the cloud's bucket, not in the control plane
     assert "storing: s3://bucket/working-dirs/" in said
     assert len(zipfile.ZipFile(io.BytesIO(urllib.request.urlopen(url).read())).read("dir/noise")) == 10_000_000
     assert KEYS["AWS_SECRET_ACCESS_KEY"] not in said + url
 
 
 def test_the_store_goes_away(store, tmp_path):
-    """A file that is cut short, and a port on which nobody listens."""
+    """A port without a listener."""
     gone = type("Gone", (), {"url": "http://127.0.0.1:9"})
     said = storage(gone, "ls", "s3://bucket", code=1).decode()
     assert "GET s3://bucket: " in said and "refused" in said, said

@@ -1,7 +1,6 @@
-/* What `mobula explain cluster` hears: of the API server a cluster and pages of pods, of the head its own words. Parts separated by NUL,
- * each with a letter before it: c the cluster, p a page, h the head's answer. And for `mobula explain service`, behind s: an object that is
- * the RayService, its Service and the list of its clusters at once. Whatever they are, what is said of it can go to a terminal.
- */
+/* Answers that `mobula explain cluster` and `explain service` read; their output must be safe for a terminal. Input: parts separated by
+ * NUL, each after a letter: c the RayCluster, p a page of pods, h the head's answer; s an object that serves as the RayService, its Service
+ * and the list of its RayClusters. */
 #include "src/cli/explain_service.h"
 
 #include <stdlib.h>

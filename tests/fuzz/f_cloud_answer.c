@@ -1,4 +1,4 @@
-/* What a store answers: a list, an error, new credentials. */
+/* Answers of a store and of STS, as list, error document and credentials. Input: the body. */
 #include <mobula/cloud.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
-/* A server's chain of certificates: whatever they say, a chain that no known CA has signed is never good. Input: certificates, each behind
- * two bytes of length; each is handed over in pieces too. */
+/* A server's chain of certificates: one that our CA has not signed is never accepted. Input: certificates, each after two bytes of length.
+ * They are passed to the check whole, and in pieces of 7 bytes. */
 #include "src/tls/v13.h"
 
 #include <stdlib.h>

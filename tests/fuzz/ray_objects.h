@@ -39,7 +39,7 @@ static void build_services(const struct ray_cluster *c, struct arena *a)
             check_object(&b, &doc, a);
             ray_service_hash(json_root(&doc));
         } else if (k == RAY_SERVICE_HEADLESS) {
-            abort(); /* nothing of the user's is in it but names */
+            abort(); /* it has no user's text but names, so it always fits */
         }
     }
     buf_free(&b);

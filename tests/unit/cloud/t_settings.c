@@ -1,4 +1,4 @@
-/* Where the store is and who we are; addresses of stores. */
+/* Settings and credentials from environment and files; addresses of stores. */
 #include "../json/cases.h"
 
 #include <mobula/cloud.h>
@@ -72,7 +72,7 @@ static void test_limits(void)
             struct cloud_keys k;
             int64_t expires_us;
             struct err e = {0};
-            test_case("%s as long as it may be, and %zu bytes longer", fields[i].name, more);
+            test_case("%s of the maximum length, and %zu bytes longer", fields[i].name, more);
             buf_clear(&b);
             buf_printf(&b, "{\"Expiration\":\"2030-01-01T00:00:00Z\"");
             for (size_t f = 0; f < COUNT_OF(fields); f++) {

@@ -1,4 +1,4 @@
-/* Signatures as their vendor publishes them; names of buckets and objects. */
+/* Signatures against AWS's published test vectors; names of buckets and objects. */
 #include "../json/cases.h"
 
 #include <mobula/cloud.h>
@@ -62,9 +62,9 @@ static void test_target(void)
 {
     struct arena a = {0};
     struct cloud_request r = {.path = SLICE("/b/a b%2F\xc3\xbc+&/c"), .query = {{SLICE("x"), SLICE("a/b")}}, .query_count = 1};
-    test_case("a path is encoded once: what looks encoded is part of a name");
+    test_case("a path is encoded once: %%2F in a name is encoded, too");
     CHECK_STR(cloud_target(&r, &a), "/b/a%20b%252F%C3%BC%2B%26/c?x=a%2Fb");
-    test_case("two names of which one begins the other are in the order of names");
+    test_case("query parameters are sorted by name if one name is a prefix of another");
     r.query[0] = (struct http_header){SLICE("a-b"), SLICE("1")};
     r.query[1] = (struct http_header){SLICE("a"), SLICE("2")};
     r.query_count = 2;
@@ -76,7 +76,7 @@ static void test_pieces(void)
 {
     char whole[TLS_SHA256_HEX], pieces[TLS_SHA256_HEX];
     struct tls_sha256 h;
-    test_case("a hash in pieces");
+    test_case("SHA-256 of a text added in pieces");
     tls_sha256_hex(SLICE("hello world"), whole);
     tls_sha256_begin(&h);
     tls_sha256_add(&h, SLICE("hello"));
@@ -99,7 +99,7 @@ static void test_places(void)
                                       "s3://a b c", "http://abc/x", "s3://abc/a/../b", "s3://abc/.", "s3://abc/a\nb", "s3://abc/\xff"};
     struct err e;
     struct cloud_place p;
-    test_case("places");
+    test_case("URLs of buckets and objects");
     for (size_t i = 0; i < COUNT_OF(good); i++)
         if (!CHECK(place(good[i], &e)))
             printf("  %s: %s\n", good[i], e.text);
@@ -112,7 +112,7 @@ static void test_places(void)
     test_case("another cloud's scheme is refused by name");
     CHECK(!place("gs://bucket/x", &e));
     CHECK(slice_has(slice_of(e.text), "gs:// is not supported yet"));
-    test_case("a name as long as it may be, and one byte longer");
+    test_case("an object's name of the maximum length, and one byte longer");
     char name[LIMIT_CLOUD_KEY + 1];
     memset(name, 'n', sizeof name);
     e = (struct err){0};

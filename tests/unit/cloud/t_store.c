@@ -1,4 +1,4 @@
-/* The client against stores that answer as each case says, over links without sockets and in virtual time. */
+/* The client against scripted stores, over simulated links and in virtual time. */
 #include "../test.h"
 
 #include <mobula/cloud.h>
@@ -6,13 +6,13 @@
 enum { STEPS = 12, SENT_MAX = 256 * KIB };
 #define BEGAN_US (1369353600LL * 1000000) /* 2013-05-24T00:00:00Z */
 
-/* ---- the server ---- */
+/* ---- the scripted store ---- */
 
-/* What comes back to a request. */
+/* The store's answer to one request. */
 struct answer {
-    const char *bytes; /* NULL: nothing more is in the script */
-    bool closes;       /* the connection ends behind it … */
-    bool hangs;        /* … or is silent for ever */
+    const char *bytes; /* NULL: end of the script */
+    bool closes;       /* the store closes the connection after the answer … */
+    bool hangs;        /* … or never answers */
 };
 
 struct fake {
@@ -22,7 +22,7 @@ struct fake {
     unsigned next, requests, links;
     struct slice in;
     struct answer now;
-    struct buf sent, one; /* all requests; the one that comes in */
+    struct buf sent, one; /* all requests; the one being received */
     char room[4096];
 };
 
@@ -56,7 +56,7 @@ static char *room(struct link *l, size_t *n)
     return of(l)->room;
 }
 
-/* Whether the request is whole: its head, and as many bytes as that says. */
+/* Whether a request is complete: head, and Content-Length bytes of body. */
 static bool is_whole(struct slice text)
 {
     ptrdiff_t end = slice_find_text(text, "\r\n\r\n"), at = slice_find_text(text, "Content-Length: ");
@@ -191,7 +191,7 @@ static void end(struct run *r)
     buf_free(&r->said);
 }
 
-/* Until the call is over: time goes on to the next deadline when nothing else happens. */
+/* Runs the client until the call is done. Virtual time advances to the next deadline when no link is ready. */
 static void wait_over(struct run *r, struct cloud_call *c)
 {
     c->done = done;
@@ -227,11 +227,16 @@ static const struct {
     const char *name;
     struct answer script[STEPS];
     unsigned requests;
-    const char *err;  /* in its text; NULL: it went well */
-    const char *sent; /* in what was sent; NULL: nothing special */
-    const char *said;
+    const char *err;  /* part of the error's text; NULL: the call succeeds */
+    const char *sent; /* part of the requests sent; NULL: not checked */
+    const char *said; /* part of the warnings; NULL: none expected */
 } cases[] = {
-    {"an object", {{OK, false, false}}, 1, NULL, "GET /bucket/dir/name HTTP/1.1\r\nHost: store:9000\r\nX-Amz-Date: 20130524T000000Z", NULL},
+    {"an object is read",
+     {{OK, false, false}},
+     1,
+     NULL,
+     "GET /bucket/dir/name HTTP/1.1\r\nHost: store:9000\r\nX-Amz-Date: 20130524T000000Z",
+     NULL},
     {"SlowDown passes",
      {{NO("503", "", CODE("15", "SlowDown")), false, false}, {NO("503", "Retry-After: 1\r\n", ""), false, false}, {OK, false, false}},
      3,
@@ -249,71 +254,71 @@ static const struct {
      "GET s3://bucket/dir/name: 503 SlowDown: the store is overloaded or broken: try again later",
      NULL,
      NULL},
-    {"an answer that breaks off: the rest is asked for, of the same object",
+    {"an answer that is cut off: the rest is requested, of the same version of the object",
      {{"HTTP/1.1 200 OK\r\nETag: \"e1\"\r\nContent-Length: 5\r\n\r\nhe", true, false},
       {"HTTP/1.1 206 X\r\nETag: \"e1\"\r\nContent-Length: 3\r\n\r\nllo", false, false}},
      2,
      NULL,
      "Range: bytes=2-\r\nIf-Match: \"e1\"\r\n",
      NULL},
-    {"a store that knows no ranges",
+    {"a store that does not support Range",
      {{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", true, false}, {OK, false, false}},
      2,
      "the store sends an object from its beginning",
      NULL,
      NULL},
-    {"an object that is replaced meanwhile",
+    {"an object that is replaced while it is read",
      {{"HTTP/1.1 200 OK\r\nETag: \"e1\"\r\nContent-Length: 5\r\n\r\nhe", true, false}, {NO("412", "", ""), false, false}},
      2,
      "412 Precondition Failed: the object was changed while it was read",
      NULL,
      NULL},
-    {"a store that hangs once", {{"", false, true}, {OK, false, false}}, 2, NULL, NULL, NULL},
-    {"a store that always hangs",
+    {"a store that leaves one request unanswered", {{"", false, true}, {OK, false, false}}, 2, NULL, NULL, NULL},
+    {"a store that never answers",
      {{"", false, true}, {"", false, true}, {"", false, true}, {"", false, true}, {"", false, true}, {"", false, true}},
      CLOUD_TRIES,
      "GET s3://bucket/dir/name: no answer in time",
      NULL,
      NULL},
-    {"a clock that is wrong: the store's is used, once",
+    {"our clock is wrong: the store's is used, once",
      {{NO("403", "Date: Fri, 24 May 2013 01:00:00 GMT\r\n", CODE("21", "RequestTimeTooSkewed")), false, false}, {OK, false, false}},
      2,
      NULL,
      "X-Amz-Date: 20130524T010000Z",
      "the store's clock is 3600 s ahead of this machine's"},
-    {"a clock that stays wrong",
+    {"RequestTimeTooSkewed although the store's clock is used",
      {{NO("403", "Date: Thu, 23 May 2013 23:00:00 GMT\r\n", CODE("21", "RequestTimeTooSkewed")), false, false},
       {NO("403", "Date: Thu, 23 May 2013 23:00:00 GMT\r\n", CODE("21", "RequestTimeTooSkewed")), false, false}},
      2,
      "403 RequestTimeTooSkewed: set this machine's clock right",
      NULL,
      "the store's clock is 3600 s behind this machine's"},
-    {"another region, of an endpoint of one's own",
+    {"a wrong region, with an endpoint of one's own: the bucket's is used",
      {{NO("400", "x-amz-bucket-region: eu-west-1\r\n", CODE("29", "AuthorizationHeaderMalformed")), false, false}, {OK, false, false}},
      2,
      NULL,
      "/eu-west-1/s3/aws4_request",
      "the bucket is in region eu-west-1"},
-    {"no right",
+    {"a missing right",
      {{NO("403", "", CODE("19", "AccessDenied")), false, false}},
      1,
      "403 AccessDenied: grant s3:GetObject on arn:aws:s3:::bucket/*, or the object does not exist",
      NULL,
      NULL},
     {"no such object", {{NO("404", "", CODE("16", "NoSuchKey")), false, false}}, 1, "404 NoSuchKey: there is no such object", NULL, NULL},
-    {"keys that have expired and cannot be renewed",
+    {"expired credentials that cannot be renewed",
      {{NO("400", "", CODE("19", "ExpiredToken")), false, false}},
      1,
      "400 ExpiredToken: the session token has expired",
      NULL,
      NULL},
-    {"an answer that is no XML",
+    {"an error document that is not XML",
      {{"HTTP/1.1 403 X\r\nContent-Length: 6\r\n\r\n<html>", false, false}},
      1,
      "403 Forbidden: grant",
      NULL,
      NULL},
-    {"an answer that is no HTTP",
+    {"an answer that is not HTTP",
      {{"220 ftp\r\n", true, false},
       {"220 ftp\r\n", true, false},
       {"220 ftp\r\n", true, false},
@@ -350,7 +355,7 @@ static void test_cases(void)
     }
 }
 
-/* ---- bodies ---- */
+/* ---- request bodies ---- */
 
 static bool read_body(void *owner, uint64_t at, char *to, size_t n, struct err *e)
 {
@@ -367,7 +372,7 @@ static void test_put(void)
         {NO("500", "", CODE("1a", "InternalError")), false, false}, {OK, false, false}, {OK, false, false}, {NULL, false, false}};
     struct run r;
     struct cloud_call c = {.method = "PUT", .right = "s3:PutObject", .key = SLICE("a b"), .size = 10000, .read = read_body};
-    test_case("a body goes again from its beginning, and then another over the same connection");
+    test_case("a retry sends the body from its beginning; the next call uses the same connection");
     begin(&r, script, false);
     wait_over(&r, &c);
     CHECK_INT(r.err.code, ERR_NONE);
@@ -386,7 +391,7 @@ static void test_put(void)
         {"HTTP/1.1 200 OK\r\nContent-Length: 49\r\n\r\n<Error><Code>EntityTooSmall</Code></Error>        ", false, false},
         {OK, false, false},
         {NULL, false, false}};
-    test_case("an upload that ends with an error behind 200 is tried again");
+    test_case("CompleteMultipartUpload with an error in the body of a 200 is retried");
     begin(&r, late, false);
     c = (struct cloud_call){.method = "POST", .right = "s3:PutObject", .key = SLICE("c"), .size = 2, .body = SLICE("<>")};
     wait_over(&r, &c);
@@ -395,7 +400,7 @@ static void test_put(void)
     end(&r);
 }
 
-/* ---- credentials that are renewed ---- */
+/* ---- renewal of credentials ---- */
 
 #define STS(expires)                                                                                                                       \
     "HTTP/1.1 200 OK\r\n\r\n<A><B><Credentials><AccessKeyId>NEW</AccessKeyId><SecretAccessKey>hush</SecretAccessKey>"                      \
@@ -420,11 +425,11 @@ static void test_role(void)
     CHECK_INT(r.f.requests, 2);
     CHECK(slice_has(buf_slice(&r.f.sent), "RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fr&WebIdentityToken=pod-token"));
     CHECK(slice_has(buf_slice(&r.f.sent), "X-Amz-Security-Token: sess"));
-    test_case("... again when the store says that it has expired");
+    test_case("... again when the store answers ExpiredToken");
     wait_over(&r, &c);
     CHECK_STR(slice_of(r.err.text), "");
     CHECK_INT(r.f.requests, 5);
-    test_case("... and 5 min before it ends");
+    test_case("... and 5 min before its credentials expire");
     r.now.wall_us = BEGAN_US + (int64_t)(2 * 3600 - CLOUD_RENEW_S) * 1000000;
     wait_over(&r, &c);
     CHECK_STR(slice_of(r.err.text), "");
@@ -435,7 +440,7 @@ static void test_role(void)
                                         {STS("2013-05-23T01:00:00Z"), true, false},
                                         {OK, false, false},
                                         {NULL, false, false}};
-    test_case("credentials that have ended when they come are used once, and the store decides");
+    test_case("new credentials that have expired already are used for one request, and the store decides");
     begin(&r, old, true);
     wait_over(&r, &c);
     CHECK_STR(slice_of(r.err.text), "");
@@ -444,7 +449,7 @@ static void test_role(void)
     CHECK_INT(r.f.requests, 4);
     end(&r);
     static const struct answer no[] = {{NO("403", "", CODE("19", "AccessDenied")), false, false}, {NULL, false, false}};
-    test_case("a role that may not be assumed");
+    test_case("AssumeRole is denied");
     begin(&r, no, true);
     wait_over(&r, &c);
     if (!CHECK(slice_has(slice_of(r.err.text), "new credentials from sts: 403 AccessDenied")))
@@ -460,7 +465,7 @@ static void test_limits(void)
     for (int more = 0; more < 2; more++) {
         struct run r;
         struct cloud_call c = {.method = "GET", .right = "s3:ListBucket", .key = SLICE("")};
-        test_case("an answer as long as it may be, and %d bytes longer", more);
+        test_case("an answer of LIMIT_CLOUD_ANSWER bytes, and %d bytes longer", more);
         buf_clear(&big);
         buf_printf(&big, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", LIMIT_CLOUD_ANSWER + more);
         memset(buf_room(&big, LIMIT_CLOUD_ANSWER + 2), 'x', LIMIT_CLOUD_ANSWER + 1);

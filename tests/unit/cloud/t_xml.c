@@ -1,4 +1,4 @@
-/* Answers in XML. */
+/* The reader of XML answers, and lists of objects. */
 #include "../json/cases.h"
 
 #include <mobula/cloud.h>
@@ -44,7 +44,7 @@ static void test_depth(void)
 {
     struct arena a = {0};
     struct buf b = {.max = KIB};
-    test_case("as many elements in each other as there may be, and one more");
+    test_case("LIMIT_CLOUD_XML nested elements, and one more");
     for (int more = 0; more < 2; more++) {
         struct cloud_xml x = {0};
         struct slice name, text;
