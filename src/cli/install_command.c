@@ -209,7 +209,7 @@ static bool look_beside(struct apply *p, const struct install_options *o, const 
                  former = arena_printf(p->a, "mobula-%.*s-nodes", SLICE_ARG(o->ns));
     const struct {
         struct slice path;
-        bool goes; /* the flag makes the object; else it keeps it from being made */
+        bool made; /* the flag makes the object; else it keeps it from being made */
         const char *flag;
     } all[] = {
         {own_path(p, "networking.k8s.io/v1", "NetworkPolicy", name, o->ns), false, "--no-network-policy"},
@@ -220,11 +220,11 @@ static bool look_beside(struct apply *p, const struct install_options *o, const 
         return true;
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         struct ask_answer answer = {0};
-        if (brings(p, all[i].path) == all[i].goes || (all[i].goes && (o->plane || o->report_nodes)))
+        if (brings(p, all[i].path) == all[i].made || (all[i].made && (o->plane || o->report_nodes)))
             continue;
         if (!ask_get(p->ask, all[i].path, NULL, p->a, &answer, e))
             return false;
-        if (all[i].goes ? answer.code < 300 : answer.code == 404)
+        if (all[i].made ? answer.code < 300 : answer.code == 404)
             apply_fail(p, arena_printf(p->a,
                                        "the installation in namespace %.*s has the flag %s, which would go: give it again, or take it away "
                                        "with --drop-flags",

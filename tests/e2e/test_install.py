@@ -74,7 +74,7 @@ def exercise_jobs(space):
 
 
 def exercise_service(space):
-    """If somebody sets label ray.io/serve of a head that takes no requests to true, it is set back. KubeRay's finalizer is removed."""
+    """The operator resets label ray.io/serve of a head that takes no requests to false. KubeRay's finalizer is removed."""
     cluster = raycluster("c", workers=0)["spec"]
     space.serve("served", {"excludeHeadPodFromServeSvc": True, "rayClusterConfig": cluster}, finalizers=["ray.io/rayservice-finalizer"])
     service = space.path("rayservices", "served", V1)
