@@ -143,6 +143,8 @@ void net_allow_remedy(struct net_allow *a, const char *setting);
  * whether there is one, net_allow_add checks. */
 enum { NET_ALLOW_PORT = 443 };
 bool net_place(struct slice text, struct slice *host, uint16_t *port);
+/* Splits "http[s]://AUTHORITY[/REST]", and takes scheme, host and port into *at. False: it is no such URL, or its port is none. */
+bool net_url(struct slice url, struct endpoint *at, struct slice *authority, struct slice *rest);
 /* net_allow_add for such a text; "[V6/BITS]:PORT" too. strict: no wildcards. */
 bool net_allow_text(struct net_allow *a, struct slice text, bool strict, const char *setting, struct err *e);
 

@@ -181,7 +181,6 @@ static struct slice parameter(struct slice challenge, const char *name)
     return slice_head(value, slice_find(value, '"') < 0 ? 0 : (size_t)slice_find(value, '"'));
 }
 
-static bool read_place(struct slice url, struct endpoint *at, struct slice *authority, struct slice *rest);
 static bool load_trust(struct registry *r, struct err *e);
 
 /* Gets one of the token server that the registry names. User and password go there, so not in the clear, unless the registry itself is
@@ -195,7 +194,7 @@ static bool get_token(struct registry *r, struct err *e)
     struct json doc;
     __attribute__((cleanup(buf_free))) struct buf query;
     buf_init(&query, LIMIT_HTTP_URL);
-    if (!registry_is_url(realm) || !read_place(realm, &at, &q.authority, &rest) || (r->at.tls && !at.tls))
+    if (!net_url(realm, &at, &q.authority, &rest) || (r->at.tls && !at.tls))
         return err_set(e, ERR_STATUS, "it wants a token of a server that is not one: \"%.*s\"", SLICE_ARG(slice_head(realm, WORDS)));
     buf_printf(&query, "/%.*s%cservice=", SLICE_ARG(rest), slice_find(rest, '?') < 0 ? '?' : '&');
     http_percent_encode(parameter(challenge, "service=\""), &query);
@@ -395,22 +394,10 @@ bool registry_is_url(struct slice to)
     return slice_starts(to, SLICE("http://")) || slice_starts(to, SLICE("https://"));
 }
 
-/* http[s]://HOST[:PORT][/REST] */
-static bool read_place(struct slice url, struct endpoint *at, struct slice *authority, struct slice *rest)
-{
-    at->tls = slice_starts(url, SLICE("https://"));
-    *rest = slice_skip(url, at->tls ? 8 : 7);
-    *authority = slice_cut(rest, '/');
-    bool plain = !at->tls && slice_find(*authority, ':') < 0; /* without a port, and no HTTPS: that of HTTP */
-    bool well = net_place(*authority, &at->host, &at->port);
-    at->port = plain ? 80 : at->port;
-    return well;
-}
-
 static bool read_url(struct registry *r, struct err *e)
 {
     struct slice rest;
-    if (!read_place(r->o.to, &r->at, &r->authority, &rest) || !net_is_host(r->at.host))
+    if (!net_url(r->o.to, &r->at, &r->authority, &rest) || !net_is_host(r->at.host))
         return err_set(e, ERR_CONFIG, "--to: want http[s]://HOST[:PORT][/PREFIX], without a user");
     if (slice_ends(rest, SLICE("/")))
         rest.len--;

@@ -176,17 +176,13 @@ bool cloud_credentials_read(struct slice body, struct arena *a, struct cloud_key
 
 bool cloud_host(struct slice url, const char *what, struct arena *a, struct cloud_host *out, struct err *e)
 {
-    struct slice rest = url;
-    *out = (struct cloud_host){.at.tls = slice_starts(url, SLICE("https://"))};
-    rest = slice_skip(rest, out->at.tls ? 8 : slice_starts(url, SLICE("http://")) ? 7 : rest.len);
-    out->authority = slice_cut(&rest, '/');
-    if (!net_place(out->authority, &out->at.host, &out->at.port) || !net_is_host(out->at.host) || slice_find(rest, '?') >= 0)
+    struct slice rest;
+    *out = (struct cloud_host){.path = SLICE("")};
+    if (!net_url(url, &out->at, &out->authority, &rest) || !net_is_host(out->at.host) || slice_find(rest, '?') >= 0)
         return err_set(e, ERR_CONFIG, "%s is not http[s]://HOST[:PORT], without a user", what);
-    bool port = slice_ends(out->authority, out->at.host) || slice_ends(out->authority, SLICE("]"));
-    if (port && !out->at.tls)
-        out->at.port = 80;
     while (slice_ends(rest, SLICE("/")))
         rest.len--;
-    out->path = slice_empty(rest) ? SLICE("") : arena_printf(a, "/%.*s", SLICE_ARG(rest));
+    if (!slice_empty(rest))
+        out->path = arena_printf(a, "/%.*s", SLICE_ARG(rest));
     return true;
 }

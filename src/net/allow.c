@@ -127,6 +127,20 @@ bool net_place(struct slice text, struct slice *host, uint16_t *port)
     return true;
 }
 
+bool net_url(struct slice url, struct endpoint *at, struct slice *authority, struct slice *rest)
+{
+    struct slice host, port;
+    at->tls = slice_starts(url, SLICE("https://"));
+    if (!at->tls && !slice_starts(url, SLICE("http://")))
+        return false;
+    *rest = slice_skip(url, at->tls ? 8 : 7);
+    *authority = slice_cut(rest, '/');
+    bool well = net_place(*authority, &at->host, &at->port);
+    if (!at->tls && !host_split_port(*authority, &host, &port))
+        at->port = 80;
+    return well;
+}
+
 bool net_allow_text(struct net_allow *a, struct slice text, bool strict, const char *setting, struct err *e)
 {
     struct slice host;

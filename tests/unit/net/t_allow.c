@@ -301,6 +301,41 @@ static void test_places(void)
     }
 }
 
+static void test_urls(void)
+{
+    static const struct {
+        const char *text, *host;
+        uint16_t port; /* 0: refused */
+        const char *authority, *rest;
+    } urls[] = {
+        {"https://a", "a", 443, "a", ""},
+        {"http://a", "a", 80, "a", ""},
+        {"http://a:443/b/c", "a", 443, "a:443", "b/c"},
+        {"https://a:80/", "a", 80, "a:80", ""},
+        {"http://[::1]", "::1", 80, "[::1]", ""},
+        {"http://[::1]:81/", "::1", 81, "[::1]:81", ""},
+        {"http://1:1001", "1", 1001, "1:1001", ""},
+        {"http://a:0", "", 0, "", ""},
+        {"http://a:b", "", 0, "", ""},
+        {"ftp://a", "", 0, "", ""},
+        {"a:80", "", 0, "", ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(urls); i++) {
+        struct endpoint at = {.port = 0};
+        struct slice authority, rest;
+        test_case("a URL: %s", urls[i].text);
+        bool well = net_url(guarded(slice_of(urls[i].text)), &at, &authority, &rest);
+        CHECK_INT(well, urls[i].port != 0);
+        if (!well)
+            continue;
+        CHECK(at.tls == (strncmp(urls[i].text, "https:", 6) == 0));
+        CHECK_STR(at.host, urls[i].host);
+        CHECK_INT(at.port, urls[i].port);
+        CHECK_STR(authority, urls[i].authority);
+        CHECK_SLICE(rest, slice_of(urls[i].rest));
+    }
+}
+
 int main(void)
 {
     test_list();
@@ -312,5 +347,6 @@ int main(void)
     test_malformed();
     test_limit();
     test_places();
+    test_urls();
     return test_done();
 }
