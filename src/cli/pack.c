@@ -77,7 +77,7 @@ static void put_name(struct buf *b, const struct entry *n)
 }
 
 /* Moves the buffer to the temporary file if it has `least` bytes or more. */
-static void spill(struct pack *p, size_t least)
+static void spill_buffer(struct pack *p, size_t least)
 {
     struct slice rest = buf_slice(p->zip);
     if (p->spill < 0 || rest.len < least || p->result->over)
@@ -114,7 +114,7 @@ static void put_file(struct pack *p, struct slice name, uint32_t mode, struct sl
     put_number(&p->directory, 4, n.offset);
     put_name(&p->directory, &n);
     p->result->over = p->zip->full || p->directory.full;
-    spill(p, SPILL);
+    spill_buffer(p, SPILL);
 }
 
 static void put_end(struct pack *p)
@@ -129,7 +129,7 @@ static void put_end(struct pack *p)
     put_number(p->zip, 4, at);
     put_number(p->zip, 2, 0); /* comment */
     p->result->over |= p->zip->full;
-    spill(p, 0);
+    spill_buffer(p, 0);
 }
 
 /* ---- the folder ---- */

@@ -63,7 +63,7 @@ static bool write_identity(struct cloud_store *s, struct err *e)
 
 /* ---- calls to the store ---- */
 
-static void begin(struct cloud_store *s, const struct cloud_call *c, struct cloud_request *r)
+static void fill_request(struct cloud_store *s, const struct cloud_call *c, struct cloud_request *r)
 {
     const struct cloud_host *h = &s->o.store;
     const char *bucket = s->o.path_style ? "/" : "";
@@ -101,7 +101,7 @@ bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e)
         return http_write_request_head(&s->head, slice_of(c->method), rest, s->o.store.authority, NULL, 0, -1) ||
                err_set(e, ERR_LIMIT, "the signed URL has more than %d bytes (LIMIT_HTTP_URL)", LIMIT_HTTP_URL);
     }
-    begin(s, c, &r);
+    fill_request(s, c, &r);
     if (c->from + s->got) {
         r.headers[r.header_count++] =
             (struct http_header){SLICE("Range"), arena_printf(&s->a, "bytes=%llu-", (unsigned long long)(c->from + s->got))};
@@ -122,7 +122,7 @@ bool cloud_store_url(struct cloud_store *s, const struct cloud_call *call, int64
     struct cloud_request r;
     if (!s->expires_us)
         return err_set(e, ERR_CONFIG, "there are no credentials yet to sign a URL with");
-    begin(s, call, &r);
+    fill_request(s, call, &r);
     const struct cloud_signer signer = signer_of(s, wall_us);
     cloud_sign_query(&r, &signer, seconds, a);
     *url = arena_printf(a, "%s://%.*s%.*s", s->o.store.at.tls ? "https" : "http", SLICE_ARG(r.host), SLICE_ARG(cloud_target(&r, a)));

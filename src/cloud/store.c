@@ -20,7 +20,7 @@ static void drop_link(struct cloud_store *s)
 
 /* ---- the end of a call ---- */
 
-static void end(struct cloud_store *s, struct cloud_answer *answer, struct now now)
+static void end_call(struct cloud_store *s, struct cloud_answer *answer, struct now now)
 {
     const struct cloud_call c = s->call;
     s->busy = false;
@@ -31,17 +31,17 @@ static void end(struct cloud_store *s, struct cloud_answer *answer, struct now n
     c.done(c.done_owner, answer, now);
 }
 
-static void fail(struct cloud_store *s, const struct err *why, struct now now)
+static void fail_call(struct cloud_store *s, const struct err *why, struct now now)
 {
     struct cloud_answer answer = {.err = *why};
     drop_link(s);
     if (s->to_identity)
         err_wrap(&answer.err, "new credentials from %.*s", SLICE_ARG(s->o.identity.authority));
-    end(s, &answer, now);
+    end_call(s, &answer, now);
 }
 
 /* Schedules the next attempt, after least_ms or the backoff, whichever is longer. False: no attempt is left. */
-static bool again(struct cloud_store *s, int64_t least_ms, struct now now)
+static bool retry_later(struct cloud_store *s, int64_t least_ms, struct now now)
 {
     int64_t wait_ms = backoff_ms(&s->rng, s->tries, CLOUD_BACKOFF_MS, CLOUD_BACKOFF_MAX_MS);
     if (++s->tries >= CLOUD_TRIES)
@@ -50,22 +50,22 @@ static bool again(struct cloud_store *s, int64_t least_ms, struct now now)
     return true;
 }
 
-static void at_once(struct cloud_store *s, struct now now)
+static void retry_now(struct cloud_store *s, struct now now)
 {
     s->next_ms = now.mono_ms;
 }
 
 /* The connection failed or closed. If it was kept open from an earlier request and closed before the first byte of this answer, the
  * server had merely timed it out: the request is sent again at once and does not count as an attempt. */
-static void lost(struct cloud_store *s, const struct err *why, struct now now)
+static void lose_connection(struct cloud_store *s, const struct err *why, struct now now)
 {
     struct err kept = *why;
     bool stale = s->reused && s->reader.head.len == 0 && !s->got && kept.code != ERR_TIMEOUT;
     drop_link(s);
     if (stale)
-        at_once(s, now);
-    else if (kept.code == ERR_TLS_TRUST || kept.code == ERR_TLS_NAME || kept.code == ERR_DENIED || !again(s, 0, now))
-        fail(s, &kept, now);
+        retry_now(s, now);
+    else if (kept.code == ERR_TLS_TRUST || kept.code == ERR_TLS_NAME || kept.code == ERR_DENIED || !retry_later(s, 0, now))
+        fail_call(s, &kept, now);
 }
 
 /* ---- corrections of clock, region and credentials ---- */
@@ -112,7 +112,7 @@ static bool mend_credentials(struct cloud_store *s, const struct cloud_refusal *
 
 /* ---- answers of the store and of STS ---- */
 
-static bool passes_by_itself(const struct cloud_refusal *r)
+static bool is_transient(const struct cloud_refusal *r)
 {
     return r->status == 429 || r->status == 408 || (r->status >= 500 && r->status != 501) || slice_is(r->code, "SlowDown") ||
            slice_is(r->code, "RequestTimeout") || slice_is(r->code, "OperationAborted");
@@ -124,7 +124,7 @@ static bool is_error(const struct cloud_store *s)
     return strcmp(s->call.method, "POST") == 0 && slice_has(slice_head(buf_slice(&s->answer), 512), "<Error>");
 }
 
-static void answered(struct cloud_store *s, struct now now)
+static void take_answer(struct cloud_store *s, struct now now)
 {
     struct cloud_refusal r;
     struct err e = {0};
@@ -136,27 +136,27 @@ static void answered(struct cloud_store *s, struct now now)
     if (well && s->to_identity) {
         s->fresh = cloud_credentials_take(s, &e);
         if (s->fresh)
-            at_once(s, now);
+            retry_now(s, now);
         else
-            fail(s, &e, now);
+            fail_call(s, &e, now);
         return;
     }
     cloud_refusal_read(s, &s->a, &r);
     if (!well && !s->to_identity && (mend_clock(s, &r, now) || mend_region(s, &r) || mend_credentials(s, &r))) {
-        at_once(s, now);
+        retry_now(s, now);
         return;
     }
-    if (!well && (passes_by_itself(&r) || is_error(s)) && again(s, http_retry_after_ms(&s->reader, now.wall_us), now))
+    if (!well && (is_transient(&r) || is_error(s)) && retry_later(s, http_retry_after_ms(&s->reader, now.wall_us), now))
         return;
     if (!well)
         cloud_refusal_words(s, &r, &e);
     if (!well && s->to_identity) {
-        fail(s, &e, now);
+        fail_call(s, &e, now);
         return;
     }
     struct cloud_answer answer = {
         .err = e, .status = r.status, .code = r.code, .message = r.message, .body = buf_slice(&s->answer), .reader = &s->reader};
-    end(s, &answer, now);
+    end_call(s, &answer, now);
 }
 
 /* ---- reading and writing the connection ---- */
@@ -229,22 +229,22 @@ static void on_link(struct link_owner *owner, struct link *l, struct now now)
             break;
     }
     if (!well)
-        fail(s, &e, now);
+        fail_call(s, &e, now);
     else if (step == HTTP_END)
-        answered(s, now);
+        take_answer(s, now);
     else if (step == HTTP_BAD)
-        lost(s, &e, now);
+        lose_connection(s, &e, now);
     else if (l->state == LINK_FAILED)
-        lost(s, &l->error, now);
+        lose_connection(s, &l->error, now);
     else if (l->state == LINK_ENDED && http_read_end(&s->reader, &e) == HTTP_END)
-        answered(s, now);
+        take_answer(s, now);
     else if (l->state == LINK_ENDED) {
         err_set(&e, ERR_CLOSED, "the store closed the connection before its answer was complete");
-        lost(s, &e, now);
+        lose_connection(s, &e, now);
     }
 }
 
-static void begin(struct cloud_store *s, struct now now)
+static void begin_attempt(struct cloud_store *s, struct now now)
 {
     struct err e = {0};
     bool identity = cloud_credentials_due(s, now) && !s->fresh;
@@ -263,7 +263,7 @@ static void begin(struct cloud_store *s, struct now now)
     s->next_ms = TIME_NEVER;
     s->sent = 0;
     if (!cloud_request_write(s, now, &e)) {
-        fail(s, &e, now);
+        fail_call(s, &e, now);
         return;
     }
     s->unsent = buf_slice(&s->head);
@@ -271,7 +271,7 @@ static void begin(struct cloud_store *s, struct now now)
     if (!s->link)
         s->link = net_open(s->net, &to->at, &s->owner, now.mono_ms + OPEN_MS, &e);
     if (!s->link)
-        fail(s, &e, now);
+        fail_call(s, &e, now);
     else
         net_wake(s->link);
 }
@@ -328,7 +328,7 @@ void cloud_store_call(struct cloud_store *s, const struct cloud_call *call, stru
 int64_t cloud_store_tick(struct cloud_store *s, struct now now)
 {
     if (s->busy && s->next_ms <= now.mono_ms)
-        begin(s, now);
+        begin_attempt(s, now);
     return s->next_ms;
 }
 
