@@ -49,6 +49,22 @@ static void finish(struct child *c)
     close(c->out);
 }
 
+/* What the child says behind these words, once `end` has come there too. */
+static const char *wait_for(struct child *c, const char *words, const char *end)
+{
+    static char text[8192];
+    for (size_t used = 0;;) {
+        ssize_t n = used < sizeof text - 1 ? read(c->out, text + used, sizeof text - 1 - used) : 0;
+        used += n > 0 ? (size_t)n : 0;
+        text[used] = '\0';
+        const char *at = strstr(text, words);
+        if (at && strstr(at + strlen(words), end))
+            return at + strlen(words);
+        if (n <= 0)
+            fatal("the other program does not say \"%s\": %s", words, text);
+    }
+}
+
 /* Moves ciphertext until the session has plaintext, has ended, or (when `open`) is open. */
 static void move(struct tls *t, int fd, bool open)
 {
@@ -90,6 +106,14 @@ static void check_info(struct tls *t, const char *want)
     CHECK_STR(slice_of(text), aes && strcmp(text, otherwise) == 0 ? otherwise : want);
 }
 
+static void hears(struct tls *t, int fd, const char *text)
+{
+    move(t, fd, false);
+    struct slice got = tls_read_peek(t);
+    CHECK_STR(got, text);
+    tls_read_used(t, got.len);
+}
+
 static int dial(unsigned short port)
 {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -117,6 +141,40 @@ static struct tls *session(const char *server, const char *client)
     return t;
 }
 
+/* The server's end of a session. */
+static struct tls *serve(const char *name)
+{
+    struct tls_identity *id = pki_identity(name);
+    struct tls *t = tls_accept(id);
+    tls_identity_drop(id);
+    return t;
+}
+
+static void hang_up(struct child *c, int fd, struct tls *t)
+{
+    tls_free(t);
+    close(fd);
+    finish(c);
+}
+
+/* Talks to the child as its client. want: version, group, suite; NULL: the session fails, and its error begins with `error`. reply: what
+ * the server makes of "stressed". */
+static void talk(struct child *c, int fd, struct tls *t, const char *want, const char *error, const char *reply)
+{
+    move(t, fd, true);
+    if (!want) {
+        CHECK_INT(tls_state(t), TLS_FAILED);
+        CHECK_STR(slice_head(slice_of(tls_error(t)->text), strlen(error)), error);
+    } else if (CHECK_INT(tls_state(t), TLS_OPEN)) {
+        check_info(t, want);
+        say(t, "stressed\n");
+        hears(t, fd, reply);
+    }
+    if (tls_error(t)->code && want)
+        printf("  %s\n", tls_error(t)->text);
+    hang_up(c, fd, t);
+}
+
 /* A listening socket on loopback. */
 static int listener_on(unsigned short *port)
 {
@@ -127,6 +185,17 @@ static int listener_on(unsigned short *port)
         fatal("listen");
     *port = ntohs(at.sin_port);
     return fd;
+}
+
+/* Where other programs connect to us. */
+static int begin(unsigned short *port)
+{
+    struct arena a = {0};
+    pki_file("ca.pem", &a);
+    arena_free(&a);
+    alarm(120);
+    signal(SIGPIPE, SIG_IGN);
+    return listener_on(port);
 }
 
 #endif

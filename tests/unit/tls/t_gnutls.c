@@ -51,19 +51,6 @@ static unsigned short free_port(void)
     return port;
 }
 
-static void wait_for(struct child *c, const char *words)
-{
-    char text[8192] = "";
-    for (size_t used = 0; used < sizeof text - 1;) {
-        ssize_t n = read(c->out, text + used, sizeof text - 1 - used);
-        if (n <= 0)
-            fatal("GnuTLS: %s", text);
-        used += (size_t)n;
-        if (strstr(text, words))
-            return;
-    }
-}
-
 static void talk_to_server(size_t i)
 {
     char command[1024];
@@ -74,23 +61,8 @@ static void talk_to_server(size_t i)
              "/%s.key --priority NORMAL:%s %s",
              port, servers[i].name, servers[i].name, servers[i].priority, servers[i].args);
     struct child c = spawn(command);
-    wait_for(&c, "done");
-    int fd = dial(port);
-    struct tls *t = session(servers[i].name, servers[i].client);
-    move(t, fd, true);
-    if (!servers[i].want) {
-        CHECK_INT(tls_state(t), TLS_FAILED);
-    } else if (CHECK_INT(tls_state(t), TLS_OPEN)) {
-        check_info(t, servers[i].want);
-        say(t, "stressed\n");
-        move(t, fd, false);
-        CHECK_STR(tls_read_peek(t), "stressed\n");
-    }
-    if (tls_error(t)->code && servers[i].want)
-        printf("  %s\n", tls_error(t)->text);
-    tls_free(t);
-    close(fd);
-    finish(&c);
+    wait_for(&c, "done", "");
+    talk(&c, dial(port), session(servers[i].name, servers[i].client), servers[i].want, "", "stressed\n");
 }
 
 static const struct {
@@ -118,14 +90,6 @@ static const struct {
     {"both", "-VERS-ALL:+VERS-TLS1.1", NULL},
 };
 
-static void hears(struct tls *t, int fd, const char *text)
-{
-    move(t, fd, false);
-    struct slice got = tls_read_peek(t);
-    CHECK_STR(got, text);
-    tls_read_used(t, got.len);
-}
-
 static void talk_to_client(size_t i, int listener, unsigned short port)
 {
     char command[1024];
@@ -136,19 +100,17 @@ static void talk_to_client(size_t i, int listener, unsigned short port)
              port, ca_of(clients[i].name), clients[i].priority);
     struct child c = spawn(command);
     int fd = accept(listener, NULL, NULL);
-    struct tls_identity *id = pki_identity(clients[i].name);
-    struct tls *t = tls_accept(id);
-    tls_identity_drop(id);
+    struct tls *t = serve(clients[i].name);
     move(t, fd, true);
     CHECK_INT(tls_state(t), clients[i].want ? TLS_OPEN : TLS_FAILED);
     if (tls_state(t) == TLS_OPEN && clients[i].want) {
         check_info(t, clients[i].want);
-        wait_for(&c, "Simple Client Mode");
+        wait_for(&c, "Simple Client Mode", "");
         CHECK(write(c.in, "hello\n", 6) == 6);
         hears(t, fd, "hello\n");
         if (strncmp(clients[i].want, "TLS 1.3", 7) == 0) { /* a KeyUpdate that asks for one in return */
             CHECK(write(c.in, "^rekey^\n", 8) == 8);
-            wait_for(&c, "Rekey was completed");
+            wait_for(&c, "Rekey was completed", "");
             CHECK(write(c.in, "more\n", 5) == 5);
             hears(t, fd, "more\n");
         }
@@ -156,24 +118,17 @@ static void talk_to_client(size_t i, int listener, unsigned short port)
         move(t, fd, true);
         tls_close(t);
         move(t, fd, false);
-        wait_for(&c, "answer\n");
+        wait_for(&c, "answer\n", "");
     } else if (clients[i].want) {
         printf("  %s\n", tls_error(t)->text);
     }
-    tls_free(t);
-    close(fd);
-    finish(&c);
+    hang_up(&c, fd, t);
 }
 
 int main(void)
 {
     unsigned short port;
-    int listener = listener_on(&port);
-    struct arena a = {0};
-    pki_file("ca.pem", &a);
-    arena_free(&a);
-    alarm(120);
-    signal(SIGPIPE, SIG_IGN);
+    int listener = begin(&port);
     for (size_t i = 0; i < COUNT_OF(servers); i++)
         talk_to_server(i);
     for (size_t i = 0; i < COUNT_OF(clients); i++)

@@ -47,17 +47,7 @@ static const struct {
 
 static unsigned short wait_port(struct child *c)
 {
-    char text[4096] = "";
-    for (size_t used = 0; used < sizeof text - 1;) {
-        ssize_t n = read(c->out, text + used, sizeof text - 1 - used);
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-        const char *at = strstr(text, "ACCEPT 127.0.0.1:");
-        if (at && strchr(at, '\n'))
-            return (unsigned short)strtol(at + 17, NULL, 10);
-    }
-    fatal("openssl s_server: %s", text);
+    return (unsigned short)strtol(wait_for(c, "ACCEPT 127.0.0.1:", "\n"), NULL, 10);
 }
 
 static void talk_to_server(size_t i)
@@ -68,22 +58,7 @@ static void talk_to_server(size_t i)
              servers[i].name, servers[i].name, servers[i].args);
     struct child c = spawn(command);
     int fd = dial(wait_port(&c));
-    struct tls *t = session(servers[i].name, servers[i].client);
-    move(t, fd, true);
-    if (!servers[i].want) {
-        CHECK_INT(tls_state(t), TLS_FAILED);
-        CHECK_STR(slice_head(slice_of(tls_error(t)->text), strlen(servers[i].error)), servers[i].error);
-    } else if (CHECK_INT(tls_state(t), TLS_OPEN)) {
-        check_info(t, servers[i].want);
-        say(t, "stressed\n");
-        move(t, fd, false);
-        CHECK_STR(tls_read_peek(t), "desserts\n");
-    }
-    if (tls_error(t)->code && servers[i].want)
-        printf("  %s\n", tls_error(t)->text);
-    tls_free(t);
-    close(fd);
-    finish(&c);
+    talk(&c, fd, session(servers[i].name, servers[i].client), servers[i].want, servers[i].error, "desserts\n");
 }
 
 /* ---- OpenSSL as the client ---- */
@@ -132,9 +107,7 @@ static void talk_to_client(size_t i, int listener, unsigned short port)
         port, ca_of(clients[i].name), clients[i].args);
     struct child c = spawn(command);
     int fd = accept(listener, NULL, NULL);
-    struct tls_identity *id = pki_identity(clients[i].name);
-    struct tls *t = tls_accept(id);
-    tls_identity_drop(id);
+    struct tls *t = serve(clients[i].name);
     move(t, fd, true);
     CHECK_INT(tls_state(t), clients[i].want ? TLS_OPEN : TLS_FAILED);
     if (i == COUNT_OF(clients) - 1)
@@ -142,18 +115,13 @@ static void talk_to_client(size_t i, int listener, unsigned short port)
     if (tls_state(t) == TLS_OPEN && clients[i].want) {
         check_info(t, clients[i].want);
         CHECK(write(c.in, "hello\n", 6) == 6);
-        move(t, fd, false);
-        CHECK_STR(tls_read_peek(t), "hello\n");
-        tls_read_used(t, 6);
+        hears(t, fd, "hello\n");
         /* For a line "K", s_client sends a KeyUpdate that asks for one in return. */
         for (int k = 0; k < 3 && strncmp(clients[i].want, "TLS 1.3", 7) == 0; k++) {
             CHECK(write(c.in, "K\n", 2) == 2);
             usleep(20000);
             CHECK(write(c.in, "more\n", 5) == 5);
-            move(t, fd, false);
-            struct slice got = tls_read_peek(t);
-            CHECK_STR(got, "more\n");
-            tls_read_used(t, got.len);
+            hears(t, fd, "more\n");
         }
         say(t, "answer\n");
         move(t, fd, true);
@@ -170,9 +138,7 @@ static void talk_to_client(size_t i, int listener, unsigned short port)
     } else if (clients[i].want) {
         printf("  %s\n", tls_error(t)->text);
     }
-    tls_free(t);
-    close(fd);
-    finish(&c);
+    hang_up(&c, fd, t);
 }
 
 /* --tls-min-version 1.3, on either side. */
@@ -192,23 +158,17 @@ static void insist(int listener, unsigned short port)
         CHECK_INT(tls_state(t), modern ? TLS_OPEN : TLS_FAILED);
         CHECK_STR(slice_of(tls_error(t)->text),
                   modern ? "" : "server does not speak TLS 1.3, which --tls-min-version asks for: alert 70 protocol_version");
-        tls_free(t);
-        close(fd);
-        finish(&c);
+        hang_up(&c, fd, t);
         test_case("TLS 1.3 is insisted on, s_client %s", args[modern]);
         snprintf(command, sizeof command, "exec openssl s_client -connect 127.0.0.1:%u %s", port, args[modern]);
         c = spawn(command);
         fd = accept(listener, NULL, NULL);
-        struct tls_identity *id = pki_identity("both");
-        t = tls_accept(id);
-        tls_identity_drop(id);
+        t = serve("both");
         move(t, fd, true);
         CHECK_INT(tls_state(t), modern ? TLS_OPEN : TLS_FAILED);
         CHECK_STR(slice_of(tls_error(t)->text),
                   modern ? "" : "client does not speak TLS 1.3, which --tls-min-version asks for; it sent 0x0303");
-        tls_free(t);
-        close(fd);
-        finish(&c);
+        hang_up(&c, fd, t);
     }
     tls_insist_on_13(false);
 }
@@ -216,12 +176,7 @@ static void insist(int listener, unsigned short port)
 int main(void)
 {
     unsigned short port;
-    int listener = listener_on(&port);
-    struct arena a = {0};
-    pki_file("ca.pem", &a);
-    arena_free(&a);
-    alarm(120);
-    signal(SIGPIPE, SIG_IGN);
+    int listener = begin(&port);
     for (size_t i = 0; i < COUNT_OF(servers); i++)
         talk_to_server(i);
     for (size_t i = 0; i < COUNT_OF(clients); i++)
