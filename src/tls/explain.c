@@ -26,7 +26,8 @@ static const struct {
 };
 
 #define SUITES "AES-GCM or ChaCha20-Poly1305"
-#define GROUPS "X25519MLKEM768, X25519, P-256/384/521"
+#define CURVES "X25519, P-256/384/521"
+#define GROUPS "X25519MLKEM768, " CURVES
 
 /* What the peer did, behind the word "server" or "client". */
 static const struct {
@@ -93,13 +94,6 @@ static const struct {
     {120, "no_application_protocol"},
 };
 
-enum {
-    ALERT_ACCESS_DENIED = 49,
-    ALERT_INSUFFICIENT_SECURITY = 71,
-    ALERT_UNRECOGNIZED_NAME = 112,
-    ALERT_CERTIFICATE_REQUIRED = 116,
-};
-
 static const char *alert_name(int number)
 {
     for (size_t i = 0; i < COUNT_OF(alerts); i++)
@@ -111,14 +105,14 @@ static const char *alert_name(int number)
 static bool is_about_our_certificate(int alert)
 {
     bool certificate = alert >= ALERT_BAD_CERT && alert <= ALERT_ACCESS_DENIED && alert != ALERT_ILLEGAL;
-    return certificate || alert == ALERT_CERTIFICATE_REQUIRED;
+    return certificate || alert == ALERT_NO_CERT;
 }
 
 /* A server that has sent its certificate has agreed on a suite: handshake_failure is then about our certificate. */
 static void explain_alert(struct err *e, int alert, const struct tls_failure *f)
 {
     const char *name = alert_name(alert);
-    bool vague = alert == ALERT_NO_HANDSHAKE || alert == ALERT_INSUFFICIENT_SECURITY;
+    bool vague = alert == ALERT_NO_HANDSHAKE || alert == ALERT_INSUFFICIENT;
     if (f->accepted)
         err_set(e, ERR_TLS, "client ended the TLS session: alert %d %s", alert, name);
     else if (alert == ALERT_VERSION)
@@ -130,7 +124,7 @@ static void explain_alert(struct err *e, int alert, const struct tls_failure *f)
                 alert, name);
     else if (vague || is_about_our_certificate(alert))
         err_set(e, ERR_TLS, "server %s client certificate: alert %d %s", f->has_identity ? "refuses our" : "wants a", alert, name);
-    else if (alert == ALERT_UNRECOGNIZED_NAME)
+    else if (alert == ALERT_NAME)
         err_set(e, ERR_TLS, "server does not know the name that it was asked for: alert %d %s", alert, name);
     else
         err_set(e, ERR_TLS, "server ended the session: alert %d %s", alert, name);
@@ -166,8 +160,7 @@ void tls_explain_certificate(struct err *e, int code, const struct tls_leaf *lea
 static void explain_sent(struct err *e, int alert, const struct tls_failure *f)
 {
     if (alert == ALERT_NO_HANDSHAKE && f->accepted)
-        err_set(e, ERR_TLS,
-                "client speaks TLS 1.2 and has no cipher suite or group in common with ours (" SUITES "; X25519, P-256/384/521)%s%s",
+        err_set(e, ERR_TLS, "client speaks TLS 1.2 and has no cipher suite or group in common with ours (" SUITES "; " CURVES ")%s%s",
                 f->theirs[0] ? "; it sent " : "", f->theirs);
     else
         err_set(e, ERR_TLS, "%s broke the protocol: alert %d %s was sent to it", f->accepted ? "client" : "server", alert,
