@@ -125,6 +125,8 @@ struct slice ray_running_drift(const struct ray_cluster *c, struct arena *a);
 /* The model with the spec's ports and token Secret, without c->running: the next head is made from it. */
 struct ray_cluster ray_next(const struct ray_cluster *c);
 
+bool ray_managed_elsewhere(struct slice managed_by); /* whether spec.managedBy names another controller */
+
 /* Reads a whole custom resource (metadata and spec). Collects all errors in *errors and returns whether there were none. With errors the
  * model holds what could be read, ns, name and uid always, so that a status can be written. */
 bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct spec_errors *errors);

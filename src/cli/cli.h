@@ -24,6 +24,7 @@ int cli_uninstall(int argc, char **argv);       /* the names of what they have m
 int cli_validate(int argc, char **argv);        /* checks manifests without a cluster */
 int cli_explain(int argc, char **argv);         /* the objects that would be made from a manifest */
 int cli_explain_cluster(int argc, char **argv); /* `explain cluster`: why a cluster is as it is */
+int cli_explain_job(int argc, char **argv);     /* `explain job`: why a RayJob is as it is */
 int cli_explain_service(int argc, char **argv); /* `explain service`: why a RayService is as it is */
 int cli_logs(int argc, char **argv);            /* what a job has printed */
 int cli_wait_gcs(int argc, char **argv);        /* waits until Ray's control service answers */

@@ -179,14 +179,13 @@ static const struct flag list[] = {
 static const struct flags flags = {
     .examples = "mobula explain -f cluster.yaml | kubectl apply --dry-run=server -f -\nmobula explain --patches -f cluster.yaml "
                 "--patches-file patches.yaml",
-    .usage = "mobula explain cluster|service NAME [-n NS]  or  mobula explain -f FILE [-f FILE...] [FLAG...]",
+    .usage = "mobula explain cluster|job|service NAME [-n NS]  or  mobula explain -f FILE [-f FILE...] [FLAG...]",
     .about =
         "Prints what the operator would make in an empty namespace: of a RayCluster its pods and services, of a RayJob its cluster with\n"
-        "them, of a RayCronJob the run of this minute with all of that, of a RayService its cluster and services. The last letters of "
-        "names are made of a uid, which only the\n"
-        "API server gives: they will be others.\n"
-        "`mobula explain cluster NAME` and `mobula explain service NAME` say of a RayCluster or RayService that there is why it is as\n"
-        "it is: see their --help.",
+        "them, of a RayCronJob the run of this minute with all of that, of a RayService its cluster and services. The last letters of\n"
+        "names are made of a uid, which only the API server gives: they will be others.\n"
+        "`mobula explain cluster NAME`, `explain job NAME` and `explain service NAME` say why a RayCluster, RayJob or RayService of the\n"
+        "API server is as it is: see their --help.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -240,6 +239,8 @@ int cli_explain(int argc, char **argv)
         return cli_explain_cluster(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "service") == 0)
         return cli_explain_service(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "job") == 0)
+        return cli_explain_job(argc - 1, argv + 1);
     struct explain_options o = {.tools = SLICE("configmap"),
                                 .output = SLICE("yaml"),
                                 .cluster_domain = SLICE("cluster.local"),

@@ -1,6 +1,6 @@
 #include "explain_cluster.h"
 #include "cli.h"
-#include "inventory.h"
+#include "explain_object.h"
 #include "seek.h"
 
 #include <stdio.h>
@@ -143,17 +143,6 @@ static void find_kept(struct job *j, struct explain_facts *f)
     f->kept = json_get_str(status_condition(json_get(doc, "status"), SLICE("ClusterKept")), "message", j->seek.a);
 }
 
-/* Sets f->unwatched if no installation watches the namespace. A missing right is no error: then it stays false. */
-static void find_operator(struct job *j, struct explain_facts *f)
-{
-    struct slice version = json_get_str(f->object, "apiVersion", j->seek.a);
-    struct slice family = slice_starts(version, SLICE("cluster.")) ? SLICE("legacy") : SLICE("ray.io");
-    struct watcher w;
-    struct err ignored = {0};
-    bool asked = inventory_watcher(&j->seek.ask, j->seek.ns, SLICE_NONE, false, family, j->seek.a, &w, &ignored);
-    f->unwatched = asked && w.known && slice_empty(w.installation);
-}
-
 /* ---- the command ---- */
 
 static bool explain(struct job *j, const struct cluster_options *o, struct arena *a, struct buf *out)
@@ -164,7 +153,7 @@ static bool explain(struct job *j, const struct cluster_options *o, struct arena
         return false;
     find_kept(j, &f);
     count_ahead(j, &f);
-    find_operator(j, &f);
+    f.unwatched = explain_unwatched(&j->seek, f.object);
     hear_head(j, &f);
     f.now = clock_now();
     explain_words(&f, a, out);

@@ -12,10 +12,10 @@ struct explain_service {
     struct slice serve_silence;    /* … unless this is the reason why it could not be read */
     struct jval clusters;          /* array of RayClusters; NO_VALUE: … */
     struct slice clusters_silence; /* … the reason why they could not be listed */
+    bool unwatched;                /* no installation watches its namespace; false if that cannot be read */
     int64_t now_us;
 };
 
-struct slice explain_serve_name(struct jval service, struct arena *a); /* name of the Service for clients */
 void explain_service_words(const struct explain_service *f, struct arena *a, struct buf *out);
 
 #endif

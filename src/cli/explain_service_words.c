@@ -1,7 +1,9 @@
 /* Writes the text of `mobula explain service`. */
+#include "explain_object.h"
 #include "explain_service.h"
 
 #include <mobula/kind_rayservice.h>
+#include <mobula/rayservice.h>
 
 struct words {
     const struct explain_service *in;
@@ -11,27 +13,13 @@ struct words {
     struct buf *out;
 };
 
-enum { DELETION_S = 60 }; /* default of rayClusterDeletionDelaySeconds */
-
 /* ---- facts ---- */
-
-struct slice explain_serve_name(struct jval service, struct arena *a)
-{
-    struct slice given = json_get_str(service, "spec.serveService.metadata.name", a);
-    return slice_empty(given) ? arena_printf(a, "%.*s-serve-svc", SLICE_ARG(json_get_str(service, "metadata.name", a))) : given;
-}
 
 /* Wall time in microseconds; 0: missing or malformed. */
 static int64_t time_of(const struct words *w, struct jval text)
 {
     int64_t us = 0;
     return time_parse(json_str(text, w->a), &us, NULL) ? us : 0;
-}
-
-static const char *age_text(const struct words *w, int64_t seconds)
-{
-    char text[TIME_TEXT_MAX];
-    return arena_dup(w->a, time_format_age(seconds > 0 ? seconds : 0, text)).ptr;
 }
 
 static struct slice message(const struct words *w, const char *type)
@@ -62,29 +50,11 @@ static void put_title(const struct words *w)
     buf_printf(w->out, "RayService %.*s/%.*s", SLICE_ARG(json_get_str(object, "metadata.namespace", w->a)),
                SLICE_ARG(json_get_str(object, "metadata.name", w->a)));
     if (made_us)
-        buf_printf(w->out, ", made %s ago", age_text(w, (w->in->now_us - made_us) / 1000000));
+        buf_printf(w->out, ", made %s ago", explain_age(w->in->now_us, made_us, w->a));
     buf_printf(w->out, ": %s\n", is_ready ? "ready" : "not ready");
     if (!is_ready && json_there(ready))
-        buf_printf(w->out, "  for %s (%.*s)%s%.*s\n", age_text(w, (w->in->now_us - since_us) / 1000000), SLICE_ARG(reason),
-                   why.len ? ": " : "", SLICE_ARG(why));
-}
-
-static void put_operator(const struct words *w)
-{
-    int64_t seen = json_get_int(w->status, "observedGeneration", -1), now = json_get_int(w->in->object, "metadata.generation", 0);
-    struct slice manager = json_get_str(w->spec, "managedBy", w->a);
-    if (!slice_empty(manager))
-        buf_printf(w->out, "  spec.managedBy is %.*s\n", SLICE_ARG(manager));
-    if (seen < 0)
-        buf_printf(w->out,
-                   "  no operator has looked at it: none runs, none watches this namespace, or it runs without RayServices (mobula install "
-                   "--%s)\n",
-                   kind_rayservice.optional.flag);
-    else if (seen < now)
-        buf_printf(w->out, "  the operator has seen generation %lld of the spec, not yet %lld: what follows is of the older one\n",
-                   (long long)seen, (long long)now);
-    if (json_there(json_get(w->in->object, "metadata.deletionTimestamp")))
-        buf_put(w->out, SLICE("  it is being deleted\n"));
+        buf_printf(w->out, "  for %s (%.*s)%s%.*s\n", explain_age(w->in->now_us, since_us, w->a), SLICE_ARG(reason), why.len ? ": " : "",
+                   SLICE_ARG(why));
 }
 
 static void put_requests(const struct words *w)
@@ -95,7 +65,7 @@ static void put_requests(const struct words *w)
     if (!slice_empty(w->in->serve_silence))
         buf_printf(w->out, "  Service %s cannot be read: %.*s\n", svc, SLICE_ARG(w->in->serve_silence));
     else if (!json_there(w->in->serve))
-        buf_printf(w->out, "  lead nowhere: there is no Service %s%s\n", svc,
+        buf_printf(w->out, "  are not served: there is no Service %s%s\n", svc,
                    slice_empty(w->active) ? ", which is made when all applications of a cluster run" : "");
     else if (slice_empty(w->selected))
         buf_printf(w->out, "  Service %s selects no cluster: another client has changed it\n", svc);
@@ -177,22 +147,14 @@ static uint32_t put_clusters(const struct words *w)
 
 /* ---- the operator's next step ---- */
 
-/* Writes the time left of annotation ray.io/initializing-timeout, counted from the latest of creation, resumption and loss of the active
- * cluster. */
+/* Writes the time left of annotation ray.io/initializing-timeout. */
 static void put_timeout(const struct words *w)
 {
-    struct slice text = json_str(json_child(json_get(w->in->object, "metadata.annotations"), "ray.io/initializing-timeout"), w->a);
-    int64_t ms = 0, from_us = time_of(w, json_get(w->in->object, "metadata.creationTimestamp"));
-    const int64_t others[] = {false_since(w, "Ready"), false_since(w, "Suspended")};
-    if (slice_int(text, &ms))
-        ms = ms > INT32_MAX ? 0 : ms * 1000;
-    else if (!duration_parse(text, &ms, NULL))
-        return;
-    for (size_t i = 0; i < COUNT_OF(others); i++)
-        from_us = others[i] > from_us ? others[i] : from_us;
-    if (ms > 0 && from_us)
-        buf_printf(w->out, "  if no cluster serves in %s from now (ray.io/initializing-timeout), all are deleted\n",
-                   age_text(w, (from_us + ms * 1000 - w->in->now_us) / 1000000));
+    struct slice text = json_str(json_child(json_get(w->in->object, "metadata.annotations"), RAYSERVICE_TIMEOUT), w->a);
+    int64_t ms, created_us = time_of(w, json_get(w->in->object, "metadata.creationTimestamp"));
+    if (created_us && rayservice_timeout_parse(text, &ms))
+        buf_printf(w->out, "  if no cluster serves in %s from now (" RAYSERVICE_TIMEOUT "), all are deleted\n",
+                   explain_age(rayservice_timeout_begin(created_us, w->status, w->a) + ms * 1000, w->in->now_us, w->a));
 }
 
 static void put_next(const struct words *w, uint32_t unused)
@@ -221,7 +183,7 @@ static void put_next(const struct words *w, uint32_t unused)
     if (unused)
         buf_printf(w->out, "  %u cluster%s without requests end%s at most %lld s after the switch (rayClusterDeletionDelaySeconds)\n",
                    unused, unused == 1 ? "" : "s", unused == 1 ? "s" : "",
-                   (long long)json_get_int(w->spec, "rayClusterDeletionDelaySeconds", DELETION_S));
+                   (long long)json_get_int(w->spec, "rayClusterDeletionDelaySeconds", RAYSERVICE_DELETION_S));
     if (!slice_empty(w->pending) || !slice_empty(w->active))
         buf_printf(w->out, "  more of a cluster: mobula explain cluster %.*s -n %.*s\n",
                    SLICE_ARG(slice_empty(w->pending) ? w->active : w->pending),
@@ -230,13 +192,14 @@ static void put_next(const struct words *w, uint32_t unused)
 
 void explain_service_words(const struct explain_service *f, struct arena *a, struct buf *out)
 {
+    const char *const lacks[] = {"RayServices", kind_rayservice.optional.flag};
     __attribute__((cleanup(buf_free))) struct buf b = {.max = EXPLAIN_WORDS_MAX};
     struct words w = {.in = f, .spec = json_get(f->object, "spec"), .status = json_get(f->object, "status"), .a = a, .out = &b};
     w.active = json_get_str(w.status, "activeServiceStatus.rayClusterName", a);
     w.pending = json_get_str(w.status, "pendingServiceStatus.rayClusterName", a);
     w.selected = json_str(json_child(json_get(f->serve, "spec.selector"), RAY_LABEL_CLUSTER), a);
     put_title(&w);
-    put_operator(&w);
+    explain_put_operator(f->object, f->unwatched, lacks, a, &b);
     if (json_there(w.status)) {
         put_requests(&w);
         put_next(&w, put_clusters(&w));

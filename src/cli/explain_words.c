@@ -1,4 +1,5 @@
 #include "explain_cluster.h"
+#include "explain_object.h"
 
 #include <stdlib.h>
 
@@ -129,9 +130,7 @@ bool explain_said(struct slice body, struct arena *a, struct slice *said)
 
 static const char *age_text(const struct words *w, int64_t since_us)
 {
-    char text[TIME_TEXT_MAX];
-    int64_t s = (w->in->now.wall_us - since_us) / 1000000;
-    return arena_dup(w->a, time_format_age(s > 0 ? s : 0, text)).ptr;
+    return explain_age(w->in->now.wall_us, since_us, w->a);
 }
 
 /* " for 5m" or " 5m ago", or nothing where no time is known. */
@@ -191,34 +190,6 @@ static void put_condition(const struct words *w, const char *type, const char *i
     if (json_is(json_get(c, "status"), is))
         buf_printf(w->out, "  %s%s (%.*s)%s%.*s\n", what, since(w, "for ", json_get(c, "lastTransitionTime"), ""), SLICE_ARG(reason),
                    message.len ? ": " : "", SLICE_ARG(message));
-}
-
-/* Whether somebody looks after it at all. */
-static void put_operator(const struct words *w)
-{
-    int64_t seen = json_get_int(w->status, "observedGeneration", -1);
-    struct slice ns = w->c->ns;
-    if (w->in->unwatched)
-        buf_printf(w->out,
-                   "  no operator watches namespace %.*s: no installation has it among its namespaces, so unless one runs outside of an "
-                   "installation, what follows is as the last one left it (mobula install --apply --namespace %.*s, or mobula upgrade with "
-                   "--watch-namespace)\n",
-                   SLICE_ARG(ns), SLICE_ARG(ns));
-    if (w->c->managed_elsewhere)
-        buf_put(w->out, SLICE("  spec.managedBy leaves it to another controller: the operator does nothing about it\n"));
-    else if (seen < 0)
-        buf_put(w->out, SLICE("  no operator has looked at it: none runs, or none that watches this namespace (mobula install, mobula "
-                              "operator --namespace)\n"));
-    else if (seen < w->c->generation)
-        buf_printf(
-            w->out,
-            "  the operator has seen generation %lld of the spec, not yet %lld: what follows is of the older one. If it stays so, no "
-            "operator runs\n",
-            (long long)seen, (long long)w->c->generation);
-    if (w->c->deleting)
-        buf_put(w->out, SLICE("  it is being deleted\n"));
-    if (w->read && w->c->suspend)
-        buf_put(w->out, SLICE("  it is suspended: spec.suspend is true, no pods run\n"));
 }
 
 /* ---- groups ---- */
@@ -496,7 +467,9 @@ void explain_words(const struct explain_facts *f, struct arena *a, struct buf *o
         ray_running_apply(&c, f->running, a);
     struct words w = {.in = f, .c = &c, .head = find_head(f), .read = read, .status = json_get(f->object, "status"), .a = a, .out = &b};
     title(&w);
-    put_operator(&w);
+    explain_put_operator(f->object, f->unwatched, NULL, a, &b);
+    if (read && c.suspend)
+        buf_put(&b, SLICE("  it is suspended: spec.suspend is true, no pods run\n"));
     put_progress(&w);
     if (!read)
         buf_printf(&b, "  the spec cannot be carried out: %s\n", spec_errors_text(&errors, 4 * KIB, a).ptr);

@@ -30,7 +30,7 @@ static const struct subcommand {
     {"images", "print the images that manifests need", cli_images},
     {"bundle", "verify, list, unpack or push an air-gap bundle", cli_bundle},
     {"validate", "check manifests without a cluster", cli_validate},
-    {"explain", "print what would be made from a manifest, or say why a cluster or service is as it is", cli_explain},
+    {"explain", "print what would be made from a manifest, or say why a cluster, job or service is as it is", cli_explain},
     {"compute-config", "check compute configs, print their RayClusters, keep them at a control plane", cli_compute},
     {"instance-types", "list the instance types of a cluster, or suggest some that fill its nodes", cli_instance_types},
     {"policy", "say what a policy refuses of what a control plane asks for", cli_policy},

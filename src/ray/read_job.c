@@ -223,7 +223,7 @@ static void read_course(struct job_reader *j, const struct place *spec)
     read_flag(&j->r, suspend, &job->suspend);
     read_flag(&j->r, shutdown, &j->shutdown);
     if (read_text(&j->r, managed, OPTIONAL, &text))
-        job->managed_elsewhere = !slice_empty(text) && !slice_is(text, "ray.io/kuberay-operator");
+        job->managed_elsewhere = ray_managed_elsewhere(text);
     if (read_int(&j->r, retries, 0, INT32_MAX, &n))
         job->retries = (int32_t)n;
     if (read_int(&j->r, active, 1, INT32_MAX, &n))

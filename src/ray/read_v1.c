@@ -223,6 +223,12 @@ static void read_groups(struct reader *r, const struct place *spec, struct ray_c
     }
 }
 
+/* KubeRay's own name is the default, and this operator takes its place. */
+bool ray_managed_elsewhere(struct slice managed_by)
+{
+    return !slice_empty(managed_by) && !slice_is(managed_by, "ray.io/kuberay-operator");
+}
+
 static void read_options(struct reader *r, const struct place *spec, struct ray_cluster *c)
 {
     static const char *const strategies[] = {"Recreate", "None", NULL};
@@ -234,8 +240,8 @@ static void read_options(struct reader *r, const struct place *spec, struct ray_
     read_text(r, version, OPTIONAL, &c->ray_version);
     read_flag(r, suspend, &c->suspend);
     read_flag(r, scaling, &c->autoscaling);
-    if (read_text(r, managed, OPTIONAL, &text)) /* KubeRay's own name is the default's, and its place is ours */
-        c->managed_elsewhere = !slice_empty(text) && !slice_is(text, "ray.io/kuberay-operator");
+    if (read_text(r, managed, OPTIONAL, &text))
+        c->managed_elsewhere = ray_managed_elsewhere(text);
     if (read_object(r, upgrade, OPTIONAL)) {
         const struct place *type = place_key(upgrade, "type");
         if (read_word(r, type, strategies, &text))

@@ -1,7 +1,10 @@
-/* Answers that `mobula explain cluster` and `explain service` read; their output must be safe for a terminal. Input: parts separated by
- * NUL, each after a letter: c the RayCluster, p a page of pods, h the head's answer; s an object that serves as the RayService, its Service
- * and the list of its RayClusters. */
+/* Answers that `mobula explain cluster`, `explain job` and `explain service` read; their output must be safe for a terminal. Input: parts
+ * separated by NUL, each after a letter: c the RayCluster, p a page of pods, h the head's answer; j the RayJob; s an object that serves as
+ * the RayService, its Service and the list of its RayClusters. */
+#include "src/cli/explain_job.h"
 #include "src/cli/explain_service.h"
+
+#include <mobula/rayservice.h>
 
 #include <stdlib.h>
 
@@ -54,12 +57,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (slice_starts(cluster, SLICE("s")) && json_parse(&doc, slice_skip(cluster, 1), &a, NULL)) {
         struct jval root = json_root(&doc);
         const struct explain_service s = {.object = root,
-                                          .serve_name = explain_serve_name(root, &a),
+                                          .serve_name = rayservice_serve_name(SLICE("s"), json_get(root, "spec.serveService"), &a),
                                           .serve = root,
                                           .clusters = json_get(root, "items"),
                                           .now_us = f.now.wall_us};
         buf_init(&out, EXPLAIN_WORDS_MAX);
         explain_service_words(&s, &a, &out);
+        check_words(buf_slice(&out));
+        buf_free(&out);
+    }
+    if (slice_starts(cluster, SLICE("j")) && json_parse(&doc, slice_skip(cluster, 1), &a, NULL)) {
+        buf_init(&out, EXPLAIN_WORDS_MAX);
+        explain_job_words(&(struct explain_job){.object = json_root(&doc), .now_us = f.now.wall_us}, &a, &out);
         check_words(buf_slice(&out));
         buf_free(&out);
     }

@@ -24,7 +24,7 @@ ROOMS = ("base json yaml spec tls http net cloud serve kube grpc heads remote ra
          "shape work plan control kinds hub operator cli").split()
 ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "spec",
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
-    "rayjob": "kinds", "inspect": "operator"}
+    "rayjob": "kinds", "rayservice": "kinds", "inspect": "operator"}
 
 ROOM_OF_HEADER |= {"carried": "cli", "setting_patches": "kinds"}
 ROOM_OF_HEADER |= {f"kind_{k}": "kinds" for k in ("child", "raycluster", "rayjob", "rayservice", "workload")}

@@ -69,10 +69,10 @@ struct slice rayservice_head_name(const struct rayservice *s, struct arena *a)
     return arena_printf(a, "%.*s-head-svc", SLICE_ARG(s->name));
 }
 
-struct slice rayservice_serve_name(const struct rayservice *s, struct arena *a)
+struct slice rayservice_serve_name(struct slice name, struct jval serve_service, struct arena *a)
 {
-    struct slice given = json_get_str(s->serve_service, "metadata.name", a);
-    return slice_empty(given) ? arena_printf(a, "%.*s-serve-svc", SLICE_ARG(s->name)) : given;
+    struct slice given = json_get_str(serve_service, "metadata.name", a);
+    return slice_empty(given) ? arena_printf(a, "%.*s-serve-svc", SLICE_ARG(name)) : given;
 }
 
 struct owner rayservice_owner(const struct rayservice *s)
@@ -148,5 +148,5 @@ bool rayservice_build_service(const struct rayservice *s, const struct ray_clust
     struct owner owner = rayservice_owner(s);
     if (head)
         return ray_build_service_head(to, &owner, rayservice_head_name(s, a), a, out, e);
-    return ray_build_service_serve(to, &owner, rayservice_serve_name(s, a), s->serve_service, a, out, e);
+    return ray_build_service_serve(to, &owner, rayservice_serve_name(s->name, s->serve_service, a), s->serve_service, a, out, e);
 }

@@ -51,7 +51,7 @@ bool rayservice_make_service(struct op *op, struct record *c, const struct actio
     if (!to || !to->present)
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
     const struct rayservice *s = rayservice_model(op);
-    struct slice name = head ? rayservice_head_name(s, &op->body_arena) : rayservice_serve_name(s, &op->body_arena);
+    struct slice name = head ? rayservice_head_name(s, &op->body_arena) : rayservice_serve_name(s->name, s->serve_service, &op->body_arena);
     slice_copy(name, f->name, sizeof f->name);
     f->fresh = !service_of(c, name);
     if (f->fresh && !service_free(op, c, name, e))

@@ -249,11 +249,11 @@ static void decide_end(struct service_decision *d, const char *why)
 }
 
 /* When a condition became False, on the wall clock; 0: it is not False. */
-static int64_t false_since_us(const struct service_decision *d, const char *type)
+static int64_t false_since_us(struct jval status, const char *type, struct arena *a)
 {
     int64_t us = 0;
-    struct slice text = json_get_str(status_condition(d->prior, slice_of(type)), "lastTransitionTime", d->a);
-    return condition_is(d->prior, type, "False") && time_parse(text, &us, NULL) ? us : 0;
+    struct slice text = json_get_str(status_condition(status, slice_of(type)), "lastTransitionTime", a);
+    return condition_is(status, type, "False") && time_parse(text, &us, NULL) ? us : 0;
 }
 
 static int64_t max_of(int64_t a, int64_t b)
@@ -261,8 +261,12 @@ static int64_t max_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The time begins when the service is created, is resumed, or loses the cluster that its requests went to. The last is not always in
- * status: a service may have been unready before. */
+int64_t rayservice_timeout_begin(int64_t created_us, struct jval status, struct arena *a)
+{
+    return max_of(created_us, max_of(false_since_us(status, "Ready", a), false_since_us(status, "Suspended", a)));
+}
+
+/* The loss of the active cluster is not always in status: a service may have been unready before. */
 static bool is_timed_out(struct service_decision *d)
 {
     if (json_is(json_get(status_condition(d->prior, SLICE("Ready")), "reason"), "InitializingTimeout"))
@@ -270,7 +274,7 @@ static bool is_timed_out(struct service_decision *d)
     if (!d->s->initializing_ms || d->active || !d->s->created_us || condition_is(d->prior, "Suspended", "True") ||
         json_there(json_get(d->prior, "activeServiceStatus.rayClusterName")))
         return false;
-    int64_t from_us = max_of(d->s->created_us, max_of(false_since_us(d, "Ready"), false_since_us(d, "Suspended")));
+    int64_t from_us = rayservice_timeout_begin(d->s->created_us, d->prior, d->a);
     int64_t lost_us = d->in->active_ms ? d->in->now.wall_us - (d->in->now.mono_ms - d->in->active_ms) * 1000 : 0;
     int64_t until_us = max_of(from_us, lost_us) + d->s->initializing_ms * 1000;
     int64_t left_ms = (until_us - d->in->now.wall_us + 999) / 1000;

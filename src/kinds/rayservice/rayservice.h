@@ -13,16 +13,15 @@
 
 #include <mobula/plan.h>
 #include <mobula/raycluster.h>
+#include <mobula/rayservice.h>
 #include <mobula/spec.h>
 
 extern const struct kube_resource rayservice_resource;
-#define RAYSERVICE_TIMEOUT "ray.io/initializing-timeout" /* annotation: a duration, or seconds */
-#define RAYSERVICE_HASH "mobula.dev/cluster-spec-hash"   /* annotation of its clusters: rayservice_hash of their spec */
-#define RAYSERVICE_SCALE "mobula.dev/scale-hash"         /* … and rayservice_scale_hash of it */
+#define RAYSERVICE_HASH "mobula.dev/cluster-spec-hash" /* annotation of its clusters: rayservice_hash of their spec */
+#define RAYSERVICE_SCALE "mobula.dev/scale-hash"       /* … and rayservice_scale_hash of it */
 enum {
-    RAYSERVICE_NAME_MAX = 47,   /* bytes: "<name>-<5>" is a RayCluster's name */
-    RAYSERVICE_DELETION_S = 60, /* default of rayClusterDeletionDelaySeconds */
-    RAYSERVICE_APPS_MAX = 256,  /* applications of one configuration */
+    RAYSERVICE_NAME_MAX = 47,  /* bytes: "<name>-<5>" is a RayCluster's name */
+    RAYSERVICE_APPS_MAX = 256, /* applications of one configuration */
 };
 
 enum service_upgrade { SERVICE_NEW_CLUSTER, SERVICE_UPGRADE_NONE };
@@ -60,7 +59,6 @@ uint64_t rayservice_scale_hash(struct jval cluster_spec, struct arena *a);
 
 struct slice rayservice_cluster_name(const struct rayservice *s, struct arena *a); /* of the cluster that the spec asks for */
 struct slice rayservice_head_name(const struct rayservice *s, struct arena *a);
-struct slice rayservice_serve_name(const struct rayservice *s, struct arena *a);
 struct owner rayservice_owner(const struct rayservice *s);
 bool rayservice_build_cluster(const struct rayservice *s, struct buf *out, struct arena *a);
 /* A merge patch that gives a running cluster the worker groups of the spec. live: the cluster's own spec; with an autoscaler its replicas

@@ -7,19 +7,20 @@ const struct kube_resource rayservice_resource = {SLICE("ray.io"), SLICE("v1"), 
 
 /* ---- metadata ---- */
 
-/* RAYSERVICE_TIMEOUT: "10m", or a number of seconds. */
+bool rayservice_timeout_parse(struct slice text, int64_t *ms)
+{
+    int64_t n = 0;
+    if (!slice_int(text, &n))
+        return duration_parse(text, ms, NULL) && *ms > 0;
+    *ms = n > 0 && n <= INT32_MAX ? n * 1000 : 0;
+    return *ms > 0;
+}
+
 static void read_timeout(struct reader *r, const struct place *annotations, struct rayservice *s)
 {
     const struct place *at = place_key(annotations, RAYSERVICE_TIMEOUT);
     struct slice text = json_str(at->value, r->arena);
-    struct err e = {0};
-    int64_t n = 0;
-    if (!json_there(at->value))
-        return;
-    bool seconds = slice_int(text, &n);
-    if (seconds && n > 0 && n <= INT32_MAX)
-        s->initializing_ms = n * 1000;
-    else if (seconds || !duration_parse(text, &s->initializing_ms, &e) || s->initializing_ms <= 0)
+    if (json_there(at->value) && !rayservice_timeout_parse(text, &s->initializing_ms))
         place_bad(r, at, "is \"%.*s\": must be a time above 0 such as 10m, or a number of seconds", SLICE_ARG(slice_head(text, 60)));
 }
 
@@ -130,7 +131,7 @@ static void read_options(struct reader *r, const struct place *spec, struct rays
     read_int(r, delay, 0, INT32_MAX, &n);
     s->deletion_delay_ms = n * 1000;
     if (read_text(r, managed, OPTIONAL, &text))
-        s->managed_elsewhere = !slice_empty(text) && !slice_is(text, "ray.io/kuberay-operator");
+        s->managed_elsewhere = ray_managed_elsewhere(text);
     if (!read_object(r, service, OPTIONAL))
         return;
     s->serve_service = service->value;

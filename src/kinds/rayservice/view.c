@@ -140,7 +140,7 @@ int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p)
                              .status_not_before_ms = c->status_not_before_ms,
                              .refusals = failures_of(op, c, SLICE_NONE, true, false),
                              .head_service = find_service(c, rayservice_head_name(s, a)),
-                             .serve_service = find_service(c, rayservice_serve_name(s, a)),
+                             .serve_service = find_service(c, rayservice_serve_name(s->name, s->serve_service, a)),
                              .now = op->now};
     view_clusters(op, c, &v);
     count_unused(op, c, &v);

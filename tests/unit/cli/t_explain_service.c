@@ -4,6 +4,7 @@
 
 #include "../../../src/cli/explain_service.h"
 
+#include <mobula/rayservice.h>
 #include <mobula/yaml.h>
 
 #include <stdio.h>
@@ -20,6 +21,7 @@ static void read_document(struct explain_service *f, struct slice text, struct a
     else if (json_is(json_get(root, "kind"), "RayClusterList"))
         f->clusters = json_get(root, "items");
     else {
+        f->unwatched |= json_get_bool(root, "unwatched", false);
         f->serve_silence = json_get_str(root, "serve", a);
         f->clusters_silence = json_get_str(root, "clusters", a);
     }
@@ -39,7 +41,7 @@ static void run(struct slice text)
         printf("  %s\n", e.text);
     for (uint32_t i = 0; i < docs.count; i++)
         read_document(&f, docs.docs[i].json, &a);
-    f.serve_name = explain_serve_name(f.object, &a);
+    f.serve_name = rayservice_serve_name(json_get_str(f.object, "metadata.name", &a), json_get(f.object, "spec.serveService"), &a);
     explain_service_words(&f, &a, &out);
     CHECK_SLICE(slice_trim(buf_slice(&out)), slice_trim(want));
     buf_free(&out);
