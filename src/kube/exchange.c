@@ -80,6 +80,7 @@ static void exchange_step(struct link_owner *owner, struct link *l, struct now n
     if (x->link != l)
         return;
     if (l->state == LINK_OPEN) {
+        x->opened = true;
         l->deadline_ms = TIME_NEVER; /* the deadline was for opening it; from here on each request has its own, which our user keeps */
         if (x->busy)
             send_rest(x, now);
@@ -107,6 +108,7 @@ bool exchange_open(struct exchange *x, struct net *net, const struct endpoint *t
 {
     x->link = net_open(net, to, &x->owner, deadline_ms, e);
     x->answers = 0;
+    x->opened = false;
     x->stats->links += x->link != NULL;
     return x->link != NULL;
 }

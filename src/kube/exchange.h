@@ -26,6 +26,7 @@ struct exchange {
     struct slice unsent; /* rest of the request: the user's bytes */
     size_t sent;         /* bytes of this request that went to the link: 0 means that the server cannot have seen it */
     uint32_t answers;    /* complete ones on this link */
+    bool opened;         /* the link was open once */
     bool busy;           /* from exchange_send until end or lost */
     bool heard;          /* bytes of this answer came */
     int64_t heard_ms;    /* when the last ones came */

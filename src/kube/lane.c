@@ -251,6 +251,8 @@ static void on_lost(struct exchange *x, const struct err *why, struct now now)
     client_lost(conn->client, x, why);
     if (call)
         call_lost(conn->client, conn, call, why, now);
+    else if (!x->opened) /* its call did not wait until here */
+        lane_fail(conn->client, lane_of(conn), why, now);
     lane_run(conn->client, conn->lane, now);
 }
 

@@ -1,6 +1,8 @@
 /* The call to a control plane, over a network without sockets and in virtual time. */
 #include "hub.h"
 
+#include "../kube/answers.h"
+
 #include <unistd.h>
 
 /* Cases of one answer to one call: what the user is told, what is kept as trouble, and when the next call goes out. */
@@ -199,6 +201,34 @@ static void test_truncated(void)
     fake_take(hub_waits(&h));
     fake_put(fake_last(&h.f), slice_of(answer));
     CHECK_TOLD(&h, "told taken\nheard 9 full fresh\nitem aaaa n/a 1 {}\n");
+    hub_free(&h);
+}
+
+/* A DNS server that does not answer: the lookup ends after NET_DNS_MS, later than the call, which ends after REMOTE_BEGIN_MS. */
+static void test_name(void)
+{
+    enum { MINUTES = 10, STEP_MS = 250 };
+    struct hub h;
+    struct lines lines;
+    int64_t ages[FAKE_LINKS] = {0};
+    hub_init(&h);
+    log_into(&lines, "cannot be used");
+    h.f.manual = true;
+    test_case("a name that is not resolved is logged with step dns within 15 s");
+    for (int64_t ms = 0; ms < MINUTES * 60 * 1000; ms += STEP_MS) {
+        for (uint32_t i = 0; i < h.f.count; i++) {
+            ages[i] += STEP_MS;
+            if (h.f.links[i]->link && ages[i] >= NET_DNS_MS)
+                fake_fail(h.f.links[i], ERR_DNS, "no answer from DNS for hub.test");
+        }
+        hub_run(&h, STEP_MS);
+        if (ms == 15 * 1000)
+            CHECK_INT(lines.count, 1);
+    }
+    CHECK(strstr(lines.last, "step=dns") && strstr(lines.last, "hub.test"));
+    test_case("and at most once a minute, but about as often");
+    CHECK(lines.count >= MINUTES - 2 && lines.count <= MINUTES + 1);
+    log_quiet();
     hub_free(&h);
 }
 
@@ -526,6 +556,7 @@ int main(void)
     test_large();
     test_slow();
     test_connection();
+    test_name();
     test_push();
     test_held_again();
     test_stopped();
