@@ -11,6 +11,19 @@ const struct install_raw install_raw[INSTALL_RAW] = {
     {"extraEnv", true, false},
 };
 
+/* Values of the chart that the vendor's documents install. airgap/make-chart reads the rows, too. */
+enum old_meaning { OLD_RENAMED, OLD_UNUSED, OLD_REFUSED };
+static const struct {
+    const char *key;
+    enum old_meaning meaning;
+    const char *text; /* OLD_RENAMED: the value to set; else why it has no effect, or is refused */
+} old_values[] = {
+    {"workloadServiceAccountName", OLD_RENAMED, "workloadServiceAccount"},
+    {"region", OLD_UNUSED, "the region of a cloud is set by mobula cloud register --region"},
+    {"operatorIamIdentity", OLD_UNUSED, "the operator shows the token of controlPlaneToken, or one of its service account"},
+    {"anyscaleCliToken", OLD_REFUSED, "it would be readable in the release: store it in a Secret, and name that in controlPlaneToken"},
+};
+
 struct reading {
     const struct flags *flags;
     struct install_options *o;
@@ -89,8 +102,30 @@ static bool set_flag(struct reading *r, struct slice key, struct jval v, struct 
     return flags_read(r->flags, 2, argv, r->o, &help, e);
 }
 
+/* Replaces an old name by the new one. False: *used says that nothing is left to do, else *e is set. */
+static bool set_old(struct slice *key, bool *used, struct err *e)
+{
+    *used = false;
+    for (size_t i = 0; i < COUNT_OF(old_values); i++) {
+        if (!slice_is(*key, old_values[i].key))
+            continue;
+        *used = old_values[i].meaning == OLD_UNUSED;
+        if (old_values[i].meaning == OLD_REFUSED)
+            return err_set(e, ERR_CONFIG, "%s", old_values[i].text);
+        if (*used)
+            fprintf(stderr, "value %s has no effect: %s\n", old_values[i].key, old_values[i].text);
+        else
+            *key = slice_of(old_values[i].text);
+        return !*used;
+    }
+    return true;
+}
+
 static bool set(struct reading *r, struct slice key, struct jval v, struct err *e)
 {
+    bool used;
+    if (!set_old(&key, &used, e))
+        return used;
     if (json_type(v) == JSON_NULL || slice_is(key, "enabled") || slice_is(key, "global")) /* enabled and global are Helm's */
         return true;
     for (size_t n = 0; n < INSTALL_RAW; n++)

@@ -7,7 +7,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
 from cluster import ROOT, RUN, kubectl, manifests, mobula
 
@@ -179,9 +181,9 @@ def test_the_charts_bring_the_definitions(chart, plane_chart):
 @pytest.mark.parametrize("values", ["kinds=Ray", "replicas=0", "replicas=17", "watchNamespaces={A_B}", "nonsense=1", "autoscaler=maybe",
                                     "proxies=a", "proxies=a=https://b", "egressCa=A",
                                     # and together, as mobula install does
-                                    "controlPlaneUrl=https://hub.example", "agent=true", "reportNodes=true", "egressCa=a", "noProxy=a",
+                                    "controlPlaneUrl=https://hub.example", "noProxy=a",
                                     "submitter=pod,tools=none", "allNamespaces=true,watchNamespaces={a}", "agentDirect=true",
-                                    "proxySecret=p", "proxySecret=p,proxy=http://p.example", "defaultImage=a",
+                                    "proxySecret=p", "proxySecret=p,proxy=http://p.example",
                                     "toolsResources=much", "pullSecrets={1}", "image=a b", "podLabels.a=1", "tolerations=all",
                                     "controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,kinds=legacy"])
 def test_the_schema_refuses(helm, chart, values):
@@ -189,7 +191,70 @@ def test_the_schema_refuses(helm, chart, values):
     assert out.returncode != 0 and "values don't meet the specifications of the schema" in out.stderr
 
 
-@pytest.mark.parametrize("values", ["kinds=all", "replicas=0", "tlsSelfMade=", "allNamespaces=true,watchNamespaces={a}", "tlsNames={a b}"])
+HEX = 64 * "a"
+AGREED = {  # value of the chart, flag of install, texts that both accept, texts that both refuse
+    "image": ("image", "a a:1 a/b_c.d:T.1 h.example/a h.example:5000/a/b@sha256:" + HEX + " localhost/a [fd00::1]:5000/a a__b Host/x",
+              "http://h/a h//a a/ :1 a: a:-b a:b:c A h/A a@sha256:1 a@" + HEX + " a..b a___b -a h:0/a h_x.y:1/a https://h/a:1"),
+    "registry": ("registry", "h h.example h.example:5000 h.example/a/b localhost:5000 10.0.0.1:5000/x",
+                 "http://h.example https://h.example/a h//a h/A h.example:0 h.example: a@b"),
+    "tools": ("tools", "configmap none image:a image:h.example/a:1", "image: image:http://h/a image:h//a image configmaps"),
+    "pullSecrets": ("pull-secret", "a a.b a-1", "A a_b -a a- .a http://a"),
+    "watchNamespaces": ("watch-namespace", "a a-1 1", "A a.b a_b -a a- http://a ns/a " + 64 * "a"),
+    "egressAllow": ("egress-allow", "a.example a.example:8443 *.a.example 10.0.0.0/8 10.0.0.1:1 [fd00::1]:443 fd00::/8 x*.a.example",
+                    "https://a.example a.example/x a.example:0 *.* a:b http://10.0.0.1 a.example:443/"),
+    "proxy": ("proxy", "http://p p.example:3128 http://p.example:3128 http://u:w@p.example:3128/ http://10.0.0.1:1",
+              "https://p.example http:// http://p.example:0"),
+    "controlPlaneUrl": ("control-plane-url", "https://hub.example https://hub.example:8443 https://hub.example/a/b https://10.0.0.1",
+                        "hub.example http://hub.example https:// https:///x https://hub.example:0 https://u:w@hub.example"),
+    "defaultImage": ("default-image", "a h.example/ray:2.60.0", "http://h/a h//a a: A"),
+    "controlPlaneToken": ("control-plane-token", "a a.b a/token a/ANYSCALE_CLI_TOKEN", "A a/ /a a/b/c -a"),
+}
+PLANE = {"controlPlaneUrl": "https://hub.example", "cloudDeploymentId": "cldrsrc_" + 24 * "a"}
+
+
+@pytest.mark.parametrize("value", AGREED)
+def test_the_schema_refuses_what_the_flag_refuses(chart, value):
+    """Image references, hosts, names: the schema's patterns and the readers of the flags give the same verdict on each text."""
+    flag, good, bad = AGREED[value]
+    schema, usual = json.loads((chart / "values.schema.json").read_text()), yaml.safe_load((chart / "values.yaml").read_text())
+    plane = PLANE if flag.startswith("control-plane") or flag == "default-image" else {}
+    for text, well in [(t, True) for t in good.split()] + [(t, False) for t in bad.split()]:
+        values = usual | plane | {value: [text] if schema["properties"][value]["type"] == "array" else text}
+        flags = [f"--{re.sub('([A-Z])', lambda m: '-' + m[1].lower(), key)}={v}" for key, v in plane.items() if key != value]
+        refused = mobula("install", "--print", *flags, f"--{flag}={text}")
+        schema_takes = not list(jsonschema.Draft7Validator(schema).iter_errors(values))
+        assert (refused.returncode == 0, schema_takes) == (well, well), (text, refused.stderr)
+
+
+@pytest.mark.parametrize("values,text", [
+    ("cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx", "cloudDeploymentId needs controlPlaneUrl"),
+    ("controlPlaneToken=a", "controlPlaneToken needs controlPlaneUrl"), ("egressCa=a", "egressCa needs controlPlaneUrl"),
+    ("defaultImage=a", "defaultImage needs controlPlaneUrl"), ("agent=true", "agent needs controlPlaneUrl"),
+    ("reportNodes=true", "reportNodes needs controlPlaneUrl"), ("anyscaleCliToken=x", "store it in a Secret")])
+def test_a_value_that_cannot_be_used_is_named(helm, chart, values, text):
+    out = render(helm, chart, "--set", values, check=False)
+    assert out.returncode != 0 and text in out.stderr, out.stderr
+
+
+def test_the_documents_helm_values(helm, chart, tmp_path):
+    """The values of the vendor's documents, with the URL of the control plane: by helm and by --values."""
+    values = PLANE | {"cloudProvider": "aws", "region": "us-west-2", "workloadServiceAccountName": "workers", "operatorIamIdentity": "x"}
+    rendered = objects(render(helm, chart, *(w for k, v in values.items() for w in ("--set-string", f"{k}={v}"))).stdout)
+    assert rendered == objects(manifests("-n", "ray", "--no-crds", "--registry=localhost", "--cloud-provider=aws",
+                                         "--workload-service-account=workers", "--control-plane-url=https://hub.example",
+                                         f"--cloud-deployment-id={PLANE['cloudDeploymentId']}"))
+    file = tmp_path / "values.yaml"
+    file.write_text(json.dumps(values))
+    out = mobula("install", "--print", "-n", "ray", "--no-crds", "--registry=localhost", "--values", str(file))
+    assert objects(out.stdout) == rendered
+    assert "value region has no effect" in out.stderr and "value operatorIamIdentity has no effect" in out.stderr, out.stderr
+    file.write_text(json.dumps({"anyscaleCliToken": "secret"}))
+    out = mobula("install", "--print", "--values", str(file))
+    assert out.returncode == 2 and "store it in a Secret" in out.stderr and "secret\n" not in out.stderr, out.stderr
+
+
+@pytest.mark.parametrize("values", ["kinds=all", "replicas=0", "tlsSelfMade=", "allNamespaces=true,watchNamespaces={a}", "tlsNames={a b}",
+                                    "tlsNames={https://a}", "tlsSecret=-a", "image=http://h/a"])
 def test_the_schema_of_a_control_plane_refuses(helm, plane_chart, values):
     out = render(helm, plane_chart, "--set", values, check=False)
     assert out.returncode != 0 and "values don't meet the specifications of the schema" in out.stderr
