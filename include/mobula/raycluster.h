@@ -18,6 +18,7 @@ extern const struct verb raycluster_count_failure;    /* group; uid: the pod; te
 extern const struct verb raycluster_forget_failures;  /* group: it is healthy again */
 extern const struct verb raycluster_keep_zone;        /* the minimum is there */
 extern const struct verb raycluster_leave_zone;       /* name: the next one; text: which pod has waited too long */
+extern const struct verb raycluster_stay_in_zone;     /* all zones were tried: no other is, while pods of the cluster run; text: as above */
 extern const struct verb raycluster_leave_spot;       /* group; text: which pod has waited too long */
 extern const struct verb raycluster_remove_finalizer; /* text: the finalizer's name */
 
@@ -38,6 +39,9 @@ struct service_want service_want_of(struct jval object, struct arena *a);
 /* Builds it, as patches (NULL: none) make it; where these cannot, without them: to send it fails then, and tells why. */
 struct service_want service_want_made(const struct ray_cluster *c, enum ray_service which, const struct shape_patches *patches,
                                       struct arena *a);
+
+/* Condition: each zone of the cluster was tried, none had room for its minimum, and it stays in the last one. */
+#define STATUS_ZONES "ZonesExhausted"
 
 struct cluster_view {
     const struct ray_cluster *cluster; /* with an autoscaler, `desired` of its groups is the autoscaler's */
@@ -68,6 +72,8 @@ struct cluster_view {
     int64_t workers_from_ms;
     int64_t services_from_ms[RAY_SERVICES]; /* monotonic: end of the backoff of a service that is deleted after each apply */
     bool zone_settled;                      /* the minimum number of pods has run in cluster->zone: kept while the head lives */
+    bool zone_stays;                        /* each zone was tried, and what runs in this one is not given up for another */
+    uint32_t zones_left;                    /* how many zones were left since the minimum ran last */
     int64_t zone_from_ms;                   /* monotonic: since when that zone is tried */
     const struct group_failures *failures;  /* [0] head, [1 + i] groups[i] */
     const struct held_name *held;

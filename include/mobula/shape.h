@@ -85,5 +85,6 @@ bool shape_pod(const struct shape_types *types, struct slice node_type, struct j
 void shape_zones(struct ray_cluster *c, uint32_t hash, struct arena *a);
 /* Which zone of the list is tried behind this one; behind the last, the first. */
 struct slice shape_zone_after(struct slice zones, struct slice zone);
+uint32_t shape_zone_count(struct slice zones);
 
 #endif

@@ -27,6 +27,14 @@ struct slice shape_zone_after(struct slice zones, struct slice zone)
     return take_zone(&zones);
 }
 
+uint32_t shape_zone_count(struct slice zones)
+{
+    uint32_t count = 0;
+    while (!slice_empty(zones))
+        count += !slice_empty(take_zone(&zones));
+    return count;
+}
+
 /* The only one of a list; of several, the list. */
 static struct slice one_of(struct slice zones)
 {

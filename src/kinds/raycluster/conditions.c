@@ -247,6 +247,18 @@ static void write_slow(const struct facts *f, struct jout *w)
               arena_printf(f->a, "group %.*s: %.*s%.*s", SLICE_ARG(pod->group), SLICE_ARG(what), SLICE_ARG(more)));
 }
 
+static void write_zones(const struct facts *f, struct jout *w)
+{
+    const struct ray_cluster *c = f->in->cluster;
+    if (f->in->zone_stays && !f->in->zone_settled && !f->suspends)
+        condition(
+            f, w, STATUS_ZONES, true, SLICE("NoZoneHasRoom"),
+            arena_printf(f->a,
+                         "no zone of %.*s had room for the cluster's minimum: it stays in %.*s, because pods of it run there. Add nodes "
+                         "or zones, or lower the minimum; after a change of the spec each zone is tried again",
+                         SLICE_ARG(c->zones), SLICE_ARG(c->zone)));
+}
+
 static void write_suspension(const struct facts *f, struct jout *w)
 {
     if (!f->suspends && !json_there(status_condition(f->prior, SLICE("RayClusterSuspended"))))
@@ -313,6 +325,7 @@ void status_write_conditions(const struct facts *f, struct jout *w)
                                        STATUS_LATE,
                                        STATUS_DRIFT,
                                        STATUS_SLOW,
+                                       STATUS_ZONES,
                                        NULL};
     jout_karray(w, "conditions");
     write_valid(f, w);
@@ -322,6 +335,7 @@ void status_write_conditions(const struct facts *f, struct jout *w)
     write_failure(f, w);
     write_drift(f, w);
     write_slow(f, w);
+    write_zones(f, w);
     write_suspension(f, w);
     write_redis(f, w);
     write_types(f, w);

@@ -121,6 +121,7 @@ static const struct verb_handler handlers[] = {
     {.verb = &raycluster_forget_failures, .carry_out = forget_failures},
     {.verb = &raycluster_keep_zone, .carry_out = keep_zone},
     {.verb = &raycluster_leave_zone, .carry_out = leave_zone},
+    {.verb = &raycluster_stay_in_zone, .carry_out = stay_in_zone},
     {.verb = &raycluster_leave_spot, .carry_out = leave_spot},
     {.verb = &raycluster_remove_finalizer, .make = finalizer_remove, .answer = finalizer_answer, .failed = call_failed},
     {.verb = NULL},

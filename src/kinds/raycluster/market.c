@@ -1,7 +1,8 @@
 /* Pods that no node takes.
  *
  * Zones. A cluster with a list of them tries one after the other: when its minimum has no room in one within a time, all of its pods go,
- * and are made for the next. Once the minimum ran there it stays, but when its head finds no node for that time.
+ * and are made for the next. Once the minimum ran there it stays, but when its head finds no node for that time. When each zone was tried,
+ * pods that run are not deleted for another try.
  *
  * Groups that prefer spot nodes (PREFER_SPOT). A pod is made for spot. When no node has taken it within the fallback time, the group leaves
  * spot for the retry time: pods that still wait are replaced, and all that are created are on-demand. After the retry time new pods are
@@ -86,23 +87,26 @@ static int64_t lacking(const struct group_view *g, const struct pod **waiting)
     return lacks > 0 ? lacks : 0;
 }
 
-static void leave_zone(const struct group_view *head, const struct pod *waiting, struct plan *p)
+static void leave_zone(const struct group_view *head, const struct pod *waiting, bool runs, struct plan *p)
 {
+    const struct cluster_view *in = head->in;
     const struct ray_cluster *c = head->in->cluster;
     struct slice next = shape_zone_after(c->zones, c->zone);
     int64_t set = c->zone_ms ? c->zone_ms : head->in->options->zone_ms, most_ms = set ? set : RAYCLUSTER_ZONE_MS;
-    int64_t left_ms = most_ms - (head->in->zone_settled ? age_ms(head, waiting) : head->in->now.mono_ms - head->in->zone_from_ms);
-    if (slice_eq(next, c->zone))
+    bool again = in->zone_settled || in->zone_stays, all = in->zones_left + 1 >= shape_zone_count(c->zones);
+    int64_t left_ms = most_ms - (again ? age_ms(head, waiting) : in->now.mono_ms - in->zone_from_ms);
+    if (slice_eq(next, c->zone) || (in->zone_stays && runs))
         return;
     if (left_ms > 0) {
-        plan_look_again(p, head->in->now.mono_ms + left_ms);
+        plan_look_again(p, in->now.mono_ms + left_ms);
         return;
     }
-    struct action *act = plan_add(p, &raycluster_leave_zone);
+    bool stays = all && runs && !in->zone_settled;
+    struct action *act = plan_add(p, stays ? &raycluster_stay_in_zone : &raycluster_leave_zone);
     act->name = next;
-    act->text =
-        arena_printf(p->arena, "pod %s has no node in zone %.*s, where the cluster's minimum did not run within %lld s: %.*s is next",
-                     waiting->name, SLICE_ARG(c->zone), (long long)(most_ms / 1000), SLICE_ARG(next));
+    act->text = arena_printf(p->arena, "pod %s has no node in zone %.*s, where the cluster's minimum did not run within %lld s: %s%.*s%s",
+                             waiting->name, SLICE_ARG(c->zone), (long long)(most_ms / 1000), stays ? "each of " : "",
+                             SLICE_ARG(stays ? c->zones : next), stays ? " was tried" : " is next");
 }
 
 bool decide_zone(const struct group_view *groups, uint32_t count, struct plan *p)
@@ -111,10 +115,13 @@ bool decide_zone(const struct group_view *groups, uint32_t count, struct plan *p
     const struct pod *waiting = NULL;
     int64_t lacks = 0;
     uint32_t before = p->count;
+    bool runs = false;
     if (slice_empty(in->cluster->zone))
         return false;
     for (uint32_t k = 0; k < (in->zone_settled ? 1 : count); k++) {
         lacks += lacking(&groups[k], &waiting);
+        for (uint32_t i = 0; i < groups[k].count; i++)
+            runs |= pod_live(groups[k].pods[i]) && groups[k].pods[i]->phase == POD_RUNNING;
         for (uint32_t i = 0; i < groups[k].count && !in->zone_settled; i++)
             if (!groups[k].pods[i]->deleting && !in_zone(&groups[k], groups[k].pods[i]))
                 plan_delete(p, groups[k].pods[i], groups[k].number, "its cluster tries another zone");
@@ -122,6 +129,6 @@ bool decide_zone(const struct group_view *groups, uint32_t count, struct plan *p
     if (p->count == before && lacks == 0 && !in->zone_settled)
         plan_add(p, &raycluster_keep_zone);
     else if (p->count == before && waiting)
-        leave_zone(groups, waiting, p);
+        leave_zone(groups, waiting, runs, p);
     return p->count > before;
 }

@@ -43,6 +43,8 @@ struct raycluster {
     uint64_t logged;                         /* hash of the legacy status block that was logged last */
     int64_t zone_from_ms;                    /* see cluster_view */
     int64_t made_ms;                         /* likewise */
+    int64_t zone_stays_at;                   /* generation for which cluster_view.zone_stays holds; 0: none */
+    uint32_t zones_left;                     /* see cluster_view */
     uint32_t zone;                           /* pod_zone_hash of the one that its pods are made for; 0: none, or none is chosen yet */
     bool zone_settled;                       /* see cluster_view */
     bool typed;                              /* it names an instance type: a change of these touches it */
@@ -170,6 +172,6 @@ bool seal_service(struct op *op, struct record *c, const struct action *act, str
 verb_answer answer_create, answer_try, answer_service, account_answer;
 verb_failed group_failed_by;
 bool account_secret(int32_t index);
-verb_do count_failure, forget_failures, leave_spot, keep_zone, leave_zone;
+verb_do count_failure, forget_failures, leave_spot, keep_zone, leave_zone, stay_in_zone;
 
 #endif

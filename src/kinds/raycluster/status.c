@@ -390,6 +390,7 @@ void decide_status(const struct cluster_view *in, struct plan *p)
     say_appeared(&f, next, true, STATUS_LATE, "WorkloadStartingTimeout", p);
     say_appeared(&f, next, false, STATUS_DRIFT, STATUS_DRIFT, p);
     say_appeared(&f, next, true, STATUS_SLOW, STATUS_SLOW, p);
+    say_appeared(&f, next, true, STATUS_ZONES, STATUS_ZONES, p);
     status_send(&w);
     if (mere_progress(prior, next) && other_reason(prior, next))
         p->reasons = reasons_of_late(in) + 1;

@@ -131,6 +131,8 @@ static void view_fill(struct op *op, struct record *c, struct cluster_view *v)
                                .status_not_before_ms = c->status_not_before_ms,
                                .workers_from_ms = later(later(op->workers_from_ms, c->space->workers_from_ms), tools_from_ms(op, c->ns)),
                                .zone_settled = own->zone_settled,
+                               .zone_stays = own->zone_stays_at && own->zone_stays_at == cluster_model(op)->generation,
+                               .zones_left = own->zones_left,
                                .zone_from_ms = own->zone_from_ms,
                                .options = &op->o.ray,
                                .now = op->now};

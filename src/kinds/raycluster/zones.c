@@ -2,6 +2,16 @@
 #include "record.h"
 
 #include <mobula/shape.h>
+#include <mobula/status.h>
+
+/* Restores from the condition that every zone was tried for this generation, so that the next leader does not begin again. */
+static void restore_stay(struct op *op, struct record *c)
+{
+    struct jval was = status_condition(record_status(c, &op->loaded->arena), slice_of(STATUS_ZONES));
+    bool stays = c->pod_count && json_is(json_get(was, "status"), "True");
+    raycluster_of(c)->zone_stays_at = stays ? json_get_int(was, "observedGeneration", 0) : 0;
+    raycluster_of(c)->zones_left = 0;
+}
 
 void zones_apply(struct op *op, struct record *c)
 {
@@ -11,6 +21,7 @@ void zones_apply(struct op *op, struct record *c)
     if (!own->zone) {
         own->zone_settled = c->pod_count && was_whole(c, &op->loaded->arena);
         own->zone_from_ms = op->now.mono_ms;
+        restore_stay(op, c);
         for (const struct pod_record *r = c->pods; r; r = r->next)
             if (!r->pod.deleting && r->pod.zone && (!own->zone || r->pod.head))
                 own->zone = r->pod.zone;
@@ -39,6 +50,15 @@ void keep_zone(struct op *op, struct record *c, const struct action *act)
     (void)op;
     (void)act;
     raycluster_of(c)->zone_settled = true;
+    raycluster_of(c)->zone_stays_at = 0;
+    raycluster_of(c)->zones_left = 0;
+}
+
+void stay_in_zone(struct op *op, struct record *c, const struct action *act)
+{
+    log_warn("no zone has room for a cluster: its pods stay where they run", LF("namespace", istr_slice(c->ns)),
+             LF_CSTR("cluster", c->name), LF("zone", cluster_model(op)->zone), LF("zones", cluster_model(op)->zones), LF("why", act->text));
+    raycluster_of(c)->zone_stays_at = cluster_model(op)->generation;
 }
 
 void leave_zone(struct op *op, struct record *c, const struct action *act)
@@ -49,6 +69,8 @@ void leave_zone(struct op *op, struct record *c, const struct action *act)
     say_event(op, c, true, "ZoneNotAvailable", act->text);
     own->zone = pod_zone_hash(act->name);
     own->zone_settled = false;
+    own->zone_stays_at = 0;
+    own->zones_left += own->zones_left < UINT32_MAX;
     own->zone_from_ms = op->now.mono_ms;
     model_forget(op, c);
 }

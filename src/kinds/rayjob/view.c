@@ -65,9 +65,13 @@ static struct slice why_not_ready(struct jval status, struct arena *a)
 {
     static const struct {
         const char *type, *word;
-    } reasons[] = {
-        {"Valid", "False"},         {"InstanceTypesReady", "False"}, /* no pod is made then, so the conditions below say less */
-        {"ReplicaFailure", "True"}, {"WorkersNotReady", "True"},     {"RayClusterSuspended", "True"}, {"RayClusterProvisioned", "False"}};
+    } reasons[] = {{"Valid", "False"},
+                   {"InstanceTypesReady", "False"}, /* no pod is made then, so the conditions below say less */
+                   {"ReplicaFailure", "True"},
+                   {STATUS_ZONES, "True"},
+                   {"WorkersNotReady", "True"},
+                   {"RayClusterSuspended", "True"},
+                   {"RayClusterProvisioned", "False"}};
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
         if (!condition_is(status, reasons[i].type, reasons[i].word))
             continue;

@@ -72,17 +72,51 @@ static void test_next(void)
     world_free(&w);
 }
 
-static void test_nowhere(void)
+#define QUICK ",\"mobula.dev/zone-starting-timeout\":\"2m\""
+
+/* The head runs in each zone, its workers have room in none. */
+static void test_exhausted(void)
 {
     struct world w;
-    begin(&w, "a,b", ",\"mobula.dev/zone-starting-timeout\":\"2m\"", "a,b");
-    test_case("no zone has room: one after the other, in the cluster's own time");
+    begin(&w, "a,b", QUICK, "a,b");
+    test_case("no zone has room for the workers: one after the other, in the cluster's own time");
     world_run(&w, 2 * MINUTE - 5000);
     CHECK_INT(pods_in(&w, "a"), 3);
     world_run(&w, 2 * MINUTE);
     CHECK_INT(pods_in(&w, "b"), 3);
-    world_run(&w, 2 * MINUTE);
+    test_case("each zone was tried: the head that runs is not deleted for another try");
+    world_run(&w, 30 * MINUTE);
+    CHECK_INT(pods_in(&w, "b"), 3);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"type\":\"ZonesExhausted\",\"status\":\"True\""));
+    CHECK(tells(&w, "ZonesExhausted", "no zone of a,b had room for the cluster's minimum: it stays in b"));
+    check_fixed_point(&w);
+    test_case("nor by the next leader");
+    world_crash(&w, 0);
+    world_start_operator(&w, false);
+    world_run(&w, 20 * MINUTE);
+    CHECK_INT(pods_in(&w, "b"), 3);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "ZonesExhausted"));
+    test_case("after a change of the spec each zone is tried again");
+    change(&w, "workerGroupSpecs/0/template/metadata/annotations", "{\"fake.kubelet/full\":\"b\"}");
+    world_run(&w, 3 * MINUTE);
     CHECK_INT(pods_in(&w, "a"), 3);
+    CHECK(is_ready(&w, "c"));
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "ZonesExhausted"));
+    world_free(&w);
+}
+
+static void test_nowhere(void)
+{
+    struct world w;
+    begin(&w, "a,b", QUICK ",\"fake.kubelet/full\":\"a,b\"", "a,b");
+    test_case("no zone has room for the head either: nothing runs that would be lost, and zone after zone is tried");
+    world_run(&w, 2 * MINUTE - 5000);
+    CHECK(pods_in(&w, "a") > 0);
+    world_run(&w, 2 * MINUTE);
+    CHECK(pods_in(&w, "b") > 0);
+    world_run(&w, 2 * MINUTE);
+    CHECK(pods_in(&w, "a") > 0);
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "ZonesExhausted"));
     world_free(&w);
     begin(&w, "a", "", "a");
     test_case("there is no other zone: it stays");
@@ -221,6 +255,7 @@ static void test_not_applied(void)
 int main(void)
 {
     test_next();
+    test_exhausted();
     test_nowhere();
     test_settled();
     test_all_gone();
