@@ -196,8 +196,13 @@ static bool hub_logs(struct desk *d, struct err *e)
         *e = why;
     }
     if (!well && over && (last = show_last(message, &before, d->o.lines) || told(&before, e))) {
+        if (!before.len)
+            fprintf(stderr, "mobula: job %.*s is over and its log is gone: these are the last lines, from its status\n",
+                    SLICE_ARG(d->o.name));
         well = true;
         *e = (struct err){0};
+    } else if (!well && over && e->code == ERR_STATUS) {
+        err_wrap(e, "job %.*s is over, and its status has no lines of its log", SLICE_ARG(d->o.name));
     }
     arena_free(&d->a);
     d->a = kept;

@@ -342,7 +342,8 @@ def test_the_log_that_is_gone_with_its_cluster(person):
     thread.start()
     said = person.type("job", "logs", "-f", "train")
     assert said.startswith("one\ntwo\n") and "the log may have gone on: 404: the operator of cloud" in said
-    assert "404: the operator of cloud" in person.type("job", "logs", "-f", "train", code=1)
+    said = person.type("job", "logs", "-f", "train", code=1)
+    assert "job train is over, and its status has no lines of its log: 404: the operator of cloud" in said, said
     thread.join(30)
     assert not thread.is_alive() and not answers, "each question was asked once"
 

@@ -109,7 +109,7 @@ static void on_log(void *owner, uint64_t tag, const struct ray_dash_answer *said
         answer(a, SLICE("logTail"), SAID_LATER, slice_of(said->err.text));
 }
 
-/* Of the workload's newest job. One that has not begun has printed nothing. */
+/* Of the workload's newest job. One that has not begun has printed nothing; the log of one whose RayJob was deleted is gone. */
 static void ask_log(struct workload_answer *a, struct slice uid)
 {
     const struct record *c = workload_find(a->of, uid);
@@ -121,9 +121,14 @@ static void ask_log(struct workload_answer *a, struct slice uid)
         answer(a, SLICE("logTail"), SAID_FORBIDDEN, SLICE("rule reads: the policy of this cluster says sendLogs: false"));
         return;
     }
-    for (struct record *own = c ? c->owned : NULL; own; own = own->next_owned)
+    bool gone = c && workload_of(c) && workload_of(c)->made > 0;
+    for (struct record *own = c ? c->owned : NULL; own; own = own->next_owned) {
         if (own->present && job_ask_log(own, on_log, a, &e))
             return;
+        gone &= !own->present;
+    }
+    if (gone)
+        err_set(&e, ERR_MISSING, "the log was deleted with the RayJob");
     answer(a, SLICE("logTail"), e.code == ERR_NONE ? SAID : e.code == ERR_MISSING ? SAID_GONE : SAID_LATER, slice_of(e.text));
 }
 

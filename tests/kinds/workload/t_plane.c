@@ -333,10 +333,11 @@ static void test_logs(void)
     test_case("a question that comes twice is answered");
     log_of(&w, &p, "q4", 1);
     CHECK_STR(log_of(&w, &p, "q5", 1), "[{\"id\":\"q5\",\"kind\":\"logTail\",\"text\":\"three\\n\"}]");
-    test_case("when its cluster has gone the answer says so");
+    test_case("when it was terminated the answer is that its log is gone, not that it is empty");
     plane_put(&p, 'a', "n", "train", JOB_ENDS);
     CHECK(run_until_says(&w, &p, x, "TERMINATED", 20 * 1000));
-    CHECK_STR(log_of(&w, &p, "q6", 5), "[{\"id\":\"q6\",\"kind\":\"logTail\"}]");
+    CHECK_STR(log_of(&w, &p, "q6", 5),
+              "[{\"id\":\"q6\",\"kind\":\"logTail\",\"error\":\"the log was deleted with the RayJob\",\"code\":404}]");
     end_plane(&w, &p);
 
     test_case("a job that has ended");
