@@ -236,6 +236,7 @@ static void test_jobs(struct slice table)
         const char *rules, *reason, *words;
     } kept[] = {
         {"[{\"policy\":\"DeleteCluster\",\"condition\":{\"jobStatus\":\"FAILED\"}}]", "NoDeletionRule", "no rule of deletionStrategy"},
+        {"[{\"policy\":\"DeleteNone\",\"condition\":{\"jobStatus\":\"SUCCEEDED\"}}]", "\"DeleteNone\"", "for this end is DeleteNone"},
         {"[{\"policy\":\"DeleteWorkers\",\"condition\":{\"jobStatus\":\"SUCCEEDED\"}}]", "OnlyWorkersDeleted", "which keeps the head"},
     };
     find_row(table, "RayJob `ClusterKept=True`");

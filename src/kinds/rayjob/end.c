@@ -196,18 +196,19 @@ static struct slice holds_text(const struct job_decision *d)
     return text;
 }
 
-/* The job has deletion rules, and none of them deletes the cluster after this end: none matches (fits is false), or the last deletes only
- * the workers. Sets condition ClusterKept, with an event: a Warning if that is hardly intended. DeleteNone is intended. */
+/* The job has deletion rules, and none of them deletes the cluster after this end: none matches (fits is false), or the strongest that
+ * matches is DeleteNone or DeleteWorkers. Sets condition ClusterKept, with an event: a Warning if no rule matches. */
 static void say_kept(struct job_decision *d, bool fits, uint8_t last)
 {
     const struct job_cluster *c = d->cluster;
     char since[TIME_TEXT_MAX];
-    bool stays = !fits || (last == RAY_REMOVE_WORKERS && c && c->workers_suspended);
+    bool none = fits && last == RAY_REMOVE_NONE, stays = !fits || none || (last == RAY_REMOVE_WORKERS && c && c->workers_suspended);
     if (!stays || !d->job->rule_count || !c || !c->owned || c->deleting)
         return;
-    const char *why =
-        fits ? "its deletion rules end with DeleteWorkers, which keeps the head" : "no rule of deletionStrategy is for this end";
-    d->to.kept_reason = fits ? "OnlyWorkersDeleted" : "NoDeletionRule";
+    const char *why = none   ? "its deletion rule for this end is DeleteNone"
+                      : fits ? "its deletion rules end with DeleteWorkers, which keeps the head"
+                             : "no rule of deletionStrategy is for this end";
+    d->to.kept_reason = none ? "DeleteNone" : fits ? "OnlyWorkersDeleted" : "NoDeletionRule";
     d->to.kept =
         arena_printf(d->a, "the job is over (%.*s) and %s: RayCluster %.*s stays since %.*s%.*s. Delete it or the RayJob, or add a rule",
                      SLICE_ARG(d->is.reason.len ? d->is.reason : slice_of(job_state_name(d->is.state))), why, SLICE_ARG(c->name),
