@@ -361,9 +361,9 @@ static struct slice trouble(struct apply *p, const struct apply_object *o, struc
     if (!ask_get(p->ask, apply_pods(o, p->a), NULL, p->a, &answer, &e) || answer.code >= 300 || !parse(p, &answer, &pods, &e))
         return SLICE_NONE;
     for (struct jiter it = json_iter(json_key(pods, SLICE("items"))); json_next(&it, &key, &one);) {
-        struct slice words = apply_pod_words(one, p->a);
+        struct slice words = apply_pod_words(one, p->a), event = slice_empty(words) ? SLICE_NONE : apply_pod_event(p, o->ns, one);
         if (!slice_empty(words))
-            return words;
+            return slice_empty(event) ? words : arena_printf(p->a, "%.*s (%.*s)", SLICE_ARG(words), SLICE_ARG(event));
     }
     return SLICE_NONE;
 }

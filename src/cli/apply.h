@@ -45,6 +45,11 @@ bool apply_read(struct apply *p, struct slice text, struct err *e);
  * with this label selector and this name; NULL: whatever they have. */
 bool apply_find(struct apply *p, struct slice api_version, const char *kind, struct slice ns, const char *labels, const char *name,
                 struct err *e);
+/* Adds a failure for each Secret and ConfigMap that pods of the list's Deployments need and that neither exists nor is in the list. False:
+ * the API server did not answer. */
+bool apply_needs(struct apply *p, struct err *e);
+/* The last warning event of a pod whose containers are being created; empty: none, or it may not be read. */
+struct slice apply_pod_event(struct apply *p, struct slice ns, struct jval pod);
 /* Looks at what is there and tries everything in a dry run. False: failures say what is wrong, and nothing was changed. */
 bool apply_try(struct apply *p, struct err *e);
 /* Applies all of it in order; a definition is waited for before the next object. Prints a line for each object. */
@@ -90,6 +95,8 @@ struct slice apply_pods(const struct apply_object *o, struct arena *a);
 bool apply_available(struct jval deployment, struct arena *a, struct slice *why);
 /* What keeps a pod from running, in the kubelet's words; empty: nothing is known. */
 struct slice apply_pod_words(struct jval pod, struct arena *a);
+/* The last warning of a list of events. */
+struct slice apply_event_words(struct jval events, struct arena *a);
 /* "Role mobula: 403 Forbidden: …": the server's whole message on one line, and the remedy. */
 struct slice apply_refusal(const struct apply_object *o, const struct ask_answer *answer, struct arena *a);
 /* What to do about a refusal, as words to stand behind it; "" when its own text says it. */

@@ -136,6 +136,8 @@ struct slice apply_pod_words(struct jval pod, struct arena *a)
     struct slice name = json_get_str(pod, "metadata.name", a);
     struct jval status = json_get(pod, "status"), state = json_get(json_at(json_get(status, "containerStatuses"), 0), "state");
     struct jval waiting = json_get(state, "waiting"), ended = json_get(state, "terminated");
+    if (json_there(json_get(pod, "metadata.deletionTimestamp")))
+        return SLICE_NONE; /* the rollout replaces it */
     if (json_there(waiting))
         return arena_printf(a, "pod %.*s: %.*s %.*s", SLICE_ARG(name), SLICE_ARG(json_get_str(waiting, "reason", a)),
                             SLICE_ARG(json_get_str(waiting, "message", a)));

@@ -250,7 +250,7 @@ static bool read_inventory(struct apply *p, bool plane, struct inventory *now, s
  * watches. */
 static bool look_around(struct apply *p, const struct install_options *o, struct inventory *now, struct err *e)
 {
-    return o->crds_only || (read_inventory(p, o->plane, now, e) && inventory_clash(p, o, e) &&
+    return o->crds_only || (read_inventory(p, o->plane, now, e) && inventory_clash(p, o, e) && apply_needs(p, e) &&
                             (!p->keeps_flags || (inventory_given_up(p, now, o, e) && look_beside(p, o, now, e))));
 }
 

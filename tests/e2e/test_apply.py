@@ -71,7 +71,9 @@ def test_rights_of_the_cluster_go_as_well(place):
     """Whatever asked for them: all namespaces, nodes, pods that call the control plane, and the policies for maps."""
     flags = ("--all-namespaces", "--shapes", "--control-plane-url=https://hub.example", "--cloud-deployment-id=cldrsrc_" + 24 * "a",
              "--report-nodes", "--agent", "--leader-elect")
-    run("install", "--apply", "--create-namespace", "--namespace", place, "--replicas=2", *flags)
+    kubectl("create", "namespace", place)
+    kubectl("-n", place, "create", "configmap", "mobula-control-plane-ca", "--from-literal=ca.crt=x")
+    run("install", "--apply", "--namespace", place, "--replicas=2", *flags)
     assert len([o for o in of_the_cluster(place) if "clusterrole" in o]) == 6
     assert len([o for o in of_the_cluster(place) if "admissionpolicy" in o]) == 8
     # What the operator makes wherever there is a cluster; the command is that of docs/commands.md.
@@ -84,8 +86,29 @@ def test_rights_of_the_cluster_go_as_well(place):
     assert "--all-namespaces needs --apply" in said
     done, _ = run("uninstall", "--apply", "--all-namespaces", "--namespace", place)
     assert f"ConfigMap/mobula-tools in {place}-other deleted" in done and place not in kubectl(*find.split()).stdout
-    assert left_in(place) == set() and of_the_cluster(place) == set()
+    assert left_in(place) == {"configmap/mobula-control-plane-ca"} and of_the_cluster(place) == set()
     kubectl("delete", "namespace", f"{place}-other", "--wait=false")
+
+
+def test_secrets_and_maps_that_are_not_there(made):
+    """Each is named before anything is changed, with the command that makes it; each command works as printed."""
+    flags = ("--no-crds", "--namespace", made, "--control-plane-url=https://hub.example", "--cloud-deployment-id=cldrsrc_" + 24 * "a",
+             "--control-plane-token=edge/ANYSCALE_CLI_TOKEN", "--egress-ca=corp/x.pem", "--pull-secret=regcred",
+             "--proxy=http://$(PROXY_CREDENTIALS)@p.example:3128", "--proxy-secret=proxy")
+    _, said = run("install", "--apply", *flags, status=1)
+    needed = re.findall(rf"Deployment mobula needs (\w+) (\S+) in namespace {made}, which does not exist: (kubectl .+)", said)
+    assert {(kind, name) for kind, name, _ in needed} == {
+        ("Secret", "edge"), ("ConfigMap", "mobula-control-plane-ca"), ("ConfigMap", "corp"), ("Secret", "proxy"),
+        ("Secret", "regcred")}, said
+    assert "nothing was changed" in said and left_in(made) == set()
+    kubectl("-n", made, "create", "configmap", "corp", "--from-literal=y.pem=x")
+    _, said = run("install", "--apply", *flags, status=1)
+    assert f"needs ConfigMap corp in namespace {made}, which has no key x.pem" in said, said
+    kubectl("-n", made, "delete", "configmap", "corp")
+    for _, _, command in needed:
+        kubectl(*command.replace("=FILE", "=README.md").split()[1:])
+    run("install", "--apply", *flags)
+    assert "deployment.apps/mobula" in left_in(made)
 
 
 def test_without_a_registry(api, made, tmp_path):
@@ -194,10 +217,11 @@ def test_uninstall_without_a_right_to_secrets(made, tmp_path):
     kubectl("-n", made, "create", "role", "weak", "--verb=get,list,delete", f"--resource={rights}")
     kubectl("-n", made, "create", "rolebinding", "weak", "--role=weak", f"--serviceaccount={made}:default")
     done, said = run("uninstall", "--apply", "--namespace", made, kubeconfig=weak, status=1)
-    assert done == "" and "it stays installed (--leave-work goes on without counting)" in said and "of ray.io/v1 in namespace" in said
+    assert done == "" and "nothing was uninstalled: the work could not be counted (--leave-work does not count it)" in said, said
+    assert "of ray.io/v1 in namespace" in said, said
     assert "the right to list them is missing: 403 Forbidden" in said and "deployment.apps/mobula" in left_in(made)
     _, said = run("install", "--apply", "--no-crds", "--namespace", made, "--watch-namespace=default", kubeconfig=weak, status=1)
-    assert f"namespace {made} would be given up (--drop-flags goes on without counting)" in said and "403 Forbidden" in said
+    assert f"namespace {made} would no longer be watched, and the work in it could not be counted" in said and "403 Forbidden" in said
     done, _ = run("uninstall", "--apply", "--namespace", made, "--leave-work", kubeconfig=weak)
     assert f"Secret/mobula-revisions in {made} is left, if it is there: who may read Secrets may delete it" in done
     assert left_in(made) == {f"{kind}.rbac.authorization.k8s.io/weak" for kind in ("role", "rolebinding")}

@@ -81,3 +81,16 @@ def test_without_a_registry(api, place):
     run("uninstall", "--apply", "--leave-work", *where)
     assert not pods_of(api, place, "app.kubernetes.io/name=mobula") and heads() == before
     kubectl("delete", "namespace", work)
+
+
+def test_the_kubelets_reason(api, place):
+    """A Secret without the key that is mounted: install shows the kubelet's event while the pod stays in ContainerCreating."""
+    kubectl("create", "namespace", place)
+    kubectl("-n", place, "create", "secret", "generic", "edge", "--from-literal=other=x")
+    kubectl("-n", place, "create", "configmap", "mobula-control-plane-ca", "--from-literal=ca.crt=x")
+    env = {**os.environ, "KUBECONFIG": str(RUN / "admin.kubeconfig")}
+    command = [MOBULA, "install", "--apply", "--registryless", "--no-crds", "--namespace", place, "--control-plane-url=https://hub.example",
+               f"--cloud-deployment-id=cldrsrc_{24 * 'a'}", "--control-plane-token=edge", "--timeout=60s"]
+    out = subprocess.run(command, env=env, capture_output=True, text=True, timeout=180, check=False)
+    assert out.returncode == 1 and "ContainerCreating" in out.stdout + out.stderr, out.stdout + out.stderr
+    assert "FailedMount: " in out.stderr and "non-existent secret key: token" in out.stderr, out.stderr

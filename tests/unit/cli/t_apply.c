@@ -273,6 +273,20 @@ static void waits(struct arena *a)
                               a),
               "pod p: 0/3 nodes");
     CHECK(slice_empty(apply_pod_words(parse("{\"metadata\":{\"name\":\"p\"}}", a), a)));
+    test_case("the last warning of the kubelet about a pod");
+    CHECK_STR(
+        apply_event_words(parse("{\"items\":[{\"type\":\"Warning\",\"reason\":\"FailedMount\",\"message\":\"configmap "
+                                "\\\"ca\\\" not found\",\"lastTimestamp\":\"2026-11-22T11:58:00Z\"},{\"type\":\"Warning\",\"reason\":"
+                                "\"Older\",\"message\":\"x\",\"lastTimestamp\":\"2026-11-22T11:57:00Z\"},{\"type\":\"Normal\",\"reason\":"
+                                "\"Pulled\",\"message\":\"y\",\"lastTimestamp\":\"2026-11-22T11:59:00Z\"}]}",
+                                a),
+                          a),
+        "FailedMount: configmap \"ca\" not found");
+    test_case("a pod that a rollout replaces has ended as it should");
+    CHECK(slice_empty(apply_pod_words(parse("{\"metadata\":{\"name\":\"p\",\"deletionTimestamp\":\"2026-11-22T11:58:00Z\"},"
+                                            "\"status\":{\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":0}}}]}}",
+                                            a),
+                                      a)));
 }
 
 static void remedies(void)
