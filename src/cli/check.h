@@ -71,6 +71,9 @@ void check_account(struct check *c);
 void check_definitions(struct check *c);
 void check_operators(struct check *c);
 void check_plane(struct check *c);
+/* check_plane.c: the parts of check_plane that ask the API server */
+void check_plane_service(struct check *c, struct slice host, uint16_t port);
+void check_cloud(struct check *c);
 void check_sandbox(struct check *c);
 void check_namespace(struct check *c);
 void check_pods(struct check *c);
@@ -97,6 +100,8 @@ struct check_capacity {
     bool *fits;                      /* of each, some node */
 };
 void check_node_item(struct check *c, void *state, struct jval node);
+void check_plane_answer(struct check *c, struct slice name, struct slice ns, int code, struct slice message);
+void check_cloud_item(struct check *c, void *state, struct jval cloud); /* state: struct slice, the deployment id */
 /* What c->args let the operator contact, read as the program itself would, beside what --reach names. */
 void check_allowlist(struct check *c);
 /* A Secret of type kubernetes.io/tls. */

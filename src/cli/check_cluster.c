@@ -50,7 +50,7 @@ static void check_schema(struct check *c, struct jval have, struct jval version)
             lacks(json_get(one, "schema.openAPIV3Schema.properties"), json_get(version, "schema.openAPIV3Schema.properties"), c->a, &at))
             check_say(c, CHECK_WARN,
                       arena_printf(c->a, "mobula install --apply --crds-only --namespace=%.*s brings ours", SLICE_ARG(c->operator_ns)).ptr,
-                      "%.*s: version %.*s is %s one: it differs at %.*s, and fields that it lacks are dropped without a word",
+                      "%.*s: version %.*s is %s one: it differs at %.*s, and fields that it lacks are dropped silently",
                       SLICE_ARG(json_get_str(have, "metadata.name", c->a)), SLICE_ARG(json_get_str(version, "name", c->a)),
                       ours ? "an older or newer" : "KubeRay's or another", SLICE_ARG(buf_slice(&at)));
 }
@@ -115,9 +115,15 @@ void check_namespace(struct check *c)
     bool absent;
     struct slice path = arena_printf(c->a, "/api/v1/namespaces/%.*s", SLICE_ARG(c->ns));
     if (!check_get(c, path, &ns, &absent)) {
+        bool installed = json_there(c->deployment);
         if (absent)
-            check_say(c, CHECK_FAIL, "kubectl create namespace, or mobula install --create-namespace", "there is no namespace %.*s",
-                      SLICE_ARG(c->ns));
+            check_say(c, installed ? CHECK_FAIL : CHECK_WARN,
+                      arena_printf(c->a,
+                                   installed ? "kubectl create namespace %.*s"
+                                             : "mobula install --apply --namespace %.*s --create-namespace makes it",
+                                   SLICE_ARG(c->ns))
+                          .ptr,
+                      "there is no namespace %.*s", SLICE_ARG(c->ns));
         return;
     }
     bool going = json_str_eq(json_get(ns, "status.phase"), SLICE("Terminating"));

@@ -99,7 +99,7 @@ static void say_silence(struct check *c, const struct idle *list, size_t count)
                   ? "raise the idle timeout of the NAT, firewall or proxy: the operator's keepalives come every 15 s"
                   : "nothing to do for the operator, whose keepalives come every 15 s; whatever else goes this way needs some",
               "connections are lost after %lld to %lld s of silence: %s", kept ? (long long)kept->silent_s : 0LL, (long long)lost->silent_s,
-              lost->e.code == ERR_NONE || lost->e.code == ERR_TIMEOUT ? "without a word" : lost->e.text);
+              lost->e.code == ERR_NONE || lost->e.code == ERR_TIMEOUT ? "without an error" : lost->e.text);
 }
 
 void check_idle(struct check *c)

@@ -149,7 +149,8 @@ void check_plane(struct check *c)
     if (slice_empty(url) || !cli_plane_url(url, &host, &port, NULL))
         return; /* the operator runs without one, or does not start */
     if (!c->ask.config->in_cluster && (slice_ends(host, SLICE(".svc")) || slice_has(host, ".svc."))) {
-        check_say(c, CHECK_SKIP, NULL, "%.*s is a name of the cluster: run mobula check in a pod of the cluster", SLICE_ARG(host));
+        check_plane_service(c, host, port);
+        check_cloud(c);
         return;
     }
     /* The kubelet fills in a user and a password (--proxy-secret), which are not read here; without them the proxy says no. */
@@ -158,6 +159,7 @@ void check_plane(struct check *c)
                   "%.*s: the user of the proxy to it is in a Secret, which is not read", SLICE_ARG(url));
     else if (plane_trust(c, &trust))
         check_place(c, url, host, port, &proxies, trust);
+    check_cloud(c);
     tls_trust_drop(trust);
 }
 

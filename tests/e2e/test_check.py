@@ -117,6 +117,13 @@ def plane(tmp_path):
     server.shutdown()
 
 
+def service(space):
+    """A Service without pods."""
+    kubectl("-n", space.name, "apply", "-f", "-", stdin=json.dumps({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "hub"}, "spec": {
+            "selector": {"none": "such"}, "ports": [{"port": 443, "targetPort": 8443}]}}))
+
+
 def test_the_way_to_the_control_plane(space, plane):
     """As the Deployment describes it: URL, the CA in its ConfigMap, proxies of its environment."""
     port, crt = plane
@@ -138,7 +145,12 @@ def test_the_way_to_the_control_plane(space, plane):
     assert "remedy" in found("fail", "--control-plane-url=https://127.0.0.1:9", status=3)
     proxied = [{"name": "MOBULA_PROXIES", "value": "plane.example=http://127.0.0.1:9"}]
     assert "127.0.0.1:9" in found("fail", "--control-plane-url=https://plane.example", env=proxied, status=3)["found"]
-    assert "in a pod of the cluster" in found("skip", "--control-plane-url=https://hub.ns.svc")["found"]
+    assert "Service hub in namespace ns does not exist" in found("fail", "--control-plane-url=https://hub.ns.svc", status=3)["found"]
+    service(space)
+    row = found("fail", f"--control-plane-url=https://hub.{space.name}.svc.cluster.local", status=3)
+    assert f"Service hub in namespace {space.name} does not answer: " in row["found"] and "logs" in row["remedy"], row
+    row = found("fail", f"--control-plane-url=https://hub.{space.name}.svc:8443", status=3)
+    assert "or has no such port" in row["found"] or "does not answer" in row["found"], row
     proxied = [{"name": "HTTPS_PROXY", "value": "http://$(PROXY_CREDENTIALS)@127.0.0.1:9"}]
     row = found("skip", "--control-plane-url=https://plane.example", env=proxied)
     assert "the user of the proxy to it is in a Secret" in row["found"] and "--reach" in row["remedy"]
@@ -287,7 +299,10 @@ def test_a_pull_secret_that_is_not_there(space):
 
 
 def test_a_namespace_that_is_not_there():
-    assert "there is no namespace" in rows(check("-n", "no-such", status=3), "namespace", "fail")[0]["found"]
+    """Before an installation it is no failure: install makes it."""
+    (row,) = rows(check("-n", "no-such", status=4), "namespace", "warn")
+    assert "there is no namespace no-such" in row["found"]
+    assert row["remedy"] == "mobula install --apply --namespace no-such --create-namespace makes it"
 
 
 def test_places_that_cannot_be_reached(space):

@@ -196,4 +196,4 @@ def test_nodes_with_taints_alone(api, made):  # noqa: F811
 def test_a_kubeconfig_that_is_empty_beside_another(tmp_path):
     (tmp_path / "empty").write_text("# nothing yet\n")
     for files in (f"{RUN / 'admin.kubeconfig'}:{tmp_path / 'empty'}", f"{tmp_path / 'empty'}:{RUN / 'admin.kubeconfig'}"):
-        assert "there is no namespace none-such" in run("check", "-n", "none-such", kubeconfig=files, status=3)[0]
+        assert "there is no namespace none-such" in run("check", "-n", "none-such", kubeconfig=files, status=4)[0]

@@ -374,8 +374,55 @@ static void allowlists(struct arena *a)
     }
 }
 
+static void planes(void)
+{
+    static const struct {
+        int code;
+        enum check_result result;
+        const char *text, *remedy;
+    } cases[] = {
+        {200, CHECK_PASS, "Service hub in namespace ns answers through the API server's proxy", NULL},
+        {403, CHECK_SKIP, "Service hub in namespace ns may not be tried through the API server's proxy: words", "services/proxy"},
+        {404, CHECK_FAIL, "Service hub in namespace ns does not exist, or has no such port: words", "--control-plane-url"},
+        {503, CHECK_FAIL, "Service hub in namespace ns does not answer: words", "logs"},
+    };
+    static const struct {
+        const char *cloud;
+        enum check_result result;
+        const char *text;
+    } clouds[] = {
+        {"{\"metadata\":{\"name\":\"e\"},\"status\":{\"deploymentId\":\"x\",\"lastContactTime\":\"T\",\"conditions\":[{\"type\":"
+         "\"Connected\",\"status\":\"True\"}]}}",
+         CHECK_PASS, "Cloud e that the operator has called at T"},
+        {"{\"metadata\":{\"name\":\"e\"},\"status\":{\"deploymentId\":\"x\"}}", CHECK_FAIL, "as Cloud e says; the last call: never"},
+        {"{\"metadata\":{\"name\":\"e\"},\"status\":{\"deploymentId\":\"y\"}}", CHECK_PASS, NULL},
+    };
+    struct arena a = {0};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct check c = {.a = &a};
+        test_case("the way to a control plane through the API server, %zu", i);
+        check_plane_answer(&c, SLICE("hub"), SLICE("ns"), cases[i].code, SLICE("words"));
+        CHECK_INT(c.count, 1);
+        CHECK_INT(c.rows[0].result, cases[i].result);
+        CHECK(slice_has(c.rows[0].text, cases[i].text));
+        CHECK(!cases[i].remedy == !c.rows[0].remedy && (!cases[i].remedy || strstr(c.rows[0].remedy, cases[i].remedy)));
+    }
+    for (size_t i = 0; i < COUNT_OF(clouds); i++) {
+        struct check c = {.a = &a};
+        struct slice id = SLICE("x");
+        struct jval cloud;
+        test_case("calls that the control plane has recorded, %zu", i);
+        if (CHECK(json_read(&cloud, slice_of(clouds[i].cloud), &a, NULL)))
+            check_cloud_item(&c, &id, cloud);
+        CHECK_INT(c.count, clouds[i].text != NULL);
+        CHECK(!c.count || (c.rows[0].result == clouds[i].result && slice_has(c.rows[0].text, clouds[i].text)));
+    }
+    arena_free(&a);
+}
+
 int main(void)
 {
+    planes();
     static const struct check_options o = {.output = SLICE("text")};
     struct arena a = {0};
     minors(&a);
