@@ -41,6 +41,7 @@ struct slice spec_path_member(struct slice up, struct slice key, struct arena *a
 /* null is how Kubernetes' own tools write "nothing". */
 bool value_given(struct jval v);
 const char *value_type_name(enum json_type type); /* "a number" */
+const char *value_no_string(enum json_type type); /* that of a value that must be a string */
 /* A quantity, written as string or number: in units of 10^-decimals, rounded up. */
 bool value_quantity(struct jval v, int decimals, int64_t *out, struct err *e, struct arena *a);
 /* Of an array of objects the first whose string member `key` is `text`; absent: there is none. */

@@ -170,7 +170,7 @@ static struct slice components(struct jval status, bool silent, bool *failed, st
         struct slice name = json_get_str(one, "name", a), word = json_get_str(one, "status", a), details = json_get_str(one, "details", a);
         *failed |= slice_is(word, "FAILED");
         if (silent) {
-            details = arena_printf(a, "was %.*s at %.*s", SLICE_ARG(word), SLICE_ARG(when));
+            details = arena_printf(a, "was %.*s at %.*s", SLICE_ARG(word), SLICE_ARG(slice_empty(seen) ? when : seen));
             word = SLICE("UNKNOWN");
         }
         jout_form(&w, "{name:'%.*s',status:'%.*s',details:'%.*s'}", SLICE_ARG(name), SLICE_ARG(word), SLICE_ARG(details));

@@ -83,10 +83,12 @@ static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
     struct slice state;
     if (!read_job(d, &doc, &state, e))
         return false;
-    if (hash64(state, 0) != *said)
-        say(d, state, json_get_str(json_root(&doc), "status.message", &d->a));
-    *said = hash64(state, 0);
+    struct slice message = json_get_str(json_root(&doc), "status.message", &d->a);
     *over = is_over(state);
+    bool once = *over && !slice_eq(state, SLICE("SUCCEEDED")) && slice_empty(message); /* the error below has the same words */
+    if (hash64(state, 0) != *said && !once)
+        say(d, state, message);
+    *said = hash64(state, 0);
     if (slice_is(state, "REFUSED"))
         return err_set(
             e, ERR_STATUS,

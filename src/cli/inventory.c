@@ -126,10 +126,11 @@ static bool give_up(struct apply *p, const struct inventory *now, bool plane, st
 {
     struct slice words, where = slice_empty(ns) ? SLICE("--all-namespaces") : arena_printf(p->a, "namespace %.*s", SLICE_ARG(ns));
     if (!inventory_count(p, now, plane, ns, &words, e))
-        return err_wrap(e, "%.*s would be given up (--drop-flags goes on without counting)", SLICE_ARG(where));
+        return err_wrap(e, "%.*s would no longer be watched, and the work in it could not be counted (--drop-flags does not count it)",
+                        SLICE_ARG(where));
     apply_fail(p, arena_printf(p->a,
-                               "%.*s would be given up, with %.*s in %s: nothing would look after what is there. Name it in %s, or give "
-                               "it up with --drop-flags",
+                               "%.*s would no longer be watched, and %.*s in %s would have no operator. Name it in %s, or add "
+                               "--drop-flags to stop watching it",
                                SLICE_ARG(where), SLICE_ARG(slice_empty(words) ? SLICE("nothing") : words), slice_empty(ns) ? "all" : "it",
                                slice_empty(ns) ? "the command again" : "--watch-namespace, too"));
     return true;

@@ -163,7 +163,7 @@ static bool look_first(const struct uninstall_options *o, struct apply *p, const
     for (uint32_t i = 0; i < (o->crds ? 1 : count); i++) {
         struct slice ns = o->crds ? SLICE("") : watched[i], words;
         if (!inventory_count(p, now, o->plane, ns, &words, e))
-            return err_wrap(e, "it stays installed (--leave-work goes on without counting)");
+            return err_wrap(e, "nothing was uninstalled: the work could not be counted (--leave-work does not count it)");
         if (!slice_empty(words))
             apply_fail(p, arena_printf(p->a, "%s%.*s: %.*s left", slice_empty(ns) ? "all namespaces" : "namespace ", SLICE_ARG(ns),
                                        SLICE_ARG(words)));

@@ -58,7 +58,7 @@ void type_strings(struct reader *r, const struct place *at, bool all)
     struct jval k, v;
     size_t i = 0;
     if (all && (type == JSON_BOOL || type == JSON_NUMBER))
-        place_bad(r, at, "is %s: must be a string; put it in quotes", value_type_name(type));
+        place_bad(r, at, "is %s: must be a string; put it in quotes", value_no_string(type));
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v); i++) {
         struct slice key = type == JSON_OBJECT ? json_str(k, r->arena) : SLICE("");
         const struct place *one = type == JSON_OBJECT ? place_member(at, key, v) : place_element(at, i, v);

@@ -111,6 +111,11 @@ void place_bad(struct reader *r, const struct place *p, const char *fmt, ...)
                                });
 }
 
+const char *value_no_string(enum json_type type)
+{
+    return type == JSON_BOOL ? "true or false, as y, yes, on, n, no and off are in YAML 1.1" : value_type_name(type);
+}
+
 const char *value_type_name(enum json_type type)
 {
     static const char *const names[] = {
@@ -204,7 +209,7 @@ static bool all_text(struct reader *r, const struct place *p)
         if (json_type(v) == JSON_STRING)
             continue;
         const struct place *at = json_there(k) ? place_member(p, json_str(k, r->arena), v) : place_element(p, i, v);
-        place_bad(r, at, "is %s: must be a string, put it in quotes", value_type_name(json_type(v)));
+        place_bad(r, at, "is %s: must be a string, put it in quotes", value_no_string(json_type(v)));
         ok = false;
     }
     return ok;

@@ -105,7 +105,8 @@ def test_a_namespace_is_given_up(api, spaces):
     install("--namespace", a)
     api.call("POST", CLUSTERS.format(a), raycluster("c"))
     _, said = install("--namespace", a, "--watch-namespace", team, status=1)
-    assert f"namespace {a} would be given up, with 1 RayCluster in it" in said and "--drop-flags" in said and "nothing was changed" in said
+    assert f"namespace {a} would no longer be watched, and 1 RayCluster in it would have no operator" in said, said
+    assert "--drop-flags" in said and "nothing was changed" in said
     assert left_in(team) == set() and "role.rbac.authorization.k8s.io/mobula" in left_in(a)
     install("--namespace", a, "--watch-namespace", team, "--watch-namespace", a)  # a list flag given twice has the entries of both
     assert subjects(api, team) == {(f"mobula.{a}", a)} and ("mobula", a) in subjects(api, a)

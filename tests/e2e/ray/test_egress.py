@@ -69,6 +69,7 @@ def bare(spec):
 
 
 def test_nothing_leaves(space, operators):
+    """During the life of a cluster, a job, and a step of the autoscaler: the job's task needs a worker, and the cluster has none."""
     (node,) = space.api.get("/api/v1/nodes")["items"]
     service = space.api.get("/api/v1/namespaces/default/services/kubernetes")["spec"]["clusterIP"]
     addresses = [a["address"] + "/32" for a in node["status"]["addresses"] if a["type"] == "InternalIP"]
@@ -77,11 +78,11 @@ def test_nothing_leaves(space, operators):
     capture = Capture(inside)
     try:
         operators()
-        job = rayjob("j", entrypoint="python -c 'import ray; ray.init(); print(ray.get(ray.remote(lambda: 7).remote()))'")
-        job["spec"]["rayClusterSpec"] = bare(real.raycluster("c", workers=1, head_cpus=1)["spec"])
+        job = rayjob("j", entrypoint="python -c 'import ray; ray.init(); print(ray.get(ray.remote(num_cpus=1)(lambda: 7).remote()))'")
+        job["spec"]["rayClusterSpec"] = bare(real.scaled("c", most=1)["spec"])
         space.start(job)
         name = eventually(lambda: space.job("j").get("status", {}).get("rayClusterName"))
-        space.ready(name, 2, seconds=real.START_S)
+        eventually(lambda: real.workers(space, name), real.START_S)
         space.becomes("j", "Complete", seconds=real.START_S)
         head = real.head(space, name)["metadata"]["name"]
         env = kubectl("-n", space.name, "exec", head, "-c", "ray", "--", "env").stdout

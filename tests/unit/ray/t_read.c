@@ -196,7 +196,8 @@ static const struct {
     {"pods one past it", V1(GROUP("'replicas':100000")), "spec: asks for 100001 pods, head and workers: at most 100000"},
     {"pods beyond int32", V1(GROUP("'replicas':2147483647,'numOfHosts':1024")), "spec: asks for 2199023254529 pods"},
     {"params", V1(HEAD_WITH("'rayStartParams':{'a b':'1','--x':'1','':'1','port':'6379;','block':true}")),
-     "spec.headGroupSpec.rayStartParams.block: is true or false: must be a string, put it in quotes"},
+     "spec.headGroupSpec.rayStartParams.block: is true or false, as y, yes, on, n, no and off are in YAML 1.1: must be a string, put it in "
+     "quotes"},
     {"param names", V1(HEAD_WITH("'rayStartParams':{'a b':'1','--x':'1','':'1','port':'6379;','dashboard-port':'0'}")),
      "spec.headGroupSpec.rayStartParams[\"a b\"]: is no flag\nspec.headGroupSpec.rayStartParams.--x: is no "
      "flag\nspec.headGroupSpec.rayStartParams[\"\"]: is no flag\n"

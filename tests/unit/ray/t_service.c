@@ -216,8 +216,54 @@ static void test_endpoints(void)
     check_many_endpoints(LIMIT_RAY_ENDPOINTS + 1);
 }
 
+/* Which head services have an address of their own, by which --ray-access=service reaches heads (docs/autoscaling.md, "Other ways to the
+ * heads"). */
+static void test_addresses(void)
+{
+    static const struct {
+        const char *kind, *head;
+        bool headless;
+    } cases[] = {
+        {"ray.io/v1", "", true},
+        {"ray.io/v1", "'serviceType':'ClusterIP',", true},
+        {"ray.io/v1", "'serviceType':'NodePort',", false},
+        {"ray.io/v1", "'serviceType':'LoadBalancer',", false},
+        {"ray.io/v1", "'headService':{'spec':{'type':'ClusterIP'}},", false},
+        {"ray.io/v1", "'headService':{'spec':{'clusterIP':'None'}},", true},
+        {"cluster.ray.io/v1", "", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct arena a = {0};
+        struct spec_errors errors = {0};
+        struct ray_cluster c;
+        struct jval object, service;
+        struct err e = {0};
+        __attribute__((cleanup(buf_free))) struct buf b = {.max = LIMIT_JSON_ITEM};
+        bool legacy = slice_starts(slice_of(cases[i].kind), SLICE("cluster."));
+        test_case("a head service of its own address: %s %s", cases[i].kind, cases[i].head);
+        char *text = (char *)(uintptr_t)arena_printf(
+                         &a,
+                         legacy ? "{'apiVersion':'%s','kind':'RayCluster','metadata':{'name':'c','namespace':'n','uid':'u'},'spec':{%s"
+                                  "'podTypes':[{'name':'head','podConfig':{'spec':{'containers':[{'name':'h','image':'i'}]}}}],"
+                                  "'headPodType':'head'}}"
+                                : "{'apiVersion':'%s','kind':'RayCluster','metadata':{'name':'c','namespace':'n','uid':'u'},'spec':{"
+                                  "'headGroupSpec':{%s'rayStartParams':{},'template':{'spec':{'containers':[{'name':'h','image':'i'}]}}}}}",
+                         cases[i].kind, cases[i].head)
+                         .ptr;
+        for (char *at = text; *at; at++)
+            *at = *at == '\'' ? '"' : *at;
+        if (CHECK(json_read(&object, slice_of(text), &a, &e)) && CHECK(ray_read(object, &a, &c, &errors)) &&
+            CHECK(ray_build_service(&c, RAY_SERVICE_HEAD, &a, &b, &e)) && CHECK(json_read(&service, buf_slice(&b), &a, &e)))
+            CHECK_INT(json_is(json_get(service, "spec.clusterIP"), "None"), cases[i].headless);
+        else
+            printf("  %s %s\n", e.text, spec_errors_text(&errors, KIB, &a).ptr);
+        arena_free(&a);
+    }
+}
+
 int main(void)
 {
+    test_addresses();
     test_endpoints();
     test_drift();
     test_notes();
