@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The rules of the house that no compiler knows: who may include whom, lengths, words, what lies at the top and what lies about.
 
-    tests/tools/rules.py RULE        one of: top rooms lengths words bugs mutants control kinds architecture
+    tests/tools/rules.py [RULE…]     all, or some of: top rooms lengths words bugs mutants control kinds architecture
 
 Reads the files that git tracks or would track. Prints each breach as path:line: what, and exits 1 when there was one.
 """
@@ -348,9 +348,10 @@ def main():
     rules = {"top": check_top, "rooms": check_rooms, "lengths": check_lengths, "words": check_words, "bugs": check_bugs,
              "mutants": check_mutants, "control": check_control, "kinds": check_kinds,
              "architecture": check_architecture}
-    if len(sys.argv) != 2 or sys.argv[1] not in rules:
+    names = sys.argv[1:] or list(rules)
+    if set(names) - set(rules):
         sys.exit(__doc__)
-    breaches = list(rules[sys.argv[1]]())
+    breaches = [breach for name in names for breach in rules[name]()]
     print("\n".join(breaches), end="\n" if breaches else "")
     sys.exit(bool(breaches))
 
