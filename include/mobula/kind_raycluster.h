@@ -45,8 +45,8 @@ uint32_t tools_known(const struct op *op); /* number of namespaces whose ConfigM
 bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e);
 bool types_text(struct op *op, struct slice text, struct err *e);
 const struct shape_types *types_in_force(const struct op *op); /* NULL: not known */
-const struct shape_types *
-types_held(const struct op *op); /* types_in_force, or an empty list until the ConfigMap was read; NULL: it is not watched */
+/* types_in_force, or an empty list until the ConfigMap was read; NULL: it is not watched. */
+const struct shape_types *types_get_or_empty(const struct op *op);
 void types_trouble(struct op *op);
 void types_free(struct op *op);
 

@@ -12,9 +12,9 @@ extern const struct kind kind_rayjob;
  * failure. */
 bool job_ask_log(struct record *c, ray_dash_done *done, void *owner, struct err *e);
 /* For inspect.h: job_asks: the request that the dashboard has not answered yet (NULL: none); job_follows: whether the RayJob waits for a
- * cluster that it does not own; job_right: whether the record's state is this RayJob's. */
+ * cluster that it does not own; job_matches_record: whether the record's state is this RayJob's. */
 const struct verb *job_asks(const struct record *c);
 bool job_follows(const struct record *c);
-bool job_right(const struct record *c);
+bool job_matches_record(const struct record *c);
 
 #endif

@@ -97,7 +97,7 @@ bool pod_live(const struct pod *pod);
 /* It may be gone, and may run as before: nobody else is put into its place. */
 bool pod_doubted(const struct pod *pod);
 /* Either: status shows it, and does not change with each doubt that comes and goes. */
-bool pod_stands(const struct pod *pod);
+bool pod_counts_in_status(const struct pod *pod);
 /* It is of no group of the spec because somebody has changed the label that says of which: it is left alone, and its place is free. */
 bool pod_astray(const struct ray_cluster *c, const struct pod *pod, struct arena *a);
 /* The pod was made from something else than what the spec says now. */

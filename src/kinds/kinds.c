@@ -16,7 +16,7 @@ _Static_assert(COUNT_OF(kinds) - 1 <= LIMIT_KINDS, "as the limit of watches has 
 static const struct setting_kind setting_kinds[OPERATOR_SETTINGS] = {
     [OPERATOR_INSTANCE_TYPES] = {types_text, types_trouble, types_free, NULL, false, NULL},
     [OPERATOR_PATCHES] = {patches_text, patches_trouble, patches_free, NULL, true, NULL},
-    [OPERATOR_POLICY] = {policy_text, policy_anew, policy_free, policy_anew, false, policy_anew},
+    [OPERATOR_POLICY] = {policy_text, policy_redo_decisions, policy_free, policy_redo_decisions, false, policy_redo_decisions},
 };
 
 const struct control_parts kinds_parts = {.kinds = kinds, .settings = setting_kinds, .amend = patches_amend};

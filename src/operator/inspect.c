@@ -207,7 +207,7 @@ static const char *record_broken(const struct record *c)
     for (const struct record *own = c->owned; own; own = own->next_owned)
         if (own->owner != c || own->kind == c->kind || own->ns != c->ns)
             return "a record in the list of another owner";
-    if (!job_right(c))
+    if (!job_matches_record(c))
         return "a job's state at another record";
     return pods == c->pod_count && ready == c->ready_count ? NULL : "a record's pods are miscounted";
 }

@@ -18,7 +18,7 @@ bool pod_doubted(const struct pod *pod)
     return pod->doubted && !pod->ended && pod->phase != POD_FAILED && pod->phase != POD_SUCCEEDED;
 }
 
-bool pod_stands(const struct pod *pod)
+bool pod_counts_in_status(const struct pod *pod)
 {
     return pod_live(pod) || pod_doubted(pod);
 }

@@ -16,7 +16,7 @@ bool make_delete(struct op *op, struct record *c, const struct action *act, stru
 }
 
 /* The pod was to be deleted only in the version that was seen, and a newer one has been seen since: the next plan decides. */
-bool pod_seen_anew(const struct op *op, const struct action *act)
+bool pod_has_newer_version(const struct op *op, const struct action *act)
 {
     const struct pod_record *r = act->version ? map_get(&op->pods, act->uid) : NULL;
     return act->version && (!r || r->pod.version != act->version);
@@ -36,7 +36,7 @@ static void overtaken(struct op *op, const struct flight *f)
         return;
     r->pod.overtaken = true;
     doubt_pod(op, r);
-    kind_tell(op, r, CHILD_CHANGED);
+    pod_notify_owner(op, r, CHILD_CHANGED);
 }
 
 static void service_deleted(struct op *op, const struct flight *f, bool gone)
@@ -100,7 +100,7 @@ bool answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
         r->pod.deleting = true;                    /* its end is the watch's to tell */
         r->pod.overtaken = false;
         r->doubt.ms = 0;
-        kind_tell(op, r, CHILD_GOES);
+        pod_notify_owner(op, r, CHILD_GOES);
         if (r->pod.doubted)
             doubt_pod(op, r);
         else

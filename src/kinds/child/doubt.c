@@ -24,7 +24,7 @@ void doubt_service(struct op *op, struct service_record *r)
     doubt_until(op, &r->doubt, r->doubt.disproved ? OPERATOR_DOUBT_MS : 0, source_of(r->of->space, &kind_kservice));
 }
 
-void doubt_anew(struct op *op, struct record *c, struct doubt *d)
+void doubt_restart_backoff(struct op *op, struct record *c, struct doubt *d)
 {
     int64_t soon_ms = op->now.mono_ms + OPERATOR_DOUBT_MS;
     d->disproved = 0;
@@ -72,7 +72,7 @@ static void recall_pod(struct op *op, struct record *c, struct pod_record *r)
                            : "the API server says that a pod is not there, but shows it: it counts as it is shown";
     recalled(op, c, &r->doubt, what, "pod", r->pod.name);
     if (r->pod.doubted)
-        kind_tell(op, r, CHILD_RESTORED);
+        pod_notify_owner(op, r, CHILD_RESTORED);
     r->pod.deleting = r->pod.doubted = r->pod.overtaken = r->by_us = false;
 }
 
@@ -107,7 +107,7 @@ int64_t doubt_recall(struct op *op, struct record *c)
 void children_respecified(struct op *op, struct record *c)
 {
     for (struct pod_record *r = c->pods; r; r = r->next)
-        doubt_anew(op, c, &r->doubt);
+        doubt_restart_backoff(op, c, &r->doubt);
     for (struct service_record *r = c->services; r; r = r->next)
-        doubt_anew(op, c, &r->doubt);
+        doubt_restart_backoff(op, c, &r->doubt);
 }

@@ -49,7 +49,7 @@ static const struct verb_handler handlers[] = {
      .failed = call_failed,
      .by_us = pod_by_us,
      .undone = pod_outlived,
-     .outdated = pod_seen_anew},
+     .outdated = pod_has_newer_version},
     {.verb = NULL},
 };
 

@@ -21,7 +21,7 @@ static void keep_running(struct op *op, struct pod_record *r, struct jval object
     intern_drop(&op->strings, r->running);
     r->running = text;
     if (!same)
-        kind_tell(op, r, CHILD_REACHED);
+        pod_notify_owner(op, r, CHILD_REACHED);
 }
 
 static struct pod_record *pod_make(struct op *op, struct record *c, struct slice uid)
@@ -101,7 +101,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     now.doubted = before.doubted && !now.deleting;
     if (now.deleting || before.overtaken)
         r->doubt.ms = 0;
-    doubt_anew(op, c, &r->doubt);
+    doubt_restart_backoff(op, c, &r->doubt);
     now.deleting |= before.deleting; /* our own DELETE was answered; the object may be older than that */
     *p = now;
     c->ready_count += p->ready;
@@ -114,11 +114,11 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     if (before.version && p->deleting && !before.deleting && !r->by_us)
         record_doubt(c);
     if (p->deleting && !before.deleting)
-        kind_tell(op, r, CHILD_GOES);
+        pod_notify_owner(op, r, CHILD_GOES);
     if (is_over(p) && !is_over(&before))
-        kind_tell(op, r, CHILD_ENDED);
+        pod_notify_owner(op, r, CHILD_ENDED);
     if (before.version && before.phase == POD_PENDING && p->phase != POD_PENDING)
-        kind_tell(op, r, CHILD_STARTED);
+        pod_notify_owner(op, r, CHILD_STARTED);
     keep_running(op, r, object);
     if (!same_to_decisions(&before, p))
         record_touch(op, c);
@@ -129,7 +129,7 @@ void pod_remove(struct op *op, struct pod_record *r)
     struct record *c = r->of;
     if (!r->by_us && !r->pod.deleting)
         record_doubt(c);
-    kind_tell(op, r, CHILD_GOES);
+    pod_notify_owner(op, r, CHILD_GOES);
     c->ready_count -= r->pod.ready;
     *r->link = r->next;
     if (r->next)
@@ -151,7 +151,7 @@ void pod_by_us(struct op *op, struct slice uid, bool by_us)
         r->by_us = by_us;
 }
 
-void kind_tell(struct op *op, struct pod_record *pod, enum child_news what)
+void pod_notify_owner(struct op *op, struct pod_record *pod, enum child_news what)
 {
     const struct kind *k = pod->of->kind;
     if (k->controller->told)

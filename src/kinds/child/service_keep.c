@@ -56,7 +56,7 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
         r->doubt.ms = 0;
     if (deleting && !r->going_ms)
         r->going_ms = op->now.mono_ms;
-    doubt_anew(op, c, &r->doubt);
+    doubt_restart_backoff(op, c, &r->doubt);
     r->service.deleting |= deleting; /* our own DELETE may have been answered already */
     record_touch(op, c);
 }

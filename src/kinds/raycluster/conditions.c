@@ -97,7 +97,7 @@ static void write_head_ready(const struct facts *f, struct jout *w)
 /* Where the head keeps its workers from being created. */
 static struct slice waits_for_head(const struct facts *f)
 {
-    const struct pod *head = f->head && pod_stands(f->head) ? f->head : NULL;
+    const struct pod *head = f->head && pod_counts_in_status(f->head) ? f->head : NULL;
     enum head_first first = f->all.desired ? head_first(head, &f->in->failures[0]) : HEAD_THERE;
     if (first == HEAD_DENIED)
         return SLICE("; no worker is created before the head, which is refused");
@@ -205,7 +205,7 @@ static uint32_t outdated(const struct facts *f, const struct ray_group *g)
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->in->pod_count; i++) {
         const struct pod *pod = f->in->pods[i];
-        n += pod_stands(pod) && (g->head ? pod->head : !pod->head && slice_eq(pod->group, g->name)) && pod_outdated(pod, g);
+        n += pod_counts_in_status(pod) && (g->head ? pod->head : !pod->head && slice_eq(pod->group, g->name)) && pod_outdated(pod, g);
     }
     return n;
 }

@@ -182,7 +182,7 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
     struct slice owner = extract_owner(op, pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
     bool owned = slice_is(owner, c->uid), labelled = extract_labelled(pod) && !extract_elsewhere(pod, &op->event_arena);
     if (!f->looking && !(owned && labelled)) { /* nobody will tell of it again */
-        held_stripped(op, f, pod);
+        held_report_stripped(op, f, pod);
         return;
     }
     if (!owned) {

@@ -126,7 +126,7 @@ static bool known_by_old_names(const struct cluster_view *in)
 {
     for (uint32_t i = 0; i < in->pod_count; i++)
         for (uint32_t k = 0; k < in->cluster->group_count; k++)
-            if (belongs(in->pods[i], &in->cluster->groups[k]) && pod_stands(in->pods[i]) &&
+            if (belongs(in->pods[i], &in->cluster->groups[k]) && pod_counts_in_status(in->pods[i]) &&
                 pod_outdated(in->pods[i], &in->cluster->groups[k]))
                 return true;
     return false;

@@ -23,14 +23,14 @@ static void gather_head(struct facts *f)
 {
     for (uint32_t i = 0; i < f->in->pod_count; i++) {
         const struct pod *pod = f->in->pods[i];
-        if (pod->head && shown(pod) && (!f->head || (pod_stands(pod) && !pod_stands(f->head))))
+        if (pod->head && shown(pod) && (!f->head || (pod_counts_in_status(pod) && !pod_counts_in_status(f->head))))
             f->head = pod;
     }
 }
 
 static bool of_old_head(const struct facts *f, const struct pod *pod)
 {
-    return f->head && pod_stands(f->head) && pod_of_old_head(pod, f->head, f->in->now.wall_us);
+    return f->head && pod_counts_in_status(f->head) && pod_of_old_head(pod, f->head, f->in->now.wall_us);
 }
 
 static void gather_groups(struct facts *f)
@@ -45,7 +45,7 @@ static void gather_groups(struct facts *f)
         n->max = (int64_t)g->max * g->hosts;
         for (uint32_t i = 0; i < f->in->pod_count; i++) {
             const struct pod *pod = f->in->pods[i];
-            if (!counts_for(pod, g) || !pod_stands(pod))
+            if (!counts_for(pod, g) || !pod_counts_in_status(pod))
                 continue;
             if (of_old_head(f, pod)) {
                 f->old_head++;
@@ -71,7 +71,7 @@ static bool runs_outdated(const struct cluster_view *in, const struct ray_group 
 {
     for (uint32_t i = 0; i < in->pod_count; i++) {
         const struct pod *pod = in->pods[i];
-        if (pod_stands(pod) && (g->head ? pod->head : counts_for(pod, g)) && pod_outdated(pod, g))
+        if (pod_counts_in_status(pod) && (g->head ? pod->head : counts_for(pod, g)) && pod_outdated(pod, g))
             return true;
     }
     return false;
@@ -127,7 +127,7 @@ static bool fails(const struct facts *f)
     for (uint32_t k = 0; k <= f->in->cluster->group_count; k++)
         failing |= f->in->failures[k].count > 0;
     for (uint32_t i = 0; i < f->in->pod_count; i++)
-        failing |= !pod_stands(f->in->pods[i]) && shown(f->in->pods[i]);
+        failing |= !pod_counts_in_status(f->in->pods[i]) && shown(f->in->pods[i]);
     return failing;
 }
 
@@ -135,7 +135,7 @@ static bool fails(const struct facts *f)
  * is ready for the first time, or again after its head has ended, when all of it is. Without its head service nobody finds it. */
 static bool is_ready(const struct facts *f)
 {
-    bool head = f->head && pod_stands(f->head) && f->head->ready && f->service;
+    bool head = f->head && pod_counts_in_status(f->head) && f->head->ready && f->service;
     bool stays = was_ready(f) && !fails(f) && f->old_head == 0;
     return head && f->in->errors->count == 0 && !f->suspends && !to_be_renewed(f) && (all_ready(f) || stays);
 }

@@ -72,7 +72,7 @@ static const char *what_to_do(const struct record *c, const struct flight *f, st
     return out;
 }
 
-void held_stripped(struct op *op, const struct flight *f, struct jval pod)
+void held_report_stripped(struct op *op, const struct flight *f, struct jval pod)
 {
     char text[ERR_TEXT_MAX];
     raycluster_of(f->c)->strips = true;

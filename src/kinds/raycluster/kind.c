@@ -37,11 +37,11 @@ static void told_cluster(struct op *op, struct record *c, struct pod_record *pod
     if (what == CHILD_REACHED)
         return;
     if (what == CHILD_GOES)
-        scaling_goes(pod);
+        scaling_commit_replica(pod);
     else if (what == CHILD_ENDED)
         scaling_ended(pod);
     else if (what == CHILD_CHANGED || pod->stop)
-        scaling_spare(op, pod); /* its replica is whole, and is decided on as such */
+        scaling_spare_replica(op, pod); /* its replica is whole, and is decided on as such */
 }
 
 static void reread_cluster(struct record *c)
@@ -77,7 +77,7 @@ static void lead_cluster(struct op *op, struct record *c, bool leads)
 {
     if (leads) {
         extract_failures(op, c); /* somebody else has counted meanwhile, and may have moved it */
-        zones_anew(op, c);
+        zones_reread(op, c);
         return;
     }
     scaling_drop(c);

@@ -104,8 +104,8 @@ void raycluster_check(struct jval object, struct arena *a, struct spec_errors *e
 bool raycluster_preview(struct jval object, struct preview *p);
 
 /* held.c */
-void held_stripped(struct op *op, const struct flight *f, struct jval pod); /* it was created, but without its label or owner */
-void held_found(struct op *op, const struct flight *f, struct jval pod);    /* it occupies the name, and does not count */
+void held_report_stripped(struct op *op, const struct flight *f, struct jval pod); /* it was created, but without its label or owner */
+void held_found(struct op *op, const struct flight *f, struct jval pod);           /* it occupies the name, and does not count */
 /* The next pod of this group and index is named as the successor of that one. False: too many of its names are occupied. */
 bool held_keep(struct op *op, struct record *c, struct slice group, int32_t index, struct slice uid);
 const struct held_name *view_held(struct op *op, const struct record *c, uint32_t *count); /* in the plan's arena; the model is loaded */
@@ -118,14 +118,14 @@ void service_gone(struct op *op, struct record *c, const struct service_record *
 /* scaling.c */
 void scaling_follow(struct op *op, struct record *c); /* starts, stops or redirects scaling as the loaded model says */
 void scaling_drop(struct record *c);
-bool scaling_speaks(const struct record *c);  /* it writes the legacy log block itself */
-bool scaling_decides(const struct record *c); /* the autoscaler sets the number of pods and names those to delete */
+bool scaling_writes_log(const struct record *c); /* it writes the legacy log block itself */
+bool scaling_decides(const struct record *c);    /* the autoscaler sets the number of pods and names those to delete */
 /* Cancels a pending removal: the autoscaler chose this pod because it had not started (or was thought deleted), and that turned out to be
  * wrong. The whole replica is kept until the autoscaler chooses it again. */
-void scaling_spare(struct op *op, struct pod_record *r);
+void scaling_spare_replica(struct op *op, struct pod_record *r);
 /* The pod is being deleted, or is gone. If the autoscaler chose it, the other hosts of its replica stay chosen: a replica is deleted as a
  * whole. */
-void scaling_goes(struct pod_record *r);
+void scaling_commit_replica(struct pod_record *r);
 /* The pod has ended. If the autoscaler chose it or asked it to drain, that is neither a failure nor a reason to replace it, even before the
  * head reports the node as dead. */
 void scaling_ended(struct pod_record *r);
@@ -133,7 +133,7 @@ void scaling_ended(struct pod_record *r);
  * scaled here. */
 const struct scale_news *scaling_apply(const struct record *c, struct ray_group *groups, uint32_t count, struct arena *a);
 /* Whether its status says that all of its pods have run at once. */
-bool was_whole(const struct record *c, struct arena *a);
+bool status_says_provisioned(const struct record *c, struct arena *a);
 
 /* heads.c */
 /* Address of the head; empty: none yet. Valid until a record changes. */
@@ -154,7 +154,7 @@ void auth_refused(struct op *op, struct record *c, struct err *e);
 /* zones.c: chooses one of the cluster's zones, and places the model, just read, in it */
 void zones_apply(struct op *op, struct record *c);
 void zones_follow(struct op *op, struct record *c); /* before a decision: if all pods are gone, a zone is chosen again */
-void zones_anew(struct op *op, struct record *c);   /* reads the zone from the pods */
+void zones_reread(struct op *op, struct record *c); /* reads the zone from the pods */
 
 /* types.c, tools.c */
 /* Applies instance types to a model that was just parsed. */

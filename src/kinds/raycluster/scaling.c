@@ -103,7 +103,7 @@ static void keep_news(struct scaling *s, bool works, const char *reason, const s
 
 /* ---- the view ---- */
 
-bool was_whole(const struct record *c, struct arena *a)
+bool status_says_provisioned(const struct record *c, struct arena *a)
 {
     struct jval doc;
     struct err e = {0};
@@ -114,7 +114,7 @@ bool was_whole(const struct record *c, struct arena *a)
 /* A cluster that was whole before is taken up as it stands: its spec's replicas were for its beginning. */
 static int32_t first_target(const struct scaling *s, const struct ray_group *g)
 {
-    if (!was_whole(s->c, &s->op->plan_arena))
+    if (!status_says_provisioned(s->c, &s->op->plan_arena))
         return -1;
     int32_t pods = 0;
     for (const struct pod_record *r = s->c->pods; r; r = r->next)
@@ -263,7 +263,7 @@ static void mark_removals(struct scaling *s, const struct scale_plan *p)
     }
 }
 
-void scaling_spare(struct op *op, struct pod_record *r)
+void scaling_spare_replica(struct op *op, struct pod_record *r)
 {
     for (struct pod_record *mate = r->of->pods; mate; mate = mate->next)
         if (mate == r || (mate->group == r->group && mate->pod.index == r->pod.index && r->pod.index >= 0))
@@ -272,7 +272,7 @@ void scaling_spare(struct op *op, struct pod_record *r)
     record_touch(op, r->of);
 }
 
-void scaling_goes(struct pod_record *r)
+void scaling_commit_replica(struct pod_record *r)
 {
     const struct scaling *s = scaling_there(r->of);
     const struct group_memory *m = s && r->stop ? remembered(s, r->pod.group) : NULL;
@@ -525,7 +525,7 @@ void scaling_follow(struct op *op, struct record *c)
         decide(s, NULL);
 }
 
-bool scaling_speaks(const struct record *c)
+bool scaling_writes_log(const struct record *c)
 {
     const struct scaling *s = scaling_there(c);
     return s && s->said_ms != 0;

@@ -19,7 +19,7 @@ const struct shape_types *types_in_force(const struct op *op)
     return t ? &t->list : NULL;
 }
 
-const struct shape_types *types_held(const struct op *op)
+const struct shape_types *types_get_or_empty(const struct op *op)
 {
     static const struct shape_types none;
     const struct shape_types *types = types_in_force(op);
@@ -36,7 +36,7 @@ void types_apply(struct op *op, const struct record *c)
             shape_markets(model, &op->loaded->arena);
         return;
     }
-    shape_cluster(types_held(op), model, &op->loaded->arena);
+    shape_cluster(types_get_or_empty(op), model, &op->loaded->arena);
     bool unread = !s->known, broken = s->broken;
     for (int32_t k = -1; (unread || broken) && k < (int32_t)model->group_count; k++) {
         struct ray_group *g = k < 0 ? &model->head : &model->groups[k];
@@ -52,7 +52,7 @@ void types_apply(struct op *op, const struct record *c)
 bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e)
 {
     const struct setting *s = setting_of(op);
-    if (!s->watch || shape_pod(types_held(op), node_type, template, a, e))
+    if (!s->watch || shape_pod(types_get_or_empty(op), node_type, template, a, e))
         return true;
     return err_wrap(e, "its pod template");
 }

@@ -211,7 +211,7 @@ int64_t decide_cluster(struct op *op, struct record *c, struct plan *p)
     }
     if (again)
         record_touch(op, c); /* there was more to count than a few plans hold */
-    if (c->kind == &kind_raycluster_legacy && !scaling_speaks(c))
+    if (c->kind == &kind_raycluster_legacy && !scaling_writes_log(c))
         say_legacy_status(op, c);
     if (workers_wait(c))
         tools_want(op, c->ns);

@@ -19,7 +19,7 @@ void zones_apply(struct op *op, struct record *c)
         return;
     struct raycluster *own = raycluster_of(c);
     if (!own->zone) {
-        own->zone_settled = c->pod_count && was_whole(c, &op->loaded->arena);
+        own->zone_settled = c->pod_count && status_says_provisioned(c, &op->loaded->arena);
         own->zone_from_ms = op->now.mono_ms;
         restore_stay(op, c);
         for (const struct pod_record *r = c->pods; r; r = r->next)
@@ -30,7 +30,7 @@ void zones_apply(struct op *op, struct record *c)
     own->zone = pod_zone_hash(cluster_model(op)->zone);
 }
 
-void zones_anew(struct op *op, struct record *c)
+void zones_reread(struct op *op, struct record *c)
 {
     raycluster_of(c)->zone = 0;
     model_forget(op, c);
@@ -41,7 +41,7 @@ void zones_follow(struct op *op, struct record *c)
 {
     if (!raycluster_of(c)->zone_settled || c->pod_count)
         return;
-    zones_anew(op, c);
+    zones_reread(op, c);
     model_load(op, c);
 }
 

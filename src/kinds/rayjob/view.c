@@ -21,7 +21,7 @@ bool job_follows(const struct record *c)
     return j && j->follows.at;
 }
 
-bool job_right(const struct record *c)
+bool job_matches_record(const struct record *c)
 {
     const struct job *j = job_there(c);
     return !j || j->c == c;

@@ -20,7 +20,7 @@ void policy_in_force(const struct op *op, struct work_policy *out)
         *out = (map ? map : file)->policy;
     else
         work_policy_default(out);
-    out->types = types_held(op);
+    out->types = types_get_or_empty(op);
 }
 
 bool policy_awaited(const struct op *op)
@@ -57,7 +57,7 @@ void policy_tick(struct workloads *s)
     arena_free(&scratch);
 }
 
-void policy_anew(struct op *op)
+void policy_redo_decisions(struct op *op)
 {
     struct workloads *s = workloads_of(op);
     struct record *c;
@@ -97,7 +97,7 @@ bool policy_text(struct op *op, struct slice text, struct err *e)
         return err_set(e, ERR_CONFIG, "it was deleted");
     if (!text.ptr) {
         log_info("there is no policy: the default is in force", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
-        policy_anew(op);
+        policy_redo_decisions(op);
         return true;
     }
     struct remote_policy *fresh = policy_make(text, e);
@@ -106,7 +106,7 @@ bool policy_text(struct op *op, struct slice text, struct err *e)
         op->settings[OPERATOR_POLICY].taken = fresh;
         log_info("policy read", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
     }
-    policy_anew(op);
+    policy_redo_decisions(op);
     return fresh != NULL;
 }
 
@@ -139,7 +139,7 @@ static bool read_file(struct workloads *s, struct err *e)
     policy_drop(s->file);
     s->file = fresh;
     log_info("policy read", LF("file", plane->policy_file));
-    policy_anew(s->op);
+    policy_redo_decisions(s->op);
     return true;
 }
 

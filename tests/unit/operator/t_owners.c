@@ -128,7 +128,7 @@ static void check_own_half(void)
         arena_printf(&r.arena, "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid_of(&r, 0xc, 6).ptr);
     extract_record(r.op, source_of(&r.op->spaces[0], &kind_rayjob), parsed(&r, job), 12, 1);
     c = record_get(r.op, uid_of(&r, 0xc, 6), SLICE("n"));
-    CHECK(job_there(c) == NULL && raycluster_of(c) == NULL && job_right(c));
+    CHECK(job_there(c) == NULL && raycluster_of(c) == NULL && job_matches_record(c));
     CHECK(job_of(r.op, c) == job_there(c));
     c->kind->controller->lead(r.op, c, false);
     CHECK(job_there(c) == NULL);
