@@ -319,6 +319,7 @@ struct kind {
     const struct controller *controller; /* NULL: nothing is decided on its objects */
     const char *gone;                    /* log message for a DELETED event: "cluster deleted"; of kinds with a controller */
     bool owned;                          /* its objects may have an owner with a record: that is touched when they change */
+    bool on_demand;                      /* watched in a namespace from the first source_demand, so that nobody else needs the right to */
     bool creation;                       /* decisions depend on creationTimestamp */
     bool finalizers;                     /* metadata.finalizers is kept: decisions depend on it */
 
@@ -411,6 +412,10 @@ bool space_synced(const struct space *s, const struct kind *k); /* all lists tha
 /* Logs, once, that this kind waits because the server does not know a kind that it must have. */
 void space_tell_absent(struct space *s, const struct kind *k);
 struct source *source_of(const struct space *s, const struct kind *k);
+/* Begins to watch a kind that is watched on demand. Returns whether its objects are known: else why_not, if not NULL, is set to the reason
+ * (a flag, a kind that the server does not know, a refusal; empty: the list is under way), and its end touches `c`. Such a kind is in no
+ * controller.needs. */
+bool source_demand(struct op *op, struct record *c, const struct kind *k, struct slice *why_not);
 /* Requests a consistent list. Until it is complete, kinds that need this source are not decided. */
 void source_refresh(struct source *src);
 /* An answer shows an object that the watch has passed without an event: it is gone again, or the event was lost. Requests a consistent

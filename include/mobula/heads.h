@@ -244,6 +244,7 @@ struct ray_serve_deployment {
 };
 struct ray_serve_app {
     struct slice name, status, message, route_prefix;
+    struct slice config; /* JSON: what it was deployed from by a configuration; empty: by other means */
     const struct ray_serve_deployment *deployments;
     uint32_t deployment_count;
 };

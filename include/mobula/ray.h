@@ -248,6 +248,14 @@ bool ray_build_service_head(const struct ray_cluster *c, const struct owner *own
                             struct err *e);
 bool ray_build_service_serve(const struct ray_cluster *c, const struct owner *owner, struct slice name, struct jval given, struct arena *a,
                              struct buf *out, struct err *e);
+/* The Ingress of the head's dashboard (headGroupSpec.enableIngress): its name, its class (empty: the cluster's default), and its labels,
+ * annotations and spec. Annotations are those of the RayCluster, for the ingress controller. */
+bool ray_wants_ingress(const struct ray_cluster *c);
+struct slice ray_ingress_name(const struct ray_cluster *c, struct arena *a);
+struct slice ray_ingress_class(const struct ray_cluster *c, struct arena *a);
+struct pairs;
+void ray_build_ingress(const struct ray_cluster *c, struct pairs *labels, struct pairs *annotations, struct buf *spec);
+int32_t ray_serve_port(const struct ray_cluster *c, struct arena *a); /* of its serve Service: the one called serve, else the first */
 /* Hash of our fields of a service: equal for the object that we build and for the server's copy with defaults, until somebody changes one
  * of our fields. */
 uint64_t ray_service_hash(struct jval service);

@@ -6,11 +6,13 @@
 
 #include <mobula/children.h>
 #include <mobula/patches.h>
+#include <mobula/route.h>
 #include <mobula/scale.h>
 
 /* What can be done to it and for it. Behind a verb: the fields of struct action that it uses. */
 extern const struct verb raycluster_create_account; /* an object that the head needs before it: index is an enum ray_account */
 extern const struct verb raycluster_apply_head_service, raycluster_apply_headless_service, raycluster_apply_serve_service;
+extern const struct verb raycluster_apply_ingress;                /* name */
 enum ray_service raycluster_service_of(const struct verb *apply); /* the service that the verb applies */
 extern const struct verb raycluster_try_pod;          /* group: a dry run of a changed template, before running pods are deleted for it */
 extern const struct verb raycluster_create_pod;       /* group, index; uid: of the pod that it replaces, may be empty */
@@ -42,6 +44,9 @@ struct service_want service_want_made(const struct ray_cluster *c, enum ray_serv
 
 /* Condition: each zone of the cluster was tried, none had room for its minimum, and it stays in the last one. */
 #define STATUS_ZONES "ZonesExhausted"
+/* The Ingress of its dashboard. seed: see struct route_object. */
+bool raycluster_build_ingress(const struct ray_cluster *c, uint64_t seed, struct arena *a, struct buf *out, struct err *e);
+#define STATUS_INGRESS "HeadIngressReady" /* condition of a cluster that has one */
 
 struct cluster_view {
     const struct ray_cluster *cluster; /* with an autoscaler, `desired` of its groups is the autoscaler's */
@@ -55,13 +60,14 @@ struct cluster_view {
     struct service_want wants[RAY_SERVICES]; /* wanted state of the services in `own` */
     const struct service *const *services;   /* all services that the cluster owns, with those in `own` */
     uint32_t service_count;
-    uint32_t accounts;    /* bits by enum ray_account: objects needed before the head that exist */
-    struct slice status;  /* as the API server has it; empty: none */
-    int64_t status_at_ms; /* monotonic time of our last status write; 0: none yet */
-    int64_t made_ms;      /* likewise of the last pod that this process has created */
-    uint32_t fleet;       /* how much there is to see to, jobs too: the more, the longer counters in status wait */
-    uint32_t reasons;     /* plan.reasons of our last status write that had any */
-    int64_t reasons_ms;   /* monotonic: time of that write */
+    const struct route_view *ingress; /* of the dashboard; NULL: none is asked for, and none was */
+    uint32_t accounts;                /* bits by enum ray_account: objects needed before the head that exist */
+    struct slice status;              /* as the API server has it; empty: none */
+    int64_t status_at_ms;             /* monotonic time of our last status write; 0: none yet */
+    int64_t made_ms;                  /* likewise of the last pod that this process has created */
+    uint32_t fleet;                   /* how much there is to see to, jobs too: the more, the longer counters in status wait */
+    uint32_t reasons;                 /* plan.reasons of our last status write that had any */
+    int64_t reasons_ms;               /* monotonic: time of that write */
     uint64_t status_hash; /* plan.status_hash of the write that `status` came from, 0 if somebody else wrote it: the same is not written
                              twice, even if the server drops parts of it */
     int64_t status_not_before_ms; /* monotonic: end of the backoff after a refused status write; 0: none */

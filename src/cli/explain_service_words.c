@@ -57,6 +57,44 @@ static void put_title(const struct words *w)
                    SLICE_ARG(why));
 }
 
+static bool in_steps(const struct words *w)
+{
+    return json_is(json_get(w->spec, "upgradeStrategy.type"), "NewClusterWithIncrementalUpgrade");
+}
+
+/* Weights and capacities of an upgrade in steps. */
+static void put_shares(const struct words *w)
+{
+    static const char *const keys[] = {"activeServiceStatus", "pendingServiceStatus"};
+    struct slice routes = message(w, "RoutesReady");
+    if (!in_steps(w))
+        return;
+    if (!slice_empty(routes))
+        buf_printf(w->out, "  %.*s\n", SLICE_ARG(routes));
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        struct jval c = json_get(w->status, keys[i]);
+        int64_t traffic = json_get_int(c, "trafficRoutedPercent", -1), us = time_of(w, json_get(c, "lastTrafficMigratedTime"));
+        if (traffic < 0)
+            continue;
+        buf_printf(w->out, "  the HTTPRoute gives %lld %% to RayCluster %.*s, which has %lld %% of the capacity", (long long)traffic,
+                   SLICE_ARG(json_get_str(c, "rayClusterName", w->a)), (long long)json_get_int(c, "targetCapacity", 100));
+        if (us)
+            buf_printf(w->out, "; changed %s ago", explain_age(w->in->now_us, us, w->a));
+        buf_put(w->out, SLICE("\n"));
+    }
+}
+
+/* The step of an upgrade, onward or back. */
+static void put_step(const struct words *w)
+{
+    struct jval o = json_get(w->spec, "upgradeStrategy.clusterUpgradeOptions");
+    bool back = condition_is(w->status, "RollbackInProgress", "True");
+    buf_printf(w->out, "  %s: %lld %% of the requests move every %lld s, and %lld %% of the capacity at a time; now: %.*s\n",
+               back ? "back to the active cluster" : "to the pending cluster", (long long)json_get_int(o, "stepSizePercent", 0),
+               (long long)json_get_int(o, "intervalSeconds", 0), (long long)json_get_int(o, "maxSurgePercent", 100),
+               SLICE_ARG(message(w, back ? "RollbackInProgress" : "UpgradeInProgress")));
+}
+
 static void put_requests(const struct words *w)
 {
     const char *svc = arena_dup(w->a, w->in->serve_name).ptr;
@@ -76,6 +114,7 @@ static void put_requests(const struct words *w)
         buf_printf(w->out, "  Service %s leads to RayCluster %.*s, which becomes the active one\n", svc, SLICE_ARG(w->selected));
     else
         buf_printf(w->out, "  Service %s leads to RayCluster %.*s, which status does not name\n", svc, SLICE_ARG(w->selected));
+    put_shares(w);
 }
 
 static void put_state(const struct words *w, const char *what, struct slice name, struct jval v, const char *indent)
@@ -169,6 +208,8 @@ static void put_next(const struct words *w, uint32_t unused)
         buf_put(w->out, condition_is(w->status, "Suspended", "True")
                             ? SLICE("  nothing, until spec.suspend is false: then a cluster is made\n")
                             : SLICE("  its clusters and Services are deleted: spec.suspend is true\n"));
+    else if (in_steps(w) && !slice_empty(w->pending) && !slice_empty(w->active))
+        put_step(w);
     else if (slice_empty(w->pending) && waits)
         first = buf_put(w->out, SLICE("  a RayCluster is made\n"));
     else if (waits)

@@ -147,6 +147,38 @@ static bool is_watched(const struct op *op, uint32_t i)
     return wanted_kind(op->parts->kinds[i], op->o.kinds) && !op->o.without[i];
 }
 
+static bool source_start(struct source *src, struct err *e)
+{
+    const struct kind *k = src->kind;
+    const struct kube_watch_options o = {
+        .resource = *k->resource, .ns = src->space->ns, .kind = slice_of(k->name), .labels = k->selector, .on = on_watch, .owner = src};
+    src->synced = false;
+    src->watch = kube_watch_start(src->op->client, &o, e);
+    return src->watch;
+}
+
+bool source_demand(struct op *op, struct record *c, const struct kind *k, struct slice *why_not)
+{
+    struct source *src = source_of(c->space, k);
+    struct slice why = SLICE("");
+    struct err e = {0};
+    if (!src->watch && !src->absent && !source_start(src, &e)) {
+        src->trouble = e;
+        src->synced = false;
+    }
+    bool known = src->synced && !src->absent;
+    c->dirty |= !known && src->watch; /* so that the end of the list touches it */
+    if (src->absent && !src->watch)
+        why = arena_printf(&op->plan_arena, "this operator runs with --%s=false", k->optional.flag);
+    else if (src->absent)
+        why = arena_printf(&op->plan_arena, "the API server does not know %s", k->plural);
+    else if (!src->synced && src->trouble.code != ERR_NONE)
+        why = arena_printf(&op->plan_arena, "%s cannot be listed: %s", k->plural, src->trouble.text);
+    if (why_not)
+        *why_not = why;
+    return known;
+}
+
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
 {
     s->ns = ns;
@@ -164,10 +196,9 @@ bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
             src->synced = true;
             continue;
         }
-        const struct kube_watch_options o = {
-            .resource = *k->resource, .ns = ns, .kind = slice_of(k->name), .labels = k->selector, .on = on_watch, .owner = src};
-        src->watch = kube_watch_start(op->client, &o, e);
-        if (!src->watch)
+        if (k->on_demand)
+            src->synced = true;
+        else if (!source_start(src, e))
             return false;
     }
     return true;

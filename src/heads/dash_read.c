@@ -169,6 +169,8 @@ static bool read_apps(struct jval root, struct arena *a, struct ray_dash_answer 
         app->status = json_get_str(v, "status", a);
         app->message = json_get_str(v, "message", a);
         app->route_prefix = json_get_str(v, "route_prefix", a);
+        if (json_type(json_get(v, "deployed_app_config")) == JSON_OBJECT)
+            app->config = json_raw(json_get(v, "deployed_app_config"));
         if (json_type(deployments) == JSON_OBJECT)
             read_deployments(deployments, a, app);
         if (slice_empty(app->status))

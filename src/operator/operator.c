@@ -137,7 +137,7 @@ static void say_complete(struct op *op)
 {
     for (uint32_t i = 0; i < op->o.namespace_count && !op->complete; i++)
         for (uint32_t k = 0; k < kind_count(op); k++)
-            if (!op->spaces[i].source[k].synced)
+            if (!op->spaces[i].source[k].synced && !op->parts->kinds[k]->on_demand)
                 return;
     if (!op->complete)
         log_info("caches are complete", LF_INT("objects", op->records.count), LF_INT("pods", op->pods.count),

@@ -173,10 +173,7 @@ static void note_v1(struct reader *r, const struct place *annotations, const str
     note_start_variables(r, spec);
     note_groups(r, spec);
     later(r, spec, "historyServerOptions", "is not carried out yet: no logs are collected");
-    later(r, head, "enableIngress", "is not carried out yet: no Ingress is made");
-    const struct place *serve = place_key(annotations, "ray.io/enable-serve-service");
-    if (json_is(serve->value, "true"))
-        place_bad(r, serve, "is not carried out yet: no serve service is made");
+    note_ingress(r, annotations, head);
 }
 
 static void note_legacy(struct reader *r, const struct place *spec)

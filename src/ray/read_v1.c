@@ -117,6 +117,7 @@ static void read_head(struct reader *r, const struct place *spec, struct ray_clu
         return;
     read_common(r, head, &c->head);
     read_head_service(r, head);
+    read_ingress(r, head);
     c->gcs_port = start_port(&c->head, "port", RAY_GCS_PORT, r->arena);
     c->dashboard_port = start_port(&c->head, "dashboard-port", RAY_DASHBOARD_PORT, r->arena);
     c->dashboard_agent_port = start_port(&c->head, "dashboard-agent-listen-port", RAY_AGENT_PORT, r->arena);

@@ -31,6 +31,10 @@ void note_groups(struct reader *r, const struct place *spec);
 /* Notes on images that cannot be pulled and variables set twice. pod: a PodSpec. */
 void note_containers(struct reader *r, const struct place *pod);
 
+/* ingress.c: errors in the options of the head's Ingress, and notes on it. */
+void read_ingress(struct reader *r, const struct place *head);
+void note_ingress(struct reader *r, const struct place *annotations, const struct place *head);
+
 /* Who scales it: sidecar.c. */
 void read_scaler(struct reader *r, const struct place *annotations, struct ray_cluster *c);
 void read_tools_resources(struct reader *r, const struct place *annotations);

@@ -17,6 +17,15 @@ static struct service_ports serve_ports(const struct ray_cluster *c, struct aren
     return own;
 }
 
+int32_t ray_serve_port(const struct ray_cluster *c, struct arena *a)
+{
+    struct service_ports own = serve_ports(c, a);
+    for (uint32_t i = 0; i < own.count; i++)
+        if (slice_is(own.list[i].name, "serve"))
+            return own.list[i].port;
+    return own.list[0].port;
+}
+
 /* of_service: made for a RayService, which labels the pods that take requests. Else all Ray pods are selected, as in KubeRay; a RayJob's
  * submitter, which has the cluster's label, too, is none. */
 static void write_serve(struct jout *w, const struct ray_cluster *c, bool of_service, struct jval given, struct arena *a)
@@ -57,7 +66,7 @@ bool ray_build_service_serve(const struct ray_cluster *c, const struct owner *ow
     struct jout w;
     buf_init(&spec, out->max);
     jout_init(&w, &spec);
-    write_serve(&w, c, slice_is(owner->kind, "RayService"), given, a);
+    write_serve(&w, c, c->serves || slice_is(owner->kind, "RayService"), given, a);
     if (spec.full)
         return err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes (LIMIT_JSON_ITEM)", SLICE_ARG(name), out->max);
     pairs_set_all(&labels, json_get(metadata, "labels"));

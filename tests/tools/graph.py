@@ -76,11 +76,11 @@ def structs():
 
 
 def kinds_in_order():
-    """The folders of room kinds are rooms of their own: pods and services lowest, then as in the table of kinds."""
+    """The folders of room kinds are rooms of their own: pods and services lowest, then routes, then as in the table of kinds."""
     table = Path("src/kinds/kinds.c").read_text()
     named = re.search(r"#define KINDS\(kind\)(.*?)\n#define", table, re.DOTALL).group(1)
     folders = [k for k in re.findall(r"kind\((\w+)\)", named) if Path("src/kinds", k).is_dir()]
-    return [f"kinds/{k}" for k in ("patches", "child", *folders, "kinds")]
+    return [f"kinds/{k}" for k in ("patches", "child", "route", *folders, "kinds")]
 
 
 def room_of(file):

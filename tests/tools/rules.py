@@ -24,10 +24,10 @@ ROOMS = ("base json yaml spec tls http net cloud serve kube grpc heads remote ra
          "shape work plan control kinds hub operator cli").split()
 ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "spec",
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
-    "rayjob": "kinds", "rayservice": "kinds", "inspect": "operator"}
+    "rayjob": "kinds", "rayservice": "kinds", "route": "kinds", "inspect": "operator"}
 
 ROOM_OF_HEADER |= {"carried": "cli", "setting_patches": "kinds"}
-ROOM_OF_HEADER |= {f"kind_{k}": "kinds" for k in ("child", "raycluster", "rayjob", "rayservice", "workload")}
+ROOM_OF_HEADER |= {f"kind_{k}": "kinds" for k in ("child", "route", "raycluster", "rayjob", "rayservice", "workload")}
 
 # What decisions of kinds may not see: the core, and whatever makes calls. (heads.h they may: it says what a head has answered.)
 IMPURE = set("tls http net cloud serve kube grpc remote control kinds hub operator cli".split())

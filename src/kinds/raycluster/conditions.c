@@ -311,6 +311,13 @@ static void write_types(const struct facts *f, struct jout *w)
               arena_cut(f->a, text, LIMIT_KUBE_EVENT_NOTE));
 }
 
+static void write_ingress(const struct facts *f, struct jout *w)
+{
+    struct condition c;
+    if (ingress_condition(f, &c))
+        status_write_condition(w, &c, f->prior, f->stamp, f->a);
+}
+
 void status_write_conditions(const struct facts *f, struct jout *w)
 {
     static const char *const ours[] = {"Valid",
@@ -326,6 +333,7 @@ void status_write_conditions(const struct facts *f, struct jout *w)
                                        STATUS_DRIFT,
                                        STATUS_SLOW,
                                        STATUS_ZONES,
+                                       STATUS_INGRESS,
                                        NULL};
     jout_karray(w, "conditions");
     write_valid(f, w);
@@ -340,6 +348,7 @@ void status_write_conditions(const struct facts *f, struct jout *w)
     write_redis(f, w);
     write_types(f, w);
     write_scaling(f, w);
+    write_ingress(f, w);
     status_write_foreign(w, f->prior, ours);
     jout_end(w);
 }

@@ -253,6 +253,7 @@ void raycluster_decide(const struct cluster_view *in, struct arena *a, struct pl
     enum suspension suspension = suspension_now(in, a);
     if (in->errors->count == 0) {
         decide_services(in, out);
+        decide_ingress(in, out);
         if (suspension == SUSPENSION_BEGINS)
             decide_status(in, out); /* that it has begun is stored before the first pod goes: who leads next goes on with it */
         if (suspension == SUSPENSION_NONE)

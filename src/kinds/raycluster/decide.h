@@ -66,6 +66,9 @@ void decide_multi_host(const struct group_view *g, struct plan *p); /* replicas 
  * end of keep afterwards, which has g->count places; what stays live stands at its front. Returns the number of these. */
 uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32_t *gone, struct plan *p);
 
+/* ingress.c */
+void decide_ingress(const struct cluster_view *in, struct plan *p);
+
 /* Adds the status patch when something in it changed, and events that belong to a change. */
 void decide_status(const struct cluster_view *in, struct plan *p);
 

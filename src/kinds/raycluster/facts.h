@@ -42,6 +42,9 @@ struct facts {
 /* Of one that was not ready for the first time in its time: until it is, or is suspended. */
 #define STATUS_LATE "StartingTimedOut"
 
+/* ingress.c: the condition STATUS_INGRESS. False: it has none. */
+bool ingress_condition(const struct facts *f, struct condition *out);
+
 void facts_gather(const struct cluster_view *in, struct jval prior, struct arena *a, struct facts *out);
 
 /* "conditions": […] of the status, with the transition times of the prior ones where nothing changed. Conditions of types that are not

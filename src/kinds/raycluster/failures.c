@@ -1,11 +1,13 @@
 /* Failures of groups: what whoever led before wrote into status, and those of groups that are no more. */
 #include "record.h"
 
+#include <mobula/kind_route.h>
+
 void failures_prune(struct op *op, struct record *c)
 {
     for (struct failing *f = c->failing, *next; f; f = next) {
         next = f->next;
-        bool known = f->group == NULL;
+        bool known = f->group == NULL || route_group(istr_slice(f->group));
         for (uint32_t i = 0; i < cluster_model(op)->group_count && !known; i++)
             known = slice_eq(istr_slice(f->group), cluster_model(op)->groups[i].name);
         if (!known)

@@ -1,6 +1,8 @@
 /* RayClusters as a kind: the tables of ray.io/v1 and of cluster.ray.io/v1 over one set of functions, and the verbs. */
 #include "record.h"
 
+#include <mobula/kind_route.h>
+
 struct raycluster *raycluster_of(const struct record *c)
 {
     return c->kind == &kind_raycluster || c->kind == &kind_raycluster_legacy ? c->own : NULL;
@@ -70,6 +72,7 @@ static void respecified_cluster(struct op *op, struct record *c)
 {
     struct raycluster *own = raycluster_of(c);
     children_respecified(op, c);
+    routes_respecified(op, c);
     memset(own->paces, 0, sizeof own->paces);
 }
 
@@ -115,6 +118,7 @@ static const struct verb_handler handlers[] = {
      .seal = seal_service,
      .answer = answer_service,
      .failed = group_failed_by},
+    {.verb = &raycluster_apply_ingress, .make = make_ingress, .seal = route_seal, .answer = route_answer, .failed = route_failed},
     {.verb = &raycluster_try_pod, .make = make_pod, .answer = answer_try, .failed = group_failed_by},
     {.verb = &raycluster_create_pod, .make = make_pod, .answer = answer_create, .failed = group_failed_by},
     {.verb = &raycluster_count_failure, .carry_out = count_failure},
@@ -127,7 +131,7 @@ static const struct verb_handler handlers[] = {
     {.verb = NULL},
 };
 
-static const struct kind *const cluster_owns[] = {&kind_pod, &kind_kservice, NULL};
+static const struct kind *const cluster_owns[] = {&kind_pod, &kind_kservice, &kind_ingress, NULL};
 static const struct kind *const cluster_needs[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_pod, &kind_kservice, NULL};
 
 static const struct controller controller = {.owns = cluster_owns,

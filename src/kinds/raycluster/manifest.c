@@ -19,6 +19,8 @@ struct world {
     struct service own[RAY_SERVICES];
     bool has[RAY_SERVICES];
     uint32_t accounts; /* as in cluster_view */
+    struct route_view ingress;
+    struct route route;
 };
 
 static void add_pod(struct world *w, const struct action *action, const struct ray_group *group)
@@ -75,6 +77,12 @@ static bool build_service(struct world *w, enum ray_service which, struct buf *o
     return true;
 }
 
+static bool build_ingress(struct world *w, struct buf *object)
+{
+    w->ingress.have = &w->route;
+    return raycluster_build_ingress(w->cluster, 0, w->p->arena, object, &w->p->err);
+}
+
 static bool build_account(struct world *w, const struct action *action, struct buf *object)
 {
     w->accounts |= 1u << action->index;
@@ -91,6 +99,8 @@ static bool carry_out(struct world *w, const struct action *action, uint32_t *ma
         well = build_account(w, action, &object);
     else if (action->verb == &raycluster_create_pod)
         well = build_pod(w, action, &object);
+    else if (action->verb == &raycluster_apply_ingress)
+        well = build_ingress(w, &object);
     else if (action->verb->how == VERB_APPLY)
         well = build_service(w, raycluster_service_of(action->verb), &object);
     if (well && object.len) {
@@ -108,6 +118,8 @@ static bool run_world(struct world *w)
     struct arena *a = w->p->arena;
     struct spec_errors errors = {0};
     struct cluster_view view = {.cluster = w->cluster, .errors = &errors, .options = &w->p->ray, .now = {.mono_ms = 1, .wall_us = 1}};
+    if (ray_wants_ingress(w->cluster))
+        view.ingress = &w->ingress;
     view.failures = arena_array(a, w->cluster->group_count + 1, sizeof *view.failures);
     for (uint32_t made = 1; made > 0;) {
         struct plan plan;
@@ -156,7 +168,8 @@ static const struct ray_cluster *copy_cluster(const struct ray_cluster *c, struc
 bool raycluster_preview(struct jval object, struct preview *p)
 {
     struct ray_cluster *cluster = arena_new(p->arena, struct ray_cluster);
-    struct world w = {.p = p, .cluster = cluster};
+    struct world w = {.p = p, .cluster = cluster, .ingress = {.apply = &raycluster_apply_ingress, .known = true, .want.text = SLICE("{}")}};
+    w.route.text = w.ingress.want.text;
     if (!ray_read(object, p->arena, cluster, p->errors))
         return false;
     if (slice_empty(cluster->ns))

@@ -80,6 +80,9 @@ static inline struct ray_cluster *cluster_model(const struct op *op)
 /* services.c: counts a refused create or apply against its group, or backs off the record if a retry may succeed */
 void group_refused(struct op *op, struct flight *f, const struct kube_status *s);
 
+/* routes.c: NULL: it asks for no Ingress, and had none */
+const struct route_view *view_ingress(struct op *op, struct record *c);
+
 /* view.c */
 int64_t decide_cluster(struct op *op, struct record *c, struct plan *p);
 void read_cluster(struct op *op, struct record *c, const struct spec_object *from);
@@ -167,7 +170,7 @@ int64_t tools_from_ms(const struct op *op, const struct istr *ns);
 
 /* ---- handlers of verbs ---- */
 
-verb_make make_pod, make_service, account_make;
+verb_make make_pod, make_service, make_ingress, account_make;
 bool seal_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
 verb_answer answer_create, answer_try, answer_service, account_answer;
 verb_failed group_failed_by;

@@ -6,6 +6,7 @@ const struct verb raycluster_create_account = {"create-account", VERB_CREATE, {"
 const struct verb raycluster_apply_head_service = {"apply-head-service", VERB_APPLY, {"FailedToCreateService"}};
 const struct verb raycluster_apply_headless_service = {"apply-headless-service", VERB_APPLY, {"FailedToCreateService"}};
 const struct verb raycluster_apply_serve_service = {"apply-cluster-serve-service", VERB_APPLY, {"FailedToCreateService"}};
+const struct verb raycluster_apply_ingress = {"apply-head-ingress", VERB_APPLY, {"FailedToCreateIngress"}};
 const struct verb raycluster_try_pod = {"try-pod", VERB_DRY_RUN, {"FailedToCreateWorkerPod", "FailedToCreateHeadPod"}};
 const struct verb raycluster_create_pod = {"create-pod", VERB_CREATE, {"FailedToCreateWorkerPod", "FailedToCreateHeadPod"}};
 const struct verb raycluster_count_failure = {"count-failure", VERB_MOVE, {NULL}};

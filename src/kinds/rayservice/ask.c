@@ -30,12 +30,28 @@ static bool must_put(struct service_decision *d, const struct service_cluster *c
     return false;
 }
 
+/* Whether the head is to have another target_capacity. One that it refused is sent again after a minute. */
+static bool must_scale(struct service_decision *d, const struct service_cluster *c)
+{
+    int32_t goal = rayservice_goal(d, c);
+    int64_t from_ms = c->said.refused_ms + SERVE_REFUSED_MS;
+    if (!c->said.known || !rayservice_given(d, c) || goal == rayservice_capacity(d, c))
+        return false;
+    if (c->said.refused_hash != serve_scale_id(goal) || d->in->now.mono_ms >= from_ms)
+        return true;
+    plan_look_again(d->p, from_ms);
+    return false;
+}
+
 static int64_t next_look_ms(const struct service_decision *d, const struct service_cluster *c)
 {
     const struct serve_said *said = &c->said;
     int64_t pause_ms = SERVE_TROUBLE_MS;
     if (!said->failures && !said->known)
         return 0;
+    int64_t last_ms = said->answered_ms > said->put_ms ? said->answered_ms : said->put_ms;
+    if (!said->failures && d->due)
+        return last_ms + SERVE_LOOK_MS;
     if (!said->failures)
         return said->answered_ms + (rayservice_runs(d, c, NULL) ? SERVE_CALM_MS : SERVE_LOOK_MS);
     for (uint32_t i = 1; i < said->failures && pause_ms < SERVE_TROUBLE_MAX_MS; i++)
@@ -61,10 +77,16 @@ void rayservice_ask(struct service_decision *d, const struct service_cluster *c)
         return;
     int64_t next_ms = next_look_ms(d, c);
     bool later = d->in->now.mono_ms < next_ms;
-    if (!(later && c->said.failures) && must_put(d, c))
-        rayservice_add(d, &rayservice_put, c);
-    else if (later)
+    bool backs_off = later && c->said.failures;
+    if (!backs_off && must_put(d, c)) {
+        rayservice_add(d, &rayservice_put, c)->index = rayservice_in_steps(d) ? rayservice_capacity(d, c) : -1;
+    } else if (!backs_off && must_scale(d, c)) {
+        struct action *act = rayservice_add(d, &rayservice_scale, c);
+        act->index = rayservice_goal(d, c);
+        act->version = rayservice_given(d, c);
+    } else if (later) {
         plan_look_again(d->p, next_ms);
-    else
+    } else {
         rayservice_add(d, &rayservice_look, c);
+    }
 }

@@ -101,6 +101,8 @@ bool rayservice_build_cluster(const struct rayservice *s, struct buf *out, struc
     for (struct jiter it = json_iter(s->annotations); json_next(&it, &k, &v);)
         if (!json_is(k, "kubectl.kubernetes.io/last-applied-configuration")) /* it describes the RayService */
             pairs_set(&annotations, json_str(k, a), json_str(v, a));
+    if (s->upgrade == SERVICE_UPGRADE_STEPS)
+        pairs_set(&annotations, SLICE(RAY_ANNOTATION_SERVE), SLICE("true"));
     pairs_set(&annotations, SLICE(RAYSERVICE_HASH), hash_text(s->cluster_hash, a));
     pairs_set(&annotations, SLICE(RAYSERVICE_SCALE), hash_text(s->scale_hash, a));
     jout_init(&w, out);

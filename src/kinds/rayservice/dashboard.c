@@ -22,6 +22,8 @@ struct serve_asked *asked_of(struct op *op, struct record *c, const struct recor
         arena_reset(&q->texts, 16 * KIB);
         q->said = (struct serve_said){0};
         q->putting = 0;
+        q->wants = false;
+        buf_free(&q->reported);
         slice_copy(head_uid, q->head, sizeof q->head);
     }
     return q;
@@ -31,6 +33,7 @@ static void asked_free(struct op *op, struct serve_asked *q)
 {
     heads_forget(op, q);
     arena_free(&q->texts);
+    buf_free(&q->reported);
     mem_free(q);
 }
 
@@ -131,39 +134,77 @@ static void hear_apps(struct serve_asked *q, const struct ray_dash_answer *answe
     q->said.head_serves = head_proxy_healthy(q, answer);
 }
 
-static void say_put(struct serve_asked *q, const struct ray_dash_answer *answer)
+/* The reasons are KubeRay's: [scales][refused]. */
+static const char *const put_reasons[2][2] = {{"UpdatedServeApplications", "FailedToUpdateServeApplications"},
+                                              {"UpdatedServeTargetCapacity", "FailedToUpdateTargetCapacity"}};
+
+static void say_put(struct serve_asked *q, bool ok, const char *why)
 {
-    char note[LIMIT_KUBE_EVENT_NOTE + ERR_TEXT_MAX]; /* cut where it is sent */
-    bool ok = answer->outcome == RAY_DASH_OK;
+    char note[LIMIT_KUBE_EVENT_NOTE + ERR_TEXT_MAX], what[64]; /* note: cut where it is sent */
     struct record *c = q->service;
-    snprintf(note, sizeof note, "%s RayCluster %s%s%s", ok ? "sent the Serve configuration to" : "the Serve configuration was refused by",
-             q->name, ok ? "" : ": ", ok ? "" : answer->err.text);
+    if (q->scales)
+        snprintf(what, sizeof what, "target_capacity %d %%", (int)q->sends);
+    else
+        snprintf(what, sizeof what, "the Serve configuration");
+    snprintf(note, sizeof note, "%s%s %sRayCluster %s%s%s", ok ? "sent " : "", what, ok ? "to " : "was refused by ", q->name,
+             ok ? "" : ": ", ok ? "" : why);
     if (ok)
-        log_info("serve configuration sent", LF("namespace", istr_slice(c->ns)), LF_CSTR("service", c->name), LF_CSTR("cluster", q->name));
+        log_info(q->scales ? "serve capacity sent" : "serve configuration sent", LF("namespace", istr_slice(c->ns)),
+                 LF_CSTR("service", c->name), LF_CSTR("cluster", q->name), LF_INT("target_capacity", q->sends));
     else
         log_warn("serve configuration refused: it is sent again in a minute, or when it changes", LF("namespace", istr_slice(c->ns)),
-                 LF_CSTR("service", c->name), LF_CSTR("cluster", q->name), LF_CSTR("reason", answer->err.text));
-    say_event(q->op, c, !ok, ok ? "UpdatedServeApplications" : "FailedToUpdateServeApplications", slice_of(note));
+                 LF_CSTR("service", c->name), LF_CSTR("cluster", q->name), LF_CSTR("reason", why));
+    say_event(q->op, c, !ok, put_reasons[q->scales][!ok], slice_of(note));
+}
+
+static void refused(struct serve_asked *q, uint64_t hash, const char *why)
+{
+    bool again = q->said.refused_hash == hash;
+    utf8_copy(slice_of(why), q->refused, sizeof q->refused);
+    q->said.refused_hash = hash;
+    q->said.refused_ms = q->op->now.mono_ms;
+    q->said.refused_why = slice_of(q->refused);
+    if (!again)
+        say_put(q, false, q->refused);
 }
 
 static void hear_put(struct serve_asked *q, const struct ray_dash_answer *answer)
 {
-    int64_t now_ms = q->op->now.mono_ms;
-    uint64_t hash = q->putting;
-    if (answer->outcome == RAY_DASH_OK) {
-        q->said.put_hash = hash;
-        q->said.put_ms = now_ms;
-        q->said.refused_hash = 0;
-        say_put(q, answer);
-    } else if (answer->outcome == RAY_DASH_REFUSED) {
-        bool again = q->said.refused_hash == hash;
-        utf8_copy(slice_of(answer->err.text), q->refused, sizeof q->refused);
-        q->said.refused_hash = hash;
-        q->said.refused_ms = now_ms;
-        q->said.refused_why = slice_of(q->refused);
-        if (!again)
-            say_put(q, answer);
+    if (answer->outcome == RAY_DASH_REFUSED) {
+        refused(q, q->putting, answer->err.text);
+        return;
     }
+    if (!q->scales)
+        q->said.put_hash = q->putting;
+    q->said.scaled = q->sends >= 0;
+    q->said.capacity = q->sends;
+    q->said.put_ms = q->op->now.mono_ms;
+    q->said.refused_hash = 0;
+    say_put(q, true, "");
+}
+
+/* What the head says that its applications were deployed from, as a configuration. What else was in that is left out: HTTP and gRPC options
+ * of a Serve that runs cannot be changed. */
+static void keep_reported(struct serve_asked *q, const struct ray_dash_answer *answer)
+{
+    struct jout w;
+    uint32_t count = 0;
+    q->wants = false;
+    buf_free(&q->reported);
+    buf_init(&q->reported, LIMIT_JSON_ITEM);
+    jout_init(&w, &q->reported);
+    jout_form(&w, "{applications:[");
+    for (uint32_t i = 0; i < answer->app_count; i++)
+        if (!slice_empty(answer->apps[i].config)) {
+            jout_raw(&w, answer->apps[i].config);
+            count++;
+        }
+    jout_form(&w, "]}");
+    if (count && !q->reported.full)
+        return;
+    buf_free(&q->reported);
+    refused(q, serve_scale_id(q->sends),
+            count ? "its configuration is too large" : "it does not say from what its applications were deployed");
 }
 
 static void hear(struct serve_asked *q, const struct ray_dash_answer *answer)
@@ -187,6 +228,8 @@ static void hear(struct serve_asked *q, const struct ray_dash_answer *answer)
     } else {
         q->said.failures = 0;
         hear_apps(q, answer, count);
+        if (q->wants)
+            keep_reported(q, answer);
         q->said.answered_ms = op->now.mono_ms;
     }
     q->putting = 0;
@@ -204,6 +247,23 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
 
 /* ---- requests ---- */
 
+/* A configuration that is no more the spec's is asked of the head first, and sent when that has answered. */
+static void form_put(struct op *op, struct serve_asked *q, const struct action *act, struct ray_dash_request *r)
+{
+    model_load(op, q->service);
+    const struct rayservice *s = rayservice_model(op);
+    bool scales = act->verb == &rayservice_scale, own = !scales || act->version == s->config_hash;
+    struct slice config = own ? s->config : buf_slice(&q->reported);
+    q->sends = act->index;
+    q->scales = scales;
+    q->wants = slice_empty(config);
+    if (q->wants)
+        return;
+    r->call = RAY_DASH_SERVE_PUT;
+    r->body = act->index < 0 ? config : rayservice_with_capacity(config, act->index, &op->body_arena);
+    q->putting = scales ? serve_scale_id(act->index) : s->config_hash;
+}
+
 void rayservice_ask_head(struct op *op, struct record *c, const struct action *act)
 {
     struct rayservice_own *own = c->own;
@@ -214,16 +274,15 @@ void rayservice_ask_head(struct op *op, struct record *c, const struct action *a
         q = q->next;
     if (!q || q->said.asking)
         return;
-    bool put = act->verb == &rayservice_put;
-    struct ray_dash_request r = {.call = put ? RAY_DASH_SERVE_PUT : RAY_DASH_SERVE, .doubtful = q->said.failures > 0};
-    if (put) {
-        model_load(op, c);
-        r.body = rayservice_model(op)->config;
-        q->putting = rayservice_model(op)->config_hash;
-    }
+    struct ray_dash_request r = {.call = RAY_DASH_SERVE, .doubtful = q->said.failures > 0};
+    if (act->verb != &rayservice_look)
+        form_put(op, q, act, &r);
     op->stats.dash_calls++;
     q->said.asking = true;
-    if (cluster && cluster->present && head_ask(op, cluster, &r, on_answer, q, 0, &e))
+    bool sent = cluster && cluster->present && head_ask(op, cluster, &r, on_answer, q, 0, &e);
+    if (r.call == RAY_DASH_SERVE_PUT)
+        buf_free(&q->reported);
+    if (sent)
         return;
     err_set(&e, ERR_MISSING, "the RayCluster is gone");
     const struct ray_dash_answer none = {.call = r.call, .outcome = RAY_DASH_UNSENT, .err = e};

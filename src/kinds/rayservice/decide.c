@@ -45,10 +45,17 @@ static bool fits(const struct service_decision *d, const struct service_cluster 
 
 static void find_clusters(struct service_decision *d)
 {
+    struct slice named = json_get_str(d->prior, "pendingServiceStatus.rayClusterName", d->a);
     d->active = find_active(d);
+    d->pending = cluster_of(d, named);
+    d->rollback = rayservice_in_steps(d) && d->active && d->pending && d->pending != d->active && !fits(d, d->pending);
+    if (d->rollback && !rayservice_rolled_back(d))
+        return;
+    d->rollback = false;
+    d->pending = NULL;
     if (d->active && (fits(d, d->active) || d->s->upgrade == SERVICE_UPGRADE_NONE))
         return;
-    d->pending = cluster_of(d, json_get_str(d->prior, "pendingServiceStatus.rayClusterName", d->a));
+    d->pending = cluster_of(d, named);
     if (d->pending && (d->pending == d->active || !fits(d, d->pending)))
         d->pending = NULL;
     for (uint32_t i = 0; i < d->in->cluster_count && !d->pending; i++) {
@@ -61,6 +68,8 @@ static void find_clusters(struct service_decision *d)
 
 bool rayservice_wanted(const struct service_decision *d, const struct service_cluster *c)
 {
+    if (d->rollback)
+        return d->s->config_hash && c == d->active && fits(d, c);
     return d->s->config_hash && !d->missing && (d->pending ? c == d->pending : c == d->active);
 }
 
@@ -102,7 +111,7 @@ static const struct serve_app *app_of(const struct service_cluster *c, struct sl
     return NULL;
 }
 
-static bool runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why)
+bool rayservice_apps_run(const struct service_decision *d, const struct service_cluster *c, struct slice *why)
 {
     const struct serve_said *said = &c->said;
     bool wanted = rayservice_wanted(d, c);
@@ -120,8 +129,13 @@ static bool runs(const struct service_decision *d, const struct service_cluster 
             return no(why,
                       arena_printf(d->a, "application %.*s is %.*s%s%.*s", SLICE_ARG(said->apps[i].name), SLICE_ARG(said->apps[i].status),
                                    slice_empty(said->apps[i].message) ? "" : ": ", SLICE_ARG(said->apps[i].message)));
-    if (said->app_count == 0)
-        return no(why, arena_printf(d->a, "no application is deployed on RayCluster %.*s", SLICE_ARG(c->name)));
+    return said->app_count > 0 || no(why, arena_printf(d->a, "no application is deployed on RayCluster %.*s", SLICE_ARG(c->name)));
+}
+
+static bool runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why)
+{
+    if (!rayservice_apps_run(d, c, why))
+        return false;
     return c->ready > 0 ||
            no(why, arena_printf(d->a, "no pod of RayCluster %.*s takes requests: its workers are not ready, and the head %s",
                                 SLICE_ARG(c->name), d->s->exclude_head ? "is left out" : "has no healthy proxy"));
@@ -155,6 +169,13 @@ static bool backs_off(struct service_decision *d)
     return true;
 }
 
+/* Clusters that the routes lead to have a Service of their own, which RayCluster's controller makes for this annotation. */
+static void announce(struct service_decision *d, const struct service_cluster *c)
+{
+    if (c && rayservice_in_steps(d) && !c->announced && !c->deleting && !backs_off(d))
+        rayservice_add(d, &rayservice_announce_cluster, c);
+}
+
 /* If a cluster of the wanted name is still being deleted, its end is waited for: it causes the next decision. */
 static void decide_cluster(struct service_decision *d)
 {
@@ -167,7 +188,7 @@ static void decide_cluster(struct service_decision *d)
             plan_add(d->p, &rayservice_create_cluster)->name = name;
         return;
     }
-    const struct service_cluster *c = d->pending ? d->pending : d->active;
+    const struct service_cluster *c = d->rollback ? d->active : d->pending ? d->pending : d->active;
     bool appended = c->hash != d->s->cluster_hash, scaled = c->scale_hash && c->scale_hash != d->s->scale_hash;
     if (fits(d, c) && (appended || scaled) && !backs_off(d))
         rayservice_add(d, &rayservice_update_cluster, c);
@@ -214,7 +235,8 @@ static void apply(struct service_decision *d, const struct service *have, uint64
 /* The services lead to the active cluster until all applications of the pending one run; then they are changed to lead to that. */
 static void decide_services(struct service_decision *d)
 {
-    bool turn = d->pending && rayservice_runs(d, d->pending, NULL);
+    bool in_steps = rayservice_in_steps(d) && d->active;
+    bool turn = d->pending && (in_steps ? d->moved : rayservice_runs(d, d->pending, NULL));
     const struct service_cluster *to = turn ? d->pending : d->active;
     if (!to)
         return;
@@ -241,6 +263,7 @@ static void delete_service(struct service_decision *d, const struct service *ser
 
 static void decide_end(struct service_decision *d, const char *why)
 {
+    rayservice_end_routes(d, why);
     for (uint32_t i = 0; i < d->in->cluster_count; i++)
         delete_cluster(d, &d->in->clusters[i], why);
     delete_service(d, d->in->head_service);
@@ -296,6 +319,9 @@ static void decide_course(struct service_decision *d)
         return;
     }
     decide_cluster(d);
+    announce(d, d->active);
+    announce(d, d->pending);
+    rayservice_steps(d);
     if (d->active)
         rayservice_ask(d, d->active);
     if (d->pending)

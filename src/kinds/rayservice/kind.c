@@ -1,12 +1,20 @@
 /* The kind table of RayServices, and their verbs. */
 #include "record.h"
 
+#include <mobula/kind_route.h>
+
 /* On a change of leader refusals are forgotten. A process that no longer leads drops the answers of heads, and asks again when it leads. */
 static void lead_service(struct op *op, struct record *c, bool leads)
 {
     if (!leads)
         asked_drop(op, c);
     failures_clear(op, c);
+}
+
+static void respecified_service(struct op *op, struct record *c)
+{
+    children_respecified(op, c);
+    routes_respecified(op, c);
 }
 
 static void done_service(struct op *op, struct record *c)
@@ -59,13 +67,24 @@ static const struct verb_handler handlers[] = {
      .seal = rayservice_seal,
      .answer = rayservice_answer_service,
      .failed = object_failed},
+    {.verb = &rayservice_announce_cluster,
+     .make = rayservice_make_announcement,
+     .answer = rayservice_answer_cluster,
+     .failed = object_failed},
+    {.verb = &rayservice_apply_gateway,
+     .make = rayservice_make_gateway,
+     .seal = route_seal,
+     .answer = route_answer,
+     .failed = route_failed},
+    {.verb = &rayservice_apply_route, .make = rayservice_make_route, .seal = route_seal, .answer = route_answer, .failed = route_failed},
     {.verb = &rayservice_label_head, .make = rayservice_make_label, .answer = rayservice_answer_label, .failed = object_failed},
     {.verb = &rayservice_remove_finalizer, .make = finalizer_remove, .answer = finalizer_answer, .failed = object_failed},
     {.verb = &rayservice_look, .carry_out = rayservice_ask_head},
     {.verb = &rayservice_put, .carry_out = rayservice_ask_head},
+    {.verb = &rayservice_scale, .carry_out = rayservice_ask_head},
     {.verb = NULL},
 };
-static const struct kind *const owns[] = {&kind_raycluster, &kind_kservice, NULL};
+static const struct kind *const owns[] = {&kind_raycluster, &kind_kservice, &kind_gateway, &kind_httproute, NULL};
 static const struct kind *const needs[] = {&kind_rayservice, &kind_raycluster, &kind_pod, &kind_kservice, NULL};
 static const struct kind *const must[] = {&kind_raycluster, NULL};
 
@@ -78,7 +97,7 @@ static const struct controller controller = {.owns = owns,
                                              .forget = asked_drop,
                                              .lead = lead_service,
                                              .done = done_service,
-                                             .respecified = children_respecified,
+                                             .respecified = respecified_service,
                                              .unsettled = doubt_list,
                                              .recall = doubt_recall,
                                              .by_wall_clock = true,

@@ -7,13 +7,19 @@
  * of the spec: going back to an earlier spec finds its cluster if that still exists.
  *
  * The hash of the configuration sent to a head is stored in status (serveConfigHash), so that a restarted operator does not send it again.
- */
+ *
+ * With SERVICE_UPGRADE_STEPS requests come through a Gateway, and an HTTPRoute divides them between the Services of the two clusters.
+ * Percents of capacity (target_capacity of Serve's configuration) and of traffic move in turns: the pending cluster gets capacity, then
+ * traffic up to it, then the active one loses as much capacity. Capacity is written to status after the head has taken it; the weights of
+ * traffic are in annotations of the HTTPRoute, which are written with it, and status repeats them. So an operator that starts at any time
+ * goes on from there. steps.c has the rules. */
 #ifndef MOBULA_RAYSERVICE_H
 #define MOBULA_RAYSERVICE_H
 
 #include <mobula/plan.h>
 #include <mobula/raycluster.h>
 #include <mobula/rayservice.h>
+#include <mobula/route.h>
 #include <mobula/spec.h>
 
 extern const struct kube_resource rayservice_resource;
@@ -24,7 +30,15 @@ enum {
     RAYSERVICE_APPS_MAX = 256, /* applications of one configuration */
 };
 
-enum service_upgrade { SERVICE_NEW_CLUSTER, SERVICE_UPGRADE_NONE };
+enum service_upgrade { SERVICE_NEW_CLUSTER, SERVICE_UPGRADE_NONE, SERVICE_UPGRADE_STEPS };
+
+/* upgradeStrategy.clusterUpgradeOptions, of SERVICE_UPGRADE_STEPS. */
+struct service_options {
+    int32_t surge;       /* percent of capacity that moves at once */
+    int32_t step;        /* percent of traffic that moves at once; 0: none does */
+    int64_t interval_ms; /* between two steps of traffic */
+    struct slice gateway_class;
+};
 
 /* All slices and values lie in the document or in the arena given to the reader. */
 struct rayservice {
@@ -42,6 +56,7 @@ struct rayservice {
     uint64_t cluster_hash; /* rayservice_hash of the cluster spec */
     uint64_t scale_hash;   /* rayservice_scale_hash of it */
     uint32_t group_count;
+    struct service_options options;
 };
 
 /* Collects all errors in *errors, those of the cluster spec with their whole path. Returns whether there were none. */
@@ -68,6 +83,25 @@ bool rayservice_build_update(const struct rayservice *s, struct slice uid, struc
 bool rayservice_build_service(const struct rayservice *s, const struct ray_cluster *to, bool head, struct arena *a, struct buf *out,
                               struct err *e);
 
+/* ---- routes ---- */
+
+struct service_cluster;
+
+#define RAYSERVICE_PRIMARY "anyscale.com/primary-" /* annotations of the HTTPRoute: svc, weight … */
+#define RAYSERVICE_CANARY "anyscale.com/canary-"   /* … and svc, weight, exists */
+struct slice rayservice_gateway_name(const struct rayservice *s, struct arena *a);
+struct slice rayservice_route_name(const struct rayservice *s, struct arena *a);
+struct slice rayservice_own_name(struct slice cluster, struct arena *a); /* of the Service that leads to one cluster */
+/* seed: see struct route_object. */
+bool rayservice_build_gateway(const struct rayservice *s, uint64_t seed, struct arena *a, struct buf *out, struct err *e);
+/* canary: NULL: none; weight: its percent of the requests. */
+bool rayservice_build_route(const struct rayservice *s, const struct service_cluster *primary, const struct service_cluster *canary,
+                            int32_t weight, uint64_t seed, struct arena *a, struct buf *out, struct err *e);
+/* The configuration with target_capacity, in a. of: the spec's, or what a head has told. */
+struct slice rayservice_with_capacity(struct slice config, int32_t capacity, struct arena *a);
+/* What stands for a change of capacity in serve_said.refused_hash. */
+uint64_t serve_scale_id(int32_t capacity);
+
 /* ---- answers of heads ---- */
 
 enum { SERVE_WORDS_MAX = 2 * KIB };
@@ -91,9 +125,11 @@ struct serve_said {
     const struct serve_app *apps;
     uint32_t app_count;
     bool head_serves;         /* the proxy beside the head is healthy */
+    bool scaled;              /* `capacity` is the target_capacity last sent to this head */
+    int32_t capacity;         /* percent */
     uint64_t put_hash;        /* rayservice.config_hash of the configuration last sent to this head; 0: not known */
     int64_t put_ms;           /* monotonic: when it was sent; an earlier answer does not show it */
-    uint64_t refused_hash;    /* rayservice.config_hash of the configuration that the head refused … */
+    uint64_t refused_hash;    /* rayservice.config_hash, or serve_scale_id, of what the head refused … */
     int64_t refused_ms;       /* … monotonic: when … */
     struct slice refused_why; /* … and the error text */
 };
@@ -109,6 +145,9 @@ struct service_cluster {
     const struct pod *head;         /* the running head pod; NULL: none */
     uint32_t ready;                 /* number of pods that are ready and take Serve requests */
     uint64_t head_want, serve_want; /* ray_service_hash of the two services if they lead to this cluster; 0: cannot be built */
+    bool announced;                 /* its annotation asks for a Service of its own, which … */
+    const struct service *own;      /* … is this; NULL: not there yet */
+    int32_t serve_port;             /* of that Service */
     int64_t unused_ms;              /* monotonic: since when this process has seen it neither active nor pending; 0: it is one of them */
     struct jval status;
     struct slice why; /* why it is not ready, as far as known */
@@ -126,6 +165,10 @@ struct service_view {
     uint64_t status_hash;
     int64_t status_not_before_ms;
     const struct group_failures *refusals; /* of writes; NULL: none */
+    struct route_view *gateway,
+        *route; /* NULL: neither is asked for, and none was; what is wanted of the second follows from the decision */
+    const struct shape_patches *patches; /* NULL: none */
+    uint64_t patches_revision;
     int64_t active_ms; /* monotonic: when this process last saw an active cluster in status, or a spec that cannot be read; 0: it has not */
     struct now now;
 };
@@ -140,18 +183,24 @@ extern const struct verb rayservice_apply_head_service;  /* uid */
 extern const struct verb rayservice_apply_serve_service; /* uid */
 extern const struct verb rayservice_label_head;          /* name, uid of the pod; index 1: "true", 0: "false" */
 extern const struct verb rayservice_look;                /* name, uid: asks the head for its applications */
-extern const struct verb rayservice_put;                 /* name, uid: sends the configuration to the head */
-extern const struct verb rayservice_remove_finalizer;    /* text: the finalizer's name */
+extern const struct verb rayservice_put;   /* name, uid: sends the configuration to the head; index: with this target_capacity, or -1 */
+extern const struct verb rayservice_scale; /* name, uid; index: the target_capacity that the head is sent, with the configuration that
+                                              it has; version: rayservice_given of that */
+extern const struct verb rayservice_announce_cluster; /* name, uid: it gets the annotation RAY_ANNOTATION_SERVE */
+extern const struct verb rayservice_apply_gateway;    /* name; text: the object */
+extern const struct verb rayservice_apply_route;      /* name; text: the object */
+extern const struct verb rayservice_remove_finalizer; /* text: the finalizer's name */
 
 /* Every prefix of the plan is legal. */
 void rayservice_decide(const struct service_view *in, struct arena *a, struct plan *out);
 
 enum {
-    SERVE_LOOK_MS = 1000,             /* after an answer until the head is asked again, while not all applications run … */
-    SERVE_CALM_MS = 10 * 1000,        /* … and while all applications run */
-    SERVE_TROUBLE_MS = 2 * 1000,      /* after a request without an answer; doubles … */
-    SERVE_TROUBLE_MAX_MS = 30 * 1000, /* … up to this */
-    SERVE_REFUSED_MS = 60 * 1000,     /* until a refused configuration is sent again: its import may have failed for want of a node */
+    SERVE_LOOK_MS = 1000,               /* after an answer until the head is asked again, while not all applications run … */
+    SERVE_CALM_MS = 10 * 1000,          /* … and while all applications run */
+    SERVE_TROUBLE_MS = 2 * 1000,        /* after a request without an answer; doubles … */
+    SERVE_TROUBLE_MAX_MS = 30 * 1000,   /* … up to this */
+    SERVE_FRESH_MS = 2 * SERVE_LOOK_MS, /* so old may be the answer by which a step is taken */
+    SERVE_REFUSED_MS = 60 * 1000,       /* until a refused configuration is sent again: its import may have failed for want of a node */
 };
 
 #endif

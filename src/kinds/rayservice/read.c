@@ -103,6 +103,35 @@ static void read_config(struct reader *r, const struct place *spec, struct rayse
 
 /* ---- other fields of the spec ---- */
 
+/* KubeRay's rules. A step of 0 is a pause: traffic stays as it is. */
+static void read_steps(struct reader *r, const struct place *spec, const struct place *options, struct service_options *o)
+{
+    const struct place *surge = place_key(options, "maxSurgePercent"), *step = place_key(options, "stepSizePercent"),
+                       *interval = place_key(options, "intervalSeconds"), *class = place_key(options, "gatewayClassName"),
+                       *scaling = place_key(place_key(spec, "rayClusterConfig"), "enableInTreeAutoscaling");
+    int64_t n = 100;
+    if (!json_bool(scaling->value, false))
+        place_bad(r, scaling, "is not true: an upgrade in steps moves replicas from one cluster to the other, and needs the autoscaler");
+    if (!read_object(r, options, REQUIRED))
+        return;
+    read_int(r, surge, 0, 100, &n);
+    o->surge = (int32_t)n;
+    if (!place_given(step))
+        place_bad(r, step, "is missing: the percent of requests that moves at a time");
+    else if (read_int(r, step, 0, 100, &n))
+        o->step = (int32_t)n;
+    if (o->step > o->surge)
+        place_bad(r, step, "is %d, above maxSurgePercent %d: lower it or raise maxSurgePercent", (int)o->step, (int)o->surge);
+    n = 0;
+    if (!place_given(interval))
+        place_bad(r, interval, "is missing: the seconds between two steps");
+    else if (read_int(r, interval, 1, INT32_MAX, &n))
+        o->interval_ms = n * 1000;
+    if (read_text(r, class, REQUIRED, &o->gateway_class) && !name_dns1123_subdomain(o->gateway_class))
+        place_bad(r, class, "is \"%.*s\": must be the name of a GatewayClass (kubectl get gatewayclasses)",
+                  SLICE_ARG(slice_head(o->gateway_class, 80)));
+}
+
 static void read_upgrade(struct reader *r, const struct place *spec, struct rayservice *s)
 {
     static const char *const types[] = {"NewCluster", "None", "NewClusterWithIncrementalUpgrade", NULL};
@@ -112,10 +141,10 @@ static void read_upgrade(struct reader *r, const struct place *spec, struct rays
         return;
     if (slice_is(word, "None"))
         s->upgrade = SERVICE_UPGRADE_NONE;
-    if (slice_is(word, "NewClusterWithIncrementalUpgrade"))
-        place_bad(r, type,
-                  "is NewClusterWithIncrementalUpgrade, which needs routes with weights, and these are not carried out yet: use "
-                  "NewCluster, or None");
+    if (!slice_is(word, "NewClusterWithIncrementalUpgrade"))
+        return;
+    s->upgrade = SERVICE_UPGRADE_STEPS;
+    read_steps(r, spec, place_key(upgrade, "clusterUpgradeOptions"), &s->options);
 }
 
 static void read_options(struct reader *r, const struct place *spec, struct rayservice *s)

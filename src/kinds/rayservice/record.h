@@ -18,7 +18,11 @@ struct serve_asked {
     struct serve_said said;
     struct arena texts; /* holds said.apps; reset by each answer */
     char trouble[ERR_TEXT_MAX], refused[ERR_TEXT_MAX];
-    uint64_t putting; /* hash of the configuration in the request in flight; 0: that request asks for the applications */
+    uint64_t putting;    /* hash of what the request in flight sends, as serve_said has it; 0: that request asks for the applications */
+    int32_t sends;       /* target_capacity in it; -1: none */
+    bool scales;         /* it sends the configuration that the head has, with another one */
+    bool wants;          /* the next answer about applications is kept as … */
+    struct buf reported; /* … the configuration that the head has */
     int64_t unused_ms;
 };
 
@@ -36,6 +40,10 @@ static inline struct rayservice *rayservice_model(const struct op *op)
 /* view.c */
 void read_rayservice(struct op *op, struct record *c, const struct spec_object *from);
 int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p);
+
+/* route_calls.c */
+void view_routes(struct op *op, struct record *c, struct service_view *v); /* the model is loaded */
+verb_make rayservice_make_gateway, rayservice_make_route, rayservice_make_announcement;
 
 /* dashboard.c */
 struct serve_asked *asked_of(struct op *op, struct record *c, const struct record *cluster, struct slice head_uid);

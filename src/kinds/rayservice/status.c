@@ -61,8 +61,31 @@ static void write_apps(struct jout *w, const struct service_cluster *c, struct j
     jout_end(w);
 }
 
+/* Percents of an upgrade in steps. stamp: see struct status_writer. Without steps they go. */
+static void write_shares(const struct service_decision *d, struct jout *w, struct jval prior, const struct service_cluster *c,
+                         struct slice stamp)
+{
+    static const char *const keys[] = {"targetCapacity", "trafficRoutedPercent", "lastTrafficMigratedTime"};
+    struct jval said = rayservice_prior(d, c);
+    int32_t traffic = rayservice_traffic(d, c), capacity = rayservice_capacity(d, c);
+    bool steps = rayservice_in_steps(d), same = json_get_int(said, "trafficRoutedPercent", -1) == traffic;
+    struct slice time = same ? json_get_str(said, "lastTrafficMigratedTime", d->a) : stamp;
+    if (steps || capacity != 100)
+        jout_kint(w, "targetCapacity", capacity);
+    if (steps && traffic >= 0)
+        jout_kint(w, "trafficRoutedPercent", traffic);
+    if (steps && traffic >= 0 && !slice_empty(time))
+        jout_kstr(w, "lastTrafficMigratedTime", time);
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        if (json_there(json_get(prior, keys[i])) && !(steps ? i == 0 || traffic >= 0 : i == 0 && capacity != 100)) {
+            jout_key(w, slice_of(keys[i]));
+            jout_null(w);
+        }
+}
+
 /* Until the head has answered this process, the applications of a cluster that status already names stay as they are. */
-static void write_cluster(const struct service_decision *d, struct jout *w, const char *key, const struct service_cluster *c)
+static void write_cluster(const struct service_decision *d, struct jout *w, const char *key, const struct service_cluster *c,
+                          struct slice stamp)
 {
     struct jval prior = json_get(d->prior, key);
     bool other = c && !json_str_eq(json_get(prior, "rayClusterName"), c->name);
@@ -76,6 +99,7 @@ static void write_cluster(const struct service_decision *d, struct jout *w, cons
     }
     jout_kobject(w, key);
     jout_kstr(w, "rayClusterName", c->name);
+    write_shares(d, w, prior, c, stamp);
     if (json_type(c->status) == JSON_OBJECT) {
         static const char *const none[] = {NULL};
         jout_kobject(w, "rayClusterStatus");
@@ -97,6 +121,13 @@ static void write_cluster(const struct service_decision *d, struct jout *w, cons
 
 /* ---- conditions ---- */
 
+/* In an upgrade in steps both clusters take requests. */
+static uint32_t endpoints(const struct service_decision *d)
+{
+    bool both = d->active && d->pending && rayservice_in_steps(d);
+    return (d->active ? d->active->ready : 0) + (both ? d->pending->ready : 0);
+}
+
 static struct condition ready_condition(const struct service_decision *d)
 {
     struct condition c = {.type = "Ready", .reason = SLICE("Initializing"), .generation = d->s->generation};
@@ -111,7 +142,7 @@ static struct condition ready_condition(const struct service_decision *d)
         c.message =
             SLICE("no cluster was ready in the time of annotation " RAYSERVICE_TIMEOUT ": delete this RayService and create it again");
     } else if (d->active) {
-        c.yes = d->active->ready > 0;
+        c.yes = endpoints(d) > 0;
         c.reason = c.yes ? SLICE("NonZeroServeEndpoints") : SLICE("ZeroServeEndpoints");
         rayservice_runs(d, d->active, &c.message);
     } else if (d->pending) {
@@ -124,13 +155,73 @@ static struct condition ready_condition(const struct service_decision *d)
     return c;
 }
 
+static struct slice step_words(const struct service_decision *d)
+{
+    int32_t traffic = rayservice_traffic(d, d->pending);
+    struct slice waits = d->waits;
+    if (d->rollback)
+        waits = SLICE("the spec is no more that of this cluster, so all of it goes back");
+    return arena_printf(d->a, "RayCluster %.*s has %d %% of the capacity and gets %d %% of the requests%s%.*s", SLICE_ARG(d->pending->name),
+                        (int)rayservice_capacity(d, d->pending), (int)(traffic > 0 ? traffic : 0), waits.len ? "; " : "", SLICE_ARG(waits));
+}
+
+/* Gateway and HTTPRoute, of a service that asks for them. */
+static struct condition routes_condition(const struct service_decision *d)
+{
+    struct condition c = {.type = "RoutesReady", .generation = d->s->generation};
+    struct slice trouble = rayservice_routes_trouble(d), class = d->s->options.gateway_class;
+    const struct route_view *v = d->in->gateway;
+    c.yes = slice_empty(trouble);
+    c.reason = c.yes ? SLICE("GatewayProgrammed") : SLICE("GatewayNotReady");
+    if (c.yes)
+        c.message = v->have->address.len
+                        ? arena_printf(d->a, "requests come through Gateway %.*s at %.*s", SLICE_ARG(v->name), SLICE_ARG(v->have->address))
+                        : arena_printf(d->a, "requests come through Gateway %.*s", SLICE_ARG(v->name));
+    else if (v->known)
+        c.message = arena_printf(d->a, "%.*s (clusterUpgradeOptions.gatewayClassName is \"%.*s\": see kubectl get gatewayclasses)",
+                                 SLICE_ARG(trouble), SLICE_ARG(class));
+    else
+        c.message = arena_printf(d->a,
+                                 "upgradeStrategy.type NewClusterWithIncrementalUpgrade: %.*s; needed are the definitions of the Gateway "
+                                 "API with a controller for class \"%.*s\", and `mobula install --gateways --httproutes`",
+                                 SLICE_ARG(trouble), SLICE_ARG(class));
+    c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);
+    return c;
+}
+
+/* Before its list is there, nothing new is known of a route. */
+static bool routes_unknown(const struct service_decision *d)
+{
+    const struct route_view *both[] = {d->in->gateway, d->in->route};
+    return (!both[0]->known && slice_empty(both[0]->why_not)) || (!both[1]->known && slice_empty(both[1]->why_not));
+}
+
+static bool has_routes_condition(const struct service_decision *d, struct condition *out)
+{
+    struct jval was = status_condition(d->prior, SLICE("RoutesReady"));
+    if (!rayservice_in_steps(d) || !d->in->gateway || d->in->errors->count || d->s->suspend || d->timed_out)
+        return false;
+    if (!routes_unknown(d)) {
+        *out = routes_condition(d);
+        return true;
+    }
+    *out = (struct condition){.type = "RoutesReady",
+                              .yes = json_is(json_get(was, "status"), "True"),
+                              .reason = json_get_str(was, "reason", d->a),
+                              .message = json_get_str(was, "message", d->a),
+                              .generation = json_get_int(was, "observedGeneration", 0)};
+    return json_there(was);
+}
+
 static struct condition upgrade_condition(const struct service_decision *d)
 {
     struct condition c = {.type = "UpgradeInProgress", .generation = d->s->generation};
     bool differs = d->active && !d->pending && !d->missing && d->active->hash != d->s->cluster_hash;
     c.yes = d->active && (d->pending || d->missing);
     c.reason = c.yes ? SLICE("BothActivePendingClustersExist") : d->active ? SLICE("NoPendingCluster") : SLICE("NoActiveCluster");
-    if (c.yes && d->pending)
+    if (c.yes && d->pending && rayservice_in_steps(d))
+        c.message = step_words(d);
+    else if (c.yes && d->pending)
         rayservice_runs(d, d->pending, &c.message);
     else if (c.yes)
         c.message = d->in->refusals && d->in->refusals->count
@@ -145,10 +236,14 @@ static struct condition upgrade_condition(const struct service_decision *d)
 
 static void write_conditions(const struct service_decision *d, struct jout *w, struct slice stamp)
 {
-    static const char *const ours[] = {"Ready", "UpgradeInProgress", "Suspending", "Suspended", NULL};
-    struct condition all[4] = {ready_condition(d), upgrade_condition(d)};
+    static const char *const ours[] = {"Ready", "UpgradeInProgress", "RollbackInProgress", "RoutesReady", "Suspending", "Suspended", NULL};
+    struct condition all[6] = {ready_condition(d), upgrade_condition(d)};
     size_t count = 2;
-    bool left = d->in->cluster_count > 0 || d->in->pods_left, suspend = d->s->suspend && d->in->errors->count == 0;
+    if (d->rollback)
+        all[count++] = (struct condition){"RollbackInProgress", true, SLICE("DesiredClusterSpecChanged"), step_words(d), d->s->generation};
+    count += has_routes_condition(d, &all[count]);
+    bool routes = (d->in->gateway && d->in->gateway->have) || (d->in->route && d->in->route->have);
+    bool left = d->in->cluster_count > 0 || d->in->pods_left || routes, suspend = d->s->suspend && d->in->errors->count == 0;
     if (suspend || json_there(status_condition(d->prior, SLICE("Suspending")))) {
         struct slice reason = suspend ? left ? SLICE("SuspendInProgress") : SLICE("SuspendComplete") : SLICE("RayServiceResumed");
         all[count++] = (struct condition){"Suspending", suspend && left, reason, SLICE(""), d->s->generation};
@@ -162,12 +257,12 @@ static void write_status(const void *about, struct jout *w, struct slice stamp)
     const struct service_decision *d = about;
     bool ready = ready_condition(d).yes;
     status_put(w, d->prior, "serviceStatus", ready ? SLICE("Running") : SLICE(""));
-    jout_kint(w, "numServeEndpoints", d->active ? d->active->ready : 0);
+    jout_kint(w, "numServeEndpoints", endpoints(d));
     jout_kint(w, "observedGeneration", d->s->generation);
     if (!slice_empty(stamp))
         jout_kstr(w, "lastUpdateTime", stamp);
-    write_cluster(d, w, "activeServiceStatus", d->active);
-    write_cluster(d, w, "pendingServiceStatus", d->pending);
+    write_cluster(d, w, "activeServiceStatus", d->active, stamp);
+    write_cluster(d, w, "pendingServiceStatus", d->pending, stamp);
     write_conditions(d, w, stamp);
 }
 

@@ -67,12 +67,17 @@ static void view_cluster(struct op *op, struct record *c, struct record *own, st
     v->why = why_not_ready(v->status, a);
     view_hashes(own, s, v, a);
     view_pods_of(own, s->exclude_head, v);
+    struct jval meta = json_document(istr_slice(own->meta), a, NULL);
+    const struct service_record *serve = service_of(own, rayservice_own_name(v->name, a));
+    v->announced = json_is(json_child(json_get(meta, "annotations"), RAY_ANNOTATION_SERVE), "true");
+    v->own = serve && !serve->service.deleting ? &serve->service : NULL;
     v->head_ready = v->head && !own->deleting && condition_is(v->status, "HeadPodReady", "True");
     struct serve_asked *q = asked_of(op, c, own, v->head ? slice_of(v->head->uid) : SLICE_NONE);
     v->said = q->said;
     v->unused_ms = q->unused_ms;
     model_load(op, own);
     if (op->loaded->errors.count == 0) {
+        v->serve_port = ray_serve_port(op->loaded->model, a);
         v->head_want = service_hash(op, s, op->loaded->model, true);
         v->serve_want = service_hash(op, s, op->loaded->model, false);
     }
@@ -146,6 +151,7 @@ int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p)
     count_unused(op, c, &v);
     model_load(op, c); /* view_clusters has loaded the models of the clusters */
     v.service = rayservice_model(op);
+    view_routes(op, c, &v);
     v.errors = &op->loaded->errors;
     v.active_ms = follow_active(op, c, v.status);
     rayservice_decide(&v, a, p);

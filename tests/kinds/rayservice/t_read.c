@@ -11,6 +11,9 @@
 #define CONFIG(yaml) WITH("'serveConfigV2':'" yaml "'")
 #define NOTED(notes) "{'metadata':{'name':'demo','annotations':{" notes "}},'spec':{" CLUSTER "}}"
 #define NAMED(name) "{'metadata':{'name':'" name "'},'spec':{" CLUSTER "}}"
+#define STEPS(options)                                                                                                                     \
+    SERVICE("'upgradeStrategy':{'type':'NewClusterWithIncrementalUpgrade'" options                                                         \
+            "},'rayClusterConfig':{'enableInTreeAutoscaling':true," HEAD "}")
 #define APP(name, route) "{name: " name ", route_prefix: " route ", import_path: m}"
 
 static const struct {
@@ -48,8 +51,33 @@ static const struct {
     {"no import path", CONFIG("applications: [{name: a}]"), "spec.serveConfigV2: applications[0] has no import_path"},
     {"strategies", WITH("'upgradeStrategy':{'type':'None'}"), NULL},
     {"unknown strategy", WITH("'upgradeStrategy':{'type':'Rolling'}"), "spec.upgradeStrategy.type: is "},
-    {"incremental", WITH("'upgradeStrategy':{'type':'NewClusterWithIncrementalUpgrade'}"),
-     "spec.upgradeStrategy.type: is NewClusterWithIncrementalUpgrade, which needs routes with weights"},
+    {"steps without options", STEPS(""), "spec.upgradeStrategy.clusterUpgradeOptions: is missing: must be an object"},
+    {"steps", STEPS(",'clusterUpgradeOptions':{'gatewayClassName':'c','stepSizePercent':0,'intervalSeconds':1,'maxSurgePercent':0}"), NULL},
+    {"the largest steps",
+     STEPS(",'clusterUpgradeOptions':{'gatewayClassName':'c','stepSizePercent':100,'intervalSeconds':2147483647,'maxSurgePercent':100}"),
+     NULL},
+    {"a surge above 100",
+     STEPS(",'clusterUpgradeOptions':{'gatewayClassName':'c','stepSizePercent':1,'intervalSeconds':1,'maxSurgePercent':101}"),
+     "spec.upgradeStrategy.clusterUpgradeOptions.maxSurgePercent: is 101: must be from 0"},
+    {"a step below 0",
+     STEPS(",'clusterUpgradeOptions':{'gatewayClassName':'c','stepSizePercent':-1,'intervalSeconds':1,'maxSurgePercent':1}"),
+     "spec.upgradeStrategy.clusterUpgradeOptions.stepSizePercent: is -1: must be from 0"},
+    {"a step above the surge",
+     STEPS(",'clusterUpgradeOptions':{'gatewayClassName':'c','stepSizePercent':20,'intervalSeconds':1,'maxSurgePercent':10}"),
+     "spec.upgradeStrategy.clusterUpgradeOptions.stepSizePercent: is 20, above maxSurgePercent 10: lower it or raise maxSurgePercent"},
+    {"no interval", STEPS(",'clusterUpgradeOptions':{'gatewayClassName':'c','stepSizePercent':1,'intervalSeconds':0,'maxSurgePercent':1}"),
+     "spec.upgradeStrategy.clusterUpgradeOptions.intervalSeconds: is 0: must be from 1"},
+    {"no step", STEPS(",'clusterUpgradeOptions':{'gatewayClassName':'c','intervalSeconds':1}"),
+     "spec.upgradeStrategy.clusterUpgradeOptions.stepSizePercent: is missing: the percent of requests that moves at a time"},
+    {"no class", STEPS(",'clusterUpgradeOptions':{'stepSizePercent':1,'intervalSeconds':1}"),
+     "spec.upgradeStrategy.clusterUpgradeOptions.gatewayClassName: is missing"},
+    {"no name of a class", STEPS(",'clusterUpgradeOptions':{'gatewayClassName':'C d','stepSizePercent':1,'intervalSeconds':1}"),
+     "spec.upgradeStrategy.clusterUpgradeOptions.gatewayClassName: is \"C d\": must be the name of a GatewayClass"},
+    {"steps without an autoscaler",
+     WITH(
+         "'upgradeStrategy':{'type':'NewClusterWithIncrementalUpgrade','clusterUpgradeOptions':{'gatewayClassName':'c','stepSizePercent':1,"
+         "'intervalSeconds':1}}"),
+     "spec.rayClusterConfig.enableInTreeAutoscaling: is not true: an upgrade in steps moves replicas from one cluster to the other"},
     {"delay", WITH("'rayClusterDeletionDelaySeconds':0"), NULL},
     {"delay below 0", WITH("'rayClusterDeletionDelaySeconds':-1"), "spec.rayClusterDeletionDelaySeconds: is -1: must be from 0"},
     {"timeout", NOTED("'ray.io/initializing-timeout':'10m'"), NULL},

@@ -73,7 +73,7 @@ static const struct {
     {"\"headGroupSpec\":{}", "", NULL},
     {"\"headGroupSpec\":{\"templat\":1,\"enableIngress\":true},\"workerGroupSpec\":[],\"workerGroupSpecs\":[{},{\"minReplica\":1}]",
      "spec.workerGroupSpec: is no field\nspec.headGroupSpec.templat: is no field\nspec.workerGroupSpecs[1].minReplica: is no field\n"
-     "spec.headGroupSpec.enableIngress: is not carried out yet",
+     "metadata.annotations[\"kubernetes.io/ingress.class\"]: is missing: the Ingress goes to the default IngressClass",
      NULL},
     {"\"enableInTreeAutoscaling\":true,\"gcsFaultToleranceOptions\":{},\"historyServerOptions\":{},\"autoscalerOptions\":{\"x\":1,"
      "\"image\":\"i\"}",

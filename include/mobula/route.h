@@ -1,0 +1,71 @@
+/* route: objects that lead requests to Services: Ingress, Gateway, HTTPRoute. They are leaf kinds: nothing is decided on them, their owner
+ * is. Here: what a decision sees of one, and what it may have done. Pure; implemented in src/kinds/route. */
+#ifndef MOBULA_ROUTE_H
+#define MOBULA_ROUTE_H
+
+#include <mobula/plan.h>
+#include <mobula/pod.h>
+#include <mobula/spec.h>
+
+struct pairs;
+
+extern const struct verb ingress_delete, gateway_delete, httproute_delete; /* name, uid; why */
+
+/* What is kept of a route. */
+struct route {
+    char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1];
+    uint64_t version;
+    struct slice text;    /* {"metadata":{"labels","annotations"},"spec"} as the server has it */
+    uint64_t hash;        /* of `text` */
+    struct slice trouble; /* what its controller's status says against it, or that it says nothing yet; empty: it is in force */
+    struct slice address; /* where its controller listens for it; empty: not known */
+    bool deleting;
+    uint64_t wanted, became; /* route_want.hash of our last apply, and the hash that the server made of it; 0: none by this process */
+    int64_t applied_ms;      /* monotonic: time of that apply */
+};
+
+/* A route that its owner asks for. */
+struct route_want {
+    struct slice plain; /* as route_write has it; empty: it cannot be built, because `trouble` */
+    struct slice text;  /* as it is sent: patches are in it … */
+    uint64_t hash;      /* … and its hash */
+    struct slice trouble;
+};
+struct shape_patches;
+/* patches: NULL: none. Where they fail the text is without them: to send it fails then, and tells why. */
+struct route_want route_want_of(struct slice plain, const struct shape_patches *patches, struct arena *a);
+
+/* What a decision looks at. */
+struct route_view {
+    const struct verb *apply, *remove; /* apply: name; text: route_want.plain */
+    struct slice name;
+    bool known;               /* `have` is what the server has; else because `why_not`, or because the list is under way */
+    struct slice why_not;     /* … which begins with what is missing: "ingresses.networking.k8s.io cannot be listed: …" */
+    const struct route *have; /* NULL: there is none of this owner's */
+    struct route_want want;
+    const struct group_failures *refused; /* of its writes; NULL: none */
+};
+
+/* Plans that the route becomes as wanted. Returns whether it is. */
+bool route_decide(const struct route_view *v, struct now now, struct plan *p);
+/* Plans that it goes. Returns whether it is gone, as far as its kind is known. */
+bool route_end(const struct route_view *v, const char *why, struct now now, struct plan *p);
+/* Whether the server has it as wanted. */
+bool route_there(const struct route_view *v);
+/* Why it is not there, or not in force; empty: it is. */
+struct slice route_trouble(const struct route_view *v, struct arena *a);
+
+/* One object. seed: of what else the text depends on beside these, as patches; the hash of all of it is the annotation RAY_ANNOTATION_HASH,
+ * so that a member that is no longer wanted is missed, too. */
+struct route_object {
+    const char *api_version, *kind;
+    struct owner owner;
+    struct slice name;
+    const struct pairs *labels;
+    struct pairs *annotations;
+    struct slice spec;
+    uint64_t seed;
+};
+bool route_write(const struct route_object *o, struct arena *a, struct buf *out, struct err *e);
+
+#endif

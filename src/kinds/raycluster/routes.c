@@ -1,0 +1,34 @@
+/* What a RayCluster's decision sees of its Ingress, and how that is sent. */
+#include "record.h"
+
+#include <mobula/kind_route.h>
+
+/* A cluster that had one before this process began is known by its condition. */
+static bool concerned(const struct op *op, const struct record *c)
+{
+    static const char was[] = "\"" STATUS_INGRESS "\"";
+    return cluster_model(op)->kind == RAY_V1 &&
+           (ray_wants_ingress(cluster_model(op)) || slice_find_text((struct slice){c->status, c->status_len}, was) >= 0);
+}
+
+const struct route_view *view_ingress(struct op *op, struct record *c)
+{
+    struct arena *a = &op->plan_arena;
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
+    struct err e = {0};
+    if (op->loaded->errors.count || !concerned(op, c))
+        return NULL;
+    struct route_view *v = arena_new(a, struct route_view);
+    *v = route_look(op, c, &kind_ingress, ray_ingress_name(cluster_model(op), a));
+    v->apply = &raycluster_apply_ingress;
+    if (raycluster_build_ingress(cluster_model(op), patches_revision(op), a, &text, &e))
+        v->want = route_want_of(arena_dup(a, buf_slice(&text)), patches_in_force(op), a);
+    else
+        v->want.trouble = arena_printf(a, "%s", e.text);
+    return v;
+}
+
+bool make_ingress(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    return route_make(op, c, &kind_ingress, act, f, t, e);
+}

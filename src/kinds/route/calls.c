@@ -1,0 +1,236 @@
+/* Routes are created, changed and deleted: how the calls are made, and what their answers mean. */
+#include "record.h"
+
+/* ---- the view ---- */
+
+static struct slice group_of(const struct kind *k, struct arena *a)
+{
+    return arena_printf(a, "/%s", k->word);
+}
+
+bool route_group(struct slice group)
+{
+    return slice_starts(group, SLICE("/")); /* none of a spec begins so: it would be no label's value */
+}
+
+struct route_view route_look(struct op *op, struct record *c, const struct kind *k, struct slice name)
+{
+    struct route_view v = {.remove = route_kinds[route_kind_of(k)].remove, .name = name};
+    v.known = source_demand(op, c, k, &v.why_not);
+    struct route_record *r = route_named(op, c, k, name);
+    v.have = r && slice_eq(slice_of(r->owner), slice_of(c->uid)) ? &r->route : NULL;
+    v.refused = failures_of(op, c, group_of(k, &op->plan_arena), false, false);
+    return v;
+}
+
+void routes_respecified(struct op *op, struct record *c)
+{
+    for (const struct route_kind *k = route_kinds; k->kind; k++)
+        failures_forget(op, c, group_of(k->kind, &op->event_arena), false);
+}
+
+/* ---- calls ---- */
+
+static const struct route_kind *kind_of_flight(const struct flight *f)
+{
+    return &route_kinds[f->index];
+}
+
+static void set_path(struct op *op, const struct record *c, const struct flight *f)
+{
+    buf_clear(&op->path);
+    kube_path(&op->path, kind_of_flight(f)->kind->resource, istr_slice(c->ns), slice_of(f->name), SLICE_NONE);
+}
+
+bool route_make(struct op *op, struct record *c, const struct kind *k, const struct action *act, struct flight *f, struct call_text *t,
+                struct err *e)
+{
+    const struct route_record *r = route_named(op, c, k, act->name);
+    bool ours = r && slice_eq(slice_of(r->owner), slice_of(c->uid));
+    slice_copy(act->name, f->name, sizeof f->name);
+    f->index = route_kind_of(k);
+    f->fresh = !ours;
+    if (r && !ours)
+        return err_set(e, ERR_CONFIG, "%s %.*s belongs to another object (uid %s): rename one of the two", k->name, SLICE_ARG(act->name),
+                       r->owner);
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
+    set_path(op, c, f);
+    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    if (ours)
+        buf_put(&op->path, SLICE("&force=true")); /* set right. Else the name may be taken: no fields are taken over */
+    return buf_put(&op->body, act->text);
+}
+
+bool route_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e)
+{
+    (void)c;
+    (void)act;
+    (void)e;
+    f->hash = hash64(buf_slice(&op->body), 0);
+    return true;
+}
+
+bool route_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    (void)e;
+    int32_t i = 0;
+    while (route_kinds[i].remove != act->verb)
+        i++;
+    f->index = i;
+    slice_copy(act->name, f->name, sizeof f->name);
+    slice_copy(act->uid, f->uid, sizeof f->uid);
+    utf8_copy(slice_of(act->why), f->why, sizeof f->why);
+    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
+    set_path(op, c, f);
+    return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
+}
+
+/* ---- answers ---- */
+
+static void count(struct op *op, struct record *c, const struct verb *verb, const struct kind *k, const char *name, const char *text)
+{
+    char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
+    struct group_failures *g = failures_of(op, c, group_of(k, &op->body_arena), false, true);
+    record_touch(op, c);
+    if (!failure_count(op, c, g, slice_of(text)))
+        return;
+    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(op, verb))))
+        log_warn("the API server refused a route of an object", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name),
+                 LF_CSTR(k->word, name), LF_CSTR("action", verb->name), LF_CSTR("reason", text), LF_INT("failures", g->count),
+                 LF_INT("retry_in_ms", g->not_before_ms - op->now.mono_ms));
+    snprintf(note, sizeof note, "%s %s: %s", k->name, name, text);
+    say_event(op, c, true, verb_refusal(verb, 0), slice_of(note));
+}
+
+void route_failed(struct op *op, struct record *c, const struct action *act, const char *text)
+{
+    const struct route_kind *k = route_kinds;
+    char name[POD_NAME_MAX + 1];
+    slice_copy(slice_head(act->name, POD_NAME_MAX), name, sizeof name);
+    while (k[1].kind && k->remove != act->verb && !slice_has(slice_of(act->verb->name), k->kind->word))
+        k++;
+    count(op, c, act->verb, k->kind, name, text);
+}
+
+/* A webhook or quota may refuse one kind of object for long. Only what says something of the whole server holds back the rest. */
+static void not_done(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    char words[ANSWER_WORDS];
+    const char *text = answer_words(a, words);
+    bool no = a->outcome == KUBE_REFUSED;
+    op->stats.refused[verb_number(op, f->verb)] += no;
+    op->stats.unknown += a->outcome == KUBE_UNKNOWN;
+    if (!no || a->status.code == 401 || a->status.code == 429)
+        record_trouble(op, f->c, f, text);
+    else
+        count(op, f->c, f->verb, kind_of_flight(f)->kind, f->name, text);
+}
+
+static void say_written(struct op *op, const struct flight *f, bool fresh)
+{
+    const struct kind *k = kind_of_flight(f)->kind;
+    char reason[32], note[LIMIT_KUBE_EVENT_NOTE];
+    snprintf(reason, sizeof reason, "%s%s", fresh ? "Created" : "Updated", k->name);
+    snprintf(note, sizeof note, "%s %s %s", fresh ? "created" : "updated", k->name, f->name);
+    log_info(fresh ? "route created" : "route updated", LF("namespace", istr_slice(f->c->ns)), LF_CSTR(f->c->kind->word, f->c->name),
+             LF_CSTR(k->word, f->name));
+    say_event(op, f->c, false, reason, slice_of(note));
+}
+
+/* passed: the watch has gone past this version without the object. It is gone again, or its event was lost. */
+static void written(struct op *op, struct flight *f, struct jval object, uint64_t version)
+{
+    const struct kind *k = kind_of_flight(f)->kind;
+    struct source *src = source_of(f->c->space, k);
+    struct route_record *r = route_named(op, f->c, k, slice_of(f->name));
+    bool passed = !r && src->synced && src->watch && version <= kube_watch_version(src->watch);
+    failures_forget(op, f->c, group_of(k, &op->body_arena), false);
+    record_touch(op, f->c);
+    if (!json_there(object) || passed)
+        source_missed(src);
+    r = json_there(object) && !passed ? extract_route(op, f->c->space, k, object, version, 0) : NULL;
+    if (r && !f->looking) {
+        r->route.wanted = f->hash;
+        r->route.became = r->route.version == version ? r->route.hash : 0;
+        r->route.applied_ms = op->now.mono_ms;
+        say_written(op, f, f->fresh);
+    }
+}
+
+/* The name is taken: by a route that its owner's last operator made without the label that we watch by, or by somebody else's. Asked as a
+ * list, because the right to list is there anyway. */
+static bool look(struct op *op, struct flight *f)
+{
+    char field[sizeof "metadata.name=" + sizeof f->name];
+    struct err e = {0};
+    snprintf(field, sizeof field, "metadata.name=%s", f->name);
+    buf_clear(&op->path);
+    kube_path(&op->path, kind_of_flight(f)->kind->resource, istr_slice(f->c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->path, "fieldSelector", slice_of(field));
+    return flight_look(op, f, &e);
+}
+
+static void looked(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    const struct kind *k = kind_of_flight(f)->kind;
+    uint64_t version = 0;
+    struct jval list = NO_VALUE;
+    char text[160];
+    arena_reset(&op->event_arena, 64 * KIB);
+    if (a->outcome != KUBE_OK) {
+        not_done(op, f, a);
+        return;
+    }
+    json_read(&list, a->body, &op->event_arena, NULL);
+    struct jval object = json_at(json_get(list, "items"), 0);
+    bool known = kube_version_parse(json_get_str(object, "metadata.resourceVersion", &op->event_arena), &version);
+    if (known && route_owned(op, k, object, f->c)) {
+        written(op, f, object, version);
+        return;
+    }
+    snprintf(text, sizeof text, "it exists and belongs to somebody else, and is left as it is: delete it or rename this %s",
+             f->c->kind->name);
+    count(op, f->c, f->verb, k, f->name, known ? text : "it was there, and has just gone: it will be made again");
+}
+
+bool route_answer(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version = 0;
+    if (f->looking) {
+        looked(op, f, a);
+        return false;
+    }
+    if (a->outcome == KUBE_REFUSED && f->fresh && a->status.code == 409 && look(op, f))
+        return true;
+    if (a->outcome == KUBE_OK) {
+        struct jval object = answer_object(op, a, &version);
+        written(op, f, object, version);
+    } else {
+        not_done(op, f, a);
+    }
+    return false;
+}
+
+bool route_answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    const struct kind *k = kind_of_flight(f)->kind;
+    struct route_record *r = route_by_uid(op, k, slice_of(f->uid));
+    bool gone = a->outcome == KUBE_REFUSED && a->status.code == 404;
+    if (a->outcome != KUBE_OK && !gone) {
+        route_by_us(op, slice_of(f->uid), false);
+        not_done(op, f, a);
+        return false;
+    }
+    if (r) {
+        r->route.deleting = true;
+        r->doubted = gone ? source_of(f->c->space, k)->round : 0;
+    }
+    if (r && gone)
+        source_missed(source_of(f->c->space, k));
+    if (!gone)
+        log_info("route deleted", LF("namespace", istr_slice(f->c->ns)), LF_CSTR(f->c->kind->word, f->c->name), LF_CSTR(k->word, f->name),
+                 LF_CSTR("why", f->why));
+    failures_forget(op, f->c, group_of(k, &op->body_arena), false);
+    record_touch(op, f->c);
+    return false;
+}

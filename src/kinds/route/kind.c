@@ -1,0 +1,131 @@
+/* Ingresses, Gateways and HTTPRoutes as kinds, and what their controllers' statuses say. A new kind of route is a table here, a function
+ * that reads its status, and the verb that deletes it. */
+#include "record.h"
+
+/* ---- statuses ---- */
+
+static void read_ingress(struct jval object, struct arena *a, struct slice *trouble, struct slice *address)
+{
+    struct jval first = json_at(json_get(object, "status.loadBalancer.ingress"), 0);
+    (void)trouble; /* a controller need not say anything */
+    *address = json_get_str(first, "ip", a);
+    if (slice_empty(*address))
+        *address = json_get_str(first, "hostname", a);
+}
+
+/* Of a list of conditions: the first of these two that is not True. */
+static struct slice not_true(struct jval list, const char *const types[2], const char *what, struct slice name, struct arena *a)
+{
+    for (int i = 0; i < 2; i++) {
+        struct jval c = list_find(list, "type", slice_of(types[i]));
+        struct slice reason = json_get_str(c, "reason", a), message = json_get_str(c, "message", a);
+        if (!json_there(c))
+            return arena_printf(a, "%s %.*s has no condition %s yet: no controller has looked at it", what, SLICE_ARG(name), types[i]);
+        if (!json_is(json_get(c, "status"), "True"))
+            return arena_printf(a, "%s %.*s is not %s: %.*s: %.*s", what, SLICE_ARG(name), types[i], SLICE_ARG(reason), SLICE_ARG(message));
+    }
+    return SLICE("");
+}
+
+static void read_gateway(struct jval object, struct arena *a, struct slice *trouble, struct slice *address)
+{
+    static const char *const types[2] = {"Accepted", "Programmed"};
+    struct slice name = json_get_str(object, "metadata.name", a);
+    *trouble = not_true(json_get(object, "status.conditions"), types, "Gateway", name, a);
+    *address = json_get_str(json_at(json_get(object, "status.addresses"), 0), "value", a);
+}
+
+/* Several controllers may speak, one for each parent. Ours has one parent. */
+static void read_httproute(struct jval object, struct arena *a, struct slice *trouble, struct slice *address)
+{
+    static const char *const types[2] = {"Accepted", "ResolvedRefs"};
+    struct slice name = json_get_str(object, "metadata.name", a),
+                 parent = json_get_str(json_at(json_get(object, "spec.parentRefs"), 0), "name", a);
+    struct jval k, p;
+    (void)address;
+    *trouble = arena_printf(a, "Gateway %.*s has not taken up HTTPRoute %.*s yet", SLICE_ARG(parent), SLICE_ARG(name));
+    for (struct jiter it = json_iter(json_get(object, "status.parents")); json_next(&it, &k, &p);) {
+        if (!json_str_eq(json_get(p, "parentRef.name"), parent))
+            continue;
+        *trouble = not_true(json_get(p, "conditions"), types, "HTTPRoute", name, a);
+        if (slice_empty(*trouble))
+            return;
+    }
+}
+
+const struct route_kind route_kinds[] = {
+    {&kind_ingress, &ingress_delete, read_ingress},
+    {&kind_gateway, &gateway_delete, read_gateway},
+    {&kind_httproute, &httproute_delete, read_httproute},
+    {NULL, NULL, NULL},
+};
+
+/* ---- tables ---- */
+
+#define DELETES(VERB)                                                                                                                      \
+    {                                                                                                                                      \
+        {.verb = &(VERB), .make = route_make_delete, .answer = route_answer_delete, .failed = route_failed, .by_us = route_by_us},         \
+        {                                                                                                                                  \
+            .verb = NULL                                                                                                                   \
+        }                                                                                                                                  \
+    }
+static const struct verb_handler ingress_handlers[] = DELETES(ingress_delete), gateway_handlers[] = DELETES(gateway_delete),
+                                 httproute_handlers[] = DELETES(httproute_delete);
+
+static const struct kube_resource ingresses = {SLICE("networking.k8s.io"), SLICE("v1"), SLICE("ingresses")},
+                                  gateways = {SLICE("gateway.networking.k8s.io"), SLICE("v1"), SLICE("gateways")},
+                                  httproutes = {SLICE("gateway.networking.k8s.io"), SLICE("v1"), SLICE("httproutes")};
+
+const struct kind kind_ingress = {.name = "Ingress",
+                                  .word = "ingress",
+                                  .api_version = SLICE("networking.k8s.io/v1"),
+                                  .resource = &ingresses,
+                                  .plural = "ingresses.networking.k8s.io",
+                                  .handlers = ingress_handlers,
+                                  .selector = SLICE(RAY_LABEL_CLUSTER),
+                                  .family = OPERATOR_RAY_IO,
+                                  .keep = keep_route,
+                                  .drop = drop_route,
+                                  .sweep = sweep_routes,
+                                  .free = free_ingresses,
+                                  .on_demand = true,
+                                  .optional = {.flag = "ingresses",
+                                               .run = "make Ingresses where a RayCluster asks for one (default); =false: none are made",
+                                               .install = "with Ingresses for dashboards (headGroupSpec.enableIngress): five rights more; "
+                                                          "--kinds=all has them"}};
+
+const struct kind kind_gateway = {.name = "Gateway",
+                                  .word = "gateway",
+                                  .api_version = SLICE("gateway.networking.k8s.io/v1"),
+                                  .resource = &gateways,
+                                  .plural = "gateways.gateway.networking.k8s.io",
+                                  .handlers = gateway_handlers,
+                                  .selector = SLICE(RAY_LABEL_MAKER_NAME),
+                                  .family = OPERATOR_RAY_IO,
+                                  .keep = keep_route,
+                                  .drop = drop_route,
+                                  .sweep = sweep_routes,
+                                  .free = free_gateways,
+                                  .on_demand = true,
+                                  .optional = {.flag = "gateways",
+                                               .run = "make Gateways where a RayService asks for one (default); =false: none are made",
+                                               .install = "with Gateways (gateway.networking.k8s.io) of RayServices that are upgraded "
+                                                          "in steps: five rights more; --kinds=all has them"}};
+
+const struct kind kind_httproute = {.name = "HTTPRoute",
+                                    .word = "httproute",
+                                    .api_version = SLICE("gateway.networking.k8s.io/v1"),
+                                    .resource = &httproutes,
+                                    .plural = "httproutes.gateway.networking.k8s.io",
+                                    .handlers = httproute_handlers,
+                                    .selector = SLICE(RAY_LABEL_MAKER_NAME),
+                                    .family = OPERATOR_RAY_IO,
+                                    .keep = keep_route,
+                                    .drop = drop_route,
+                                    .sweep = sweep_routes,
+                                    .free = free_httproutes,
+                                    .on_demand = true,
+                                    .optional = {.flag = "httproutes",
+                                                 .run = "make HTTPRoutes where a RayService asks for one (default); =false: none are made",
+                                                 .install = "with HTTPRoutes of RayServices that are upgraded in steps: five rights more; "
+                                                            "--kinds=all has them"}};

@@ -1,0 +1,55 @@
+/* What the files of this folder use of each other. */
+#ifndef MOBULA_ROUTE_RECORD_H
+#define MOBULA_ROUTE_RECORD_H
+
+#include <mobula/kind_route.h>
+#include <mobula/ray.h>
+
+/* The owner's record is looked up by uid: it may go while the route still stands. */
+struct route_record {
+    struct route route; /* first: views point at it */
+    const struct kind *kind;
+    const struct istr *ns, *text, *trouble, *address; /* they hold the slices of `route` */
+    struct space *space;
+    char owner[UID_TEXT_MAX + 1];
+    uint32_t round;
+    uint32_t doubted; /* our DELETE was answered 404 in this round: a list of a later one decides; 0: no doubt */
+    bool by_us;       /* our DELETE is in flight or was accepted */
+};
+
+/* All routes of one kind. */
+struct routes {
+    struct map by_uid;
+    struct slab slab;
+};
+
+/* What one kind has beside its table. */
+struct route_kind {
+    const struct kind *kind;
+    const struct verb *remove;
+    /* What the object's status says: trouble and address as in struct route; in the arena or the object. */
+    void (*read)(struct jval object, struct arena *a, struct slice *trouble, struct slice *address);
+};
+extern const struct route_kind route_kinds[]; /* ended by one without a kind; flight.index is the place in it */
+int32_t route_kind_of(const struct kind *k);
+
+/* keep.c: the functions of struct kind */
+void keep_route(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
+void drop_route(struct op *op, struct source *from, struct jval object);
+void sweep_routes(struct op *op, struct source *from, uint64_t version);
+void free_ingresses(struct op *op);
+void free_gateways(struct op *op);
+void free_httproutes(struct op *op);
+/* Keeps an object from an answer to a call. NULL: it is none of ours. */
+struct route_record *extract_route(struct op *op, struct space *space, const struct kind *k, struct jval object, uint64_t version,
+                                   uint32_t round);
+struct route_record *route_by_uid(struct op *op, const struct kind *k, struct slice uid);
+struct route_record *route_named(const struct op *op, const struct record *c, const struct kind *k, struct slice name);
+void route_by_us(struct op *op, struct slice uid, bool by_us);
+bool route_owned(struct op *op, const struct kind *k, struct jval object, const struct record *c);
+
+/* delete.c */
+verb_make route_make_delete;
+verb_answer route_answer_delete;
+
+#endif

@@ -1,0 +1,6 @@
+/* The verbs of routes. Those that create and change one are their owners'. */
+#include <mobula/route.h>
+
+const struct verb ingress_delete = {"delete-ingress", VERB_DELETE, {"FailedToDeleteIngress"}};
+const struct verb gateway_delete = {"delete-gateway", VERB_DELETE, {"FailedToDeleteGateway"}};
+const struct verb httproute_delete = {"delete-httproute", VERB_DELETE, {"FailedToDeleteHTTPRoute"}};

@@ -1,0 +1,126 @@
+/* The Ingress of a head's dashboard: headGroupSpec.enableIngress and ingressOptions, as KubeRay 1.7 has them. */
+#include "build.h"
+#include "reader.h"
+#include "service.h"
+
+#define CLASS "kubernetes.io/ingress.class"
+
+/* ---- reading ---- */
+
+/* A host of an Ingress may be a wildcard: *.example.com. */
+static bool is_host(struct slice s)
+{
+    return name_dns1123_subdomain(slice_starts(s, SLICE("*.")) ? slice_skip(s, 2) : s);
+}
+
+static void read_tls(struct reader *r, const struct place *tls)
+{
+    size_t i = 0;
+    struct jval k, v;
+    if (!read_array(r, tls, OPTIONAL))
+        return;
+    for (struct jiter it = json_iter(tls->value); json_next(&it, &k, &v); i++) {
+        const struct place *at = place_element(tls, i, v), *hosts = place_key(at, "hosts"), *secret = place_key(at, "secretName");
+        struct slice text;
+        if (!read_object(r, at, REQUIRED))
+            continue;
+        read_text_list(r, hosts);
+        if (read_text(r, secret, OPTIONAL, &text) && !slice_empty(text) && !name_dns1123_subdomain(text))
+            place_bad(r, secret, "is \"%.*s\", which is no name of a Secret", SLICE_ARG(slice_head(text, 60)));
+    }
+}
+
+void read_ingress(struct reader *r, const struct place *head)
+{
+    static const char *const types[] = {"Prefix", "Exact", "ImplementationSpecific", NULL};
+    const struct place *options = place_key(head, "ingressOptions"), *host = place_key(options, "host"), *path = place_key(options, "path");
+    struct slice text, type = SLICE("Prefix");
+    bool enabled;
+    read_flag(r, place_key(head, "enableIngress"), &enabled);
+    if (!read_object(r, options, OPTIONAL))
+        return;
+    if (read_text(r, host, OPTIONAL, &text) && !slice_empty(text) && !is_host(text))
+        place_bad(r, host,
+                  "is \"%.*s\", which is no host: must be a DNS name such as ray.example.com or *.example.com, without port or path",
+                  SLICE_ARG(slice_head(text, 80)));
+    read_word(r, place_key(options, "pathType"), types, &type);
+    if (read_text(r, path, OPTIONAL, &text) && !slice_starts(text, SLICE("/")) && !slice_is(type, "ImplementationSpecific"))
+        place_bad(r, path, "is \"%.*s\": with pathType %.*s it must begin with /", SLICE_ARG(slice_head(text, 80)), SLICE_ARG(type));
+    read_tls(r, place_key(options, "tls"));
+}
+
+void note_ingress(struct reader *r, const struct place *annotations, const struct place *head)
+{
+    static const char *const known[] = {"host", "path", "pathType", "tls", NULL};
+    const struct place *options = place_key(head, "ingressOptions"), *class = place_key(annotations, CLASS);
+    bool enabled = json_get_bool(head->value, "enableIngress", false);
+    note_unknown(r, options, known);
+    if (place_given(options) && !enabled)
+        place_bad(r, options, "has no effect: headGroupSpec.enableIngress is not true");
+    if (enabled && !place_given(class))
+        place_bad(r, class, "is missing: the Ingress goes to the default IngressClass, and to no controller where there is none");
+}
+
+/* ---- building ---- */
+
+bool ray_wants_ingress(const struct ray_cluster *c)
+{
+    return c->kind == RAY_V1 && json_get_bool(c->spec, "headGroupSpec.enableIngress", false);
+}
+
+struct slice ray_ingress_name(const struct ray_cluster *c, struct arena *a)
+{
+    return clipped_name(arena_printf(a, "%.*s-head-ingress", SLICE_ARG(c->name)), a);
+}
+
+struct slice ray_ingress_class(const struct ray_cluster *c, struct arena *a)
+{
+    return json_str(json_child(c->annotations, CLASS), a);
+}
+
+/* The port of the head service: not always the head's own. */
+static int64_t dashboard_port(const struct ray_cluster *c, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
+    struct err e = {0};
+    struct jval doc;
+    if (!ray_build_service(c, RAY_SERVICE_HEAD, a, &text, &e) || !json_read(&doc, buf_slice(&text), a, &e))
+        return c->dashboard_port;
+    return json_get_int(list_find(json_get(doc, "spec.ports"), "name", SLICE("dashboard")), "port", c->dashboard_port);
+}
+
+/* What belongs to the RayCluster alone is not copied. */
+static bool is_own(struct slice key)
+{
+    return slice_is(key, CLASS) || slice_starts(key, SLICE("kubectl.kubernetes.io/")) || slice_starts(key, SLICE("mobula.dev/"));
+}
+
+static void set_metadata(const struct ray_cluster *c, struct pairs *labels, struct pairs *annotations)
+{
+    struct arena *a = labels->arena;
+    struct jval k, v;
+    for (struct jiter it = json_iter(c->annotations); json_next(&it, &k, &v);)
+        if (!is_own(json_str(k, a)))
+            pairs_set(annotations, json_str(k, a), json_str(v, a));
+    pairs_set(labels, SLICE(RAY_LABEL_CLUSTER), c->name);
+    pairs_set(labels, SLICE("ray.io/identifier"), arena_printf(a, "%.*s-head", SLICE_ARG(c->name)));
+    pairs_set(labels, SLICE("app.kubernetes.io/name"), SLICE("kuberay"));
+    pairs_set(labels, SLICE("app.kubernetes.io/created-by"), SLICE("kuberay-operator"));
+}
+
+void ray_build_ingress(const struct ray_cluster *c, struct pairs *labels, struct pairs *annotations, struct buf *spec)
+{
+    struct arena *a = labels->arena;
+    struct jval options = json_get(c->spec, "headGroupSpec.ingressOptions"), tls = json_get(options, "tls");
+    struct slice host = json_get_str(options, "host", a), path = json_get_str(options, "path", a),
+                 type = json_get_str(options, "pathType", a), class = ray_ingress_class(c, a), service = ray_head_service_name(c, a);
+    struct jout w;
+    set_metadata(c, labels, annotations);
+    jout_init(&w, spec);
+    jout_form(&w, "{ingressClassName?:'%.*s'", SLICE_ARG(class));
+    if (json_len(tls))
+        jout_kval(&w, "tls", tls);
+    jout_form(&w, "rules:[{host?:'%.*s',http:{paths:[{path:'%.*s',pathType:'%.*s',backend:{service:{name:'%.*s',port:{number:%lld}}}}]}}]}",
+              SLICE_ARG(host), SLICE_ARG(slice_empty(path) ? SLICE("/") : path), SLICE_ARG(slice_empty(type) ? SLICE("Prefix") : type),
+              SLICE_ARG(service), (long long)dashboard_port(c, a));
+}
