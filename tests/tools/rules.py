@@ -184,7 +184,7 @@ def check_words():
 
 
 def bug_tests(name):
-    """Where a test that docs/bugs.md names may stand, most likely first."""
+    """Where a test that tests/defects.md names may stand, most likely first."""
     return [*mutation.test_places(name), Path("tests/data", name), Path("tests/kinds", name), Path("tests", f"{name}.py"),
             Path("tests", name), Path("tests/fuzz/corpus", name.removeprefix("fuzz/"))]
 
@@ -209,8 +209,8 @@ def bug_breach(name, title):
 
 
 def check_bugs():
-    """Each row of docs/bugs.md names the test that keeps it, and that test is there."""
-    page = Path("docs/bugs.md")
+    """Each row of tests/defects.md names the test that keeps it, and that test is there."""
+    page = Path("tests/defects.md")
     for number, line in enumerate(text(page).splitlines(), 1):
         if not line.startswith("|") or line.startswith(("|---", "| what it was")):
             continue

@@ -1,4 +1,5 @@
-/* Walks the table "States that can last" of docs/operator.md: each row is brought about in a world, and its condition and event are there
+/* Walks the table "States that can last" of docs/troubleshooting.md: each row is brought about in a world, and its condition and event are
+ * there
  * within a little more than a minute, at any age of the cluster. A row without a scenario, or a scenario without a row, fails. */
 #include "jobs.h"
 
@@ -47,7 +48,7 @@ static uint32_t rows, found;
 static struct slice read_table(struct arena *a)
 {
     char *text = arena_alloc(a, 256 * KIB);
-    FILE *in = fopen("docs/operator.md", "r");
+    FILE *in = fopen("docs/troubleshooting.md", "r");
     if (!CHECK(in != NULL))
         return SLICE_NONE;
     struct slice page = {text, fread(text, 1, 256 * KIB, in)};
@@ -73,7 +74,7 @@ static void find_row(struct slice table, const char *text)
         n++;
     }
     if (!CHECK_INT(n, 1))
-        printf("  docs/operator.md: %u rows of %s\n", n, text);
+        printf("  docs/troubleshooting.md: %u rows of %s\n", n, text);
     found += n;
 }
 

@@ -64,7 +64,7 @@ static void ask_shell(struct slice word, struct slice want)
     arena_free(&a);
 }
 
-/* What docs/operator.md says instead of a command in rayStartParams: a variable that the container's args set on the line before. */
+/* What docs/troubleshooting.md says instead of a command in rayStartParams: a variable that the container's args set on the line before. */
 static void test_variable(void)
 {
     struct arena a = {0};
