@@ -19,6 +19,9 @@ bool cloud_place(struct slice url, struct cloud_place *out, struct err *e);
 /* Checks an object's name: 1 to LIMIT_CLOUD_KEY bytes of UTF-8 without control characters; "." and ".." between slashes are refused,
  * because proxies and HTTP libraries resolve them. */
 bool cloud_key(struct slice key, struct err *e);
+const char *cloud_partition(struct slice region); /* of AWS, as in its ARNs: "aws", "aws-cn", "aws-us-gov" */
+/* Host of an AWS service in a region: "sts.eu-west-1.amazonaws.com", in China "sts.cn-north-1.amazonaws.com.cn". */
+struct slice cloud_aws_host(const char *service, struct slice region, struct arena *a);
 
 /* ---- signatures ---- */
 

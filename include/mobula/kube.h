@@ -46,6 +46,8 @@ struct kube_config {
 /* A kubeconfig entry that is named twice counts as it stands first. auth-provider is refused by name, and so is an exec plugin without
  * allow_exec. An https server without certificate-authority is checked against the machine's own CA bundle. */
 struct kube_config *kube_config_load(const struct kube_config_options *o, struct err *e);
+/* Files with the CAs that a distribution trusts, in the order in which they are looked for; ended by NULL. */
+extern const char *const kube_system_bundles[];
 /* Another server that is called in the same way, with a bearer token. */
 struct kube_config_url {
     const char *url; /* https://HOST[:PORT][/PREFIX]; http:// only to this machine itself: no token goes over a network in the clear, unless

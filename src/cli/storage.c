@@ -46,12 +46,11 @@ static struct slice find_endpoint(struct storage *s, struct slice bucket)
 {
     struct cloud_store_options *o = &s->with;
     struct slice region = slice_empty(o->settings.region) ? SLICE("us-east-1") : o->settings.region, given = o->settings.endpoint;
-    const char *suffix = slice_starts(region, SLICE("cn-")) ? ".cn" : "";
     o->path_style = slice_empty(given) ? slice_find(bucket, '.') >= 0 : !s->o.virtual_host;
     const char *dot = o->path_style ? "" : ".";
     struct slice front = slice_head(bucket, o->path_style ? 0 : bucket.len);
     if (slice_empty(given))
-        return arena_printf(&s->a, "https://%.*s%ss3.%.*s.amazonaws.com%s", SLICE_ARG(front), dot, SLICE_ARG(region), suffix);
+        return arena_printf(&s->a, "https://%.*s%s%.*s", SLICE_ARG(front), dot, SLICE_ARG(cloud_aws_host("s3", region, &s->a)));
     ptrdiff_t scheme = slice_find_text(given, "://");
     size_t n = scheme < 0 ? 0 : (size_t)scheme + 3;
     return arena_printf(&s->a, "%.*s%.*s%s%.*s", SLICE_ARG(slice_head(given, n)), SLICE_ARG(front), dot, SLICE_ARG(slice_skip(given, n)));
@@ -68,8 +67,8 @@ static bool find_identity(struct storage *s, struct err *e)
     if (slice_empty(set->role) && slice_empty(url))
         return true;
     if (!slice_empty(set->role))
-        url =
-            !slice_empty(set->sts_endpoint) ? set->sts_endpoint : arena_printf(&s->a, "https://sts.%.*s.amazonaws.com", SLICE_ARG(region));
+        url = !slice_empty(set->sts_endpoint) ? set->sts_endpoint
+                                              : arena_printf(&s->a, "https://%.*s", SLICE_ARG(cloud_aws_host("sts", region, &s->a)));
     bool near = false;
     if (!cloud_host(url, slice_empty(set->role) ? set->source : "AWS_ENDPOINT_URL_STS", &s->a, &o->identity, e))
         return false;

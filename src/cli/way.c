@@ -1,11 +1,16 @@
 #include "way.h"
 #include "cli.h"
 
-#define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
+#include <mobula/kube.h>
+
+#include <unistd.h>
 
 struct tls_trust *way_trust(struct slice file, const char *flag, struct arena *a, struct err *e)
 {
-    struct slice pem, from = slice_empty(file) ? SLICE(CA_BUNDLE) : arena_dup(a, file);
+    const char *const *bundle = kube_system_bundles;
+    while (slice_empty(file) && bundle[1] && access(*bundle, R_OK) != 0)
+        bundle++;
+    struct slice pem, from = slice_empty(file) ? slice_of(*bundle) : arena_dup(a, file);
     uint32_t count, skipped;
     struct tls_trust *trust = cli_read_file(from, a, &pem, e) ? tls_trust_load(pem, &count, &skipped, e) : NULL;
     if (!trust)

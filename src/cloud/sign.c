@@ -8,56 +8,6 @@
 
 enum { TEXT_MAX = 64 * KIB, STAMP = sizeof "20130524T000000Z", DATE = 8 };
 
-/* ---- names of buckets and objects ---- */
-
-static const char *const refused_schemes[] = {"gs", "azure", "abfss", "wasbs"};
-
-bool cloud_key(struct slice key, struct err *e)
-{
-    if (key.len > LIMIT_CLOUD_KEY)
-        return err_set(e, ERR_LIMIT, "the name of an object has more than %d bytes (LIMIT_CLOUD_KEY)", LIMIT_CLOUD_KEY);
-    for (size_t i = 0, step; i < key.len; i += step) {
-        struct slice rest = slice_skip(key, i);
-        step = utf8_step(rest);
-        if (!step || utf8_control((struct slice){rest.ptr, step}))
-            return err_set(e, ERR_CONFIG, "the name of an object is not UTF-8, or has a control character in it");
-    }
-    for (struct slice rest = key; rest.ptr;) {
-        struct slice part = slice_cut(&rest, '/');
-        if (slice_is(part, ".") || slice_is(part, ".."))
-            return err_set(e, ERR_CONFIG, "the name of an object has a part \"%.*s\", which programs on the way would resolve",
-                           SLICE_ARG(part));
-    }
-    return !slice_empty(key) || err_set(e, ERR_CONFIG, "the name of an object is missing: s3://BUCKET/NAME");
-}
-
-static bool is_bucket(struct slice name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        bool inner = i > 0 && i + 1 < name.len && (c == '-' || c == '.' || c == '_');
-        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && !inner)
-            return false;
-    }
-    return name.len >= 3 && name.len <= 63;
-}
-
-bool cloud_place(struct slice url, struct cloud_place *out, struct err *e)
-{
-    ptrdiff_t at = slice_find_text(url, "://");
-    struct slice scheme = slice_head(url, at < 0 ? 0 : (size_t)at), rest = slice_skip(url, at < 0 ? 0 : (size_t)at + 3);
-    for (size_t i = 0; i < COUNT_OF(refused_schemes); i++)
-        if (slice_is(scheme, refused_schemes[i]))
-            return err_set(e, ERR_CONFIG, "%s:// is not supported yet: only s3://, which stores of other kinds often speak too",
-                           refused_schemes[i]);
-    out->bucket = slice_cut(&rest, '/');
-    out->key = rest.ptr ? rest : SLICE("");
-    if (!slice_is(scheme, "s3") || !is_bucket(out->bucket))
-        return err_set(e, ERR_CONFIG, "\"%.*s\" is not s3://BUCKET[/NAME], with a bucket of 3 to 63 letters, digits, dots and hyphens",
-                       SLICE_ARG(slice_head(url, 128)));
-    return slice_empty(out->key) || cloud_key(out->key, e);
-}
-
 /* ---- encoding of path and query ---- */
 
 static struct slice encode_path(struct slice path, struct arena *a)

@@ -1,7 +1,8 @@
 #include "config.h"
 
 /* Where distributions keep the CAs of the world, for a kubeconfig that names none. */
-static const char *const system_bundles[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"};
+const char *const kube_system_bundles[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
+                                           NULL};
 
 static bool is_given(const struct kube_secret *s)
 {
@@ -81,15 +82,16 @@ static bool load_basic(struct kube_config *c, struct err *e)
 
 static bool read_system_bundle(struct buf *out, uint64_t *hash, struct err *e)
 {
-    for (size_t i = 0; i < COUNT_OF(system_bundles); i++) {
+    for (size_t i = 0; kube_system_bundles[i]; i++) {
         struct err why = {0};
-        if (kube_file_read(system_bundles[i], out, &why)) {
+        if (kube_file_read(kube_system_bundles[i], out, &why)) {
             *hash = 1; /* read once: a distribution's bundle does not rotate under a running process */
             return true;
         }
         buf_clear(out);
     }
-    return err_set(e, ERR_CONFIG, "the cluster has no certificate-authority, and this machine has no CA bundle (%s)", system_bundles[0]);
+    return err_set(e, ERR_CONFIG, "the cluster has no certificate-authority, and this machine has no CA bundle (%s)",
+                   kube_system_bundles[0]);
 }
 
 /* Adds the CAs of this text to those that there are. */

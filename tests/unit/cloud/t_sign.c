@@ -121,11 +121,30 @@ static void test_places(void)
     CHECK_INT(e.code, ERR_LIMIT);
 }
 
+static void test_regions(void)
+{
+    static const struct {
+        const char *region, *sts, *partition;
+    } regions[] = {{"us-east-1", "sts.us-east-1.amazonaws.com", "aws"},
+                   {"cn-north-1", "sts.cn-north-1.amazonaws.com.cn", "aws-cn"},
+                   {"us-gov-west-1", "sts.us-gov-west-1.amazonaws.com", "aws-us-gov"},
+                   {"cnx-1", "sts.cnx-1.amazonaws.com", "aws"}};
+    struct arena a = {0};
+    for (size_t i = 0; i < COUNT_OF(regions); i++) {
+        struct slice region = guarded(slice_of(regions[i].region));
+        test_case("hosts and ARNs of AWS in region %s", regions[i].region);
+        CHECK_STR(cloud_aws_host("sts", region, &a), regions[i].sts);
+        CHECK_STR(slice_of(cloud_partition(region)), regions[i].partition);
+    }
+    arena_free(&a);
+}
+
 int main(void)
 {
     test_vectors();
     test_target();
     test_pieces();
     test_places();
+    test_regions();
     return test_done();
 }
