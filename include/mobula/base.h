@@ -296,6 +296,10 @@ void hex_encode(struct slice in, char *out);
 bool inflate(struct slice in, struct buf *out, struct err *e);
 /* Appends `in`, which is less than 4 GiB, as such a stream. False: out is full. */
 bool deflate(struct slice in, struct buf *out);
+bool deflate_quick(struct slice in, struct buf *out); /* in less time, and larger */
+/* A gzip file. gunzip takes only those that gzip writes: one member without a name. */
+bool gzip(struct slice in, struct buf *out);
+bool gunzip(struct slice in, struct buf *out, struct err *e);
 unsigned deflate_nth_length(
     unsigned i); /* for inflate and deflate: the order in which code lengths of the code length alphabet are written, RFC 1951 §3.2.7 */
 uint32_t crc32(struct slice in); /* as in zip files */

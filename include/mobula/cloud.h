@@ -111,7 +111,24 @@ struct cloud_host { /* a server's address */
 /* Parses "http[s]://HOST[:PORT][/PATH]". Texts lie in url or in a. what: the setting's name, with which the error begins. */
 bool cloud_host(struct slice url, const char *what, struct arena *a, struct cloud_host *out, struct err *e);
 
+enum cloud_right { CLOUD_READ, CLOUD_LIST, CLOUD_WRITE, CLOUD_DELETE, CLOUD_ABORT, CLOUD_RIGHTS };
+#define CLOUD_PAGE "1000" /* objects in one page of a list: S3's maximum */
+
+struct cloud_call;
+/* How stores of one kind are called. */
+struct cloud_protocol {
+    const char *scheme;               /* of the URLs of its objects */
+    const char *sha256, *size;        /* headers with an object's metadata: SHA-256 and bytes of the content before it was compressed */
+    struct http_header absent;        /* header of a PUT that fails with 409 or 412 if the object exists */
+    const char *rights[CLOUD_RIGHTS]; /* names of rights, for messages */
+    /* Adds what a GET of the bucket needs to list objects. more: continuation token, empty for the first page. */
+    void (*list)(struct cloud_call *c, struct slice prefix, bool deep, struct slice more);
+    bool (*list_read)(struct slice body, struct arena *a, struct cloud_list *out, struct err *e);
+};
+extern const struct cloud_protocol cloud_s3;
+
 struct cloud_store_options {
+    const struct cloud_protocol *protocol;
     const struct cloud_surroundings *from; /* reads the token file again for each renewal */
     struct cloud_settings settings;
     struct cloud_host store, identity; /* identity: STS or the EKS Pod Identity agent; not used with keys */
@@ -139,9 +156,9 @@ typedef void cloud_done(void *owner, const struct cloud_answer *answer, struct n
 
 struct cloud_call { /* the caller keeps what slices point at until done is called */
     const char *method;
-    const char *right; /* IAM action that the call needs, for messages: "s3:PutObject" */
-    struct slice key;  /* name of the object; empty: the bucket */
-    struct slice url;  /* a signed URL to call as it is, without credentials; empty: the client signs the call */
+    enum cloud_right right; /* that the call needs, for messages */
+    struct slice key;       /* name of the object; empty: the bucket */
+    struct slice url;       /* a signed URL to call as it is, without credentials; empty: the client signs the call */
     struct http_header query[CLOUD_QUERY / 2], headers[CLOUD_HEADERS / 2];
     uint32_t query_count, header_count;
     uint64_t size;       /* bytes of the body */
@@ -154,6 +171,9 @@ struct cloud_call { /* the caller keeps what slices point at until done is calle
     cloud_done *done;
     void *done_owner;
 };
+
+void cloud_add_header(struct cloud_call *c, const char *name, struct slice value);
+void cloud_add_query(struct cloud_call *c, const char *name, struct slice value);
 
 struct cloud_store;
 /* What slices and endpoints of o point at stays the caller's, and must live as long as the store. */

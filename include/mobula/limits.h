@@ -95,6 +95,19 @@ enum {
     LIMIT_CLOUD_PARTS = 10000,            /* parts of one upload: S3's own limit; parts of larger files are larger */
 };
 
+/* logs that are shipped to a bucket */
+enum {
+    LIMIT_SHIP_FILES = 4096,       /* log files of one pod; further ones are left out, which is logged */
+    LIMIT_SHIP_NAME = 512,         /* bytes of a log file's name, with folders */
+    LIMIT_SHIP_BATCH = MIB,        /* bytes of lines in one object */
+    LIMIT_SHIP_HELD = 256 * MIB,   /* unshipped bytes of removed files: while the store fails, older lines are lost beyond this */
+    SHIP_OPEN = 256,               /* log files with unshipped bytes that are open at once */
+    SHIP_SCAN_MS = 1000,           /* between two looks at Ray's folder */
+    SHIP_QUIET_MS = 2 * 1000,      /* at the end of a pod: its log is complete when no file has grown for so long … */
+    SHIP_END_MS = 25 * 1000,       /* … and at the latest then, within the pod's grace period */
+    SHIP_RETRY_MAX_MS = 60 * 1000, /* between two attempts while the store fails */
+};
+
 /* serve */
 enum {
     LIMIT_SERVE_ANSWER = LIMIT_HTTP_BODY,

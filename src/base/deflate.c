@@ -7,6 +7,7 @@ enum {
     SHORTEST = 3,
     LONGEST = 258,
     TRIES = 128,
+    QUICK = 4, /* tries of deflate_quick */
     END_OF_BLOCK = 256,
     LITERALS = 286,
     DISTANCES = 30,
@@ -302,14 +303,14 @@ static uint32_t *chain_at(struct chains *c, struct slice in, size_t at)
 }
 
 /* The longest copy of what stands at `at`; below SHORTEST: none. */
-static uint32_t find(struct chains *c, struct slice in, size_t at, uint32_t *distance)
+static uint32_t find(struct chains *c, struct slice in, size_t at, int tries, uint32_t *distance)
 {
     size_t room = in.len - at < LONGEST ? in.len - at : LONGEST;
     uint32_t best = 0;
     if (room < SHORTEST)
         return 0;
     size_t from = *chain_at(c, in, at);
-    for (int tries = TRIES; from && at - (from - 1) <= WINDOW && tries > 0; tries--) {
+    for (; from && at - (from - 1) <= WINDOW && tries > 0; tries--) {
         uint32_t n = 0;
         while (n < room && in.ptr[from - 1 + n] == in.ptr[at + n])
             n++;
@@ -334,13 +335,13 @@ static void enter(struct chains *c, struct slice in, size_t at)
     *head = (uint32_t)at + 1;
 }
 
-bool deflate(struct slice in, struct buf *out)
+static bool compress(struct slice in, int tries, struct buf *out)
 {
     struct chains *c = mem_alloc(sizeof *c);
     struct block *b = mem_alloc(sizeof *b);
     struct writer w = {.out = out};
     for (size_t at = 0; at < in.len && !out->full;) {
-        uint32_t distance = 0, length = find(c, in, at, &distance);
+        uint32_t distance = 0, length = find(c, in, at, tries, &distance);
         if (b->count == TOKENS)
             put_block(&w, b, false);
         if (length >= SHORTEST) {
@@ -359,13 +360,25 @@ bool deflate(struct slice in, struct buf *out)
     return !out->full;
 }
 
+bool deflate(struct slice in, struct buf *out)
+{
+    return compress(in, TRIES, out);
+}
+
+bool deflate_quick(struct slice in, struct buf *out)
+{
+    return compress(in, QUICK, out);
+}
+
 uint32_t crc32(struct slice in)
 {
-    uint32_t crc = UINT32_MAX;
-    for (size_t i = 0; i < in.len; i++) {
-        crc ^= (unsigned char)in.ptr[i];
+    uint32_t crc = UINT32_MAX, table[256];
+    for (uint32_t i = 0; i < COUNT_OF(table); i++) {
+        table[i] = i;
         for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
     }
+    for (size_t i = 0; i < in.len; i++)
+        crc = crc >> 8 ^ table[(crc ^ (unsigned char)in.ptr[i]) & 0xff];
     return ~crc;
 }

@@ -1,8 +1,10 @@
-/* mobula agent: runs in a head pod and reports to the control plane how Ray is. It exchanges the pod's projected token for a credential
- * that holds for some minutes, and sends what the head's GCS says: when that changes, and every --every. Or it sends that to the operator,
- * with the token itself. */
+/* mobula agent: runs beside Ray in its pods. In a head it reports to the control plane how Ray is: it exchanges the pod's projected token
+ * for a credential that is valid for some minutes, and sends what the head's GCS says when that changes, and every --every; or it sends
+ * that to the operator, with the token itself. With --bucket it stores Ray's log files in a bucket (ship.h). */
 #include "cli.h"
 #include "sandbox.h"
+#include "ship.h"
+#include "storage.h"
 
 #include <mobula/heads.h>
 
@@ -15,6 +17,9 @@ enum { RESOURCES_MAX = 32, POLL_MS = 5 * 1000, RETRY_MS = 1000, LEAST_MS = 6 * 1
 struct options {
     struct slice url, operator_url, ca, cloud, token_file, gcs, dashboard, sandbox;
     int64_t every_ms;
+    struct slice bucket, logs, logs_name;
+    int64_t flush_ms;
+    struct storage_options storage;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -29,13 +34,20 @@ static const struct flag list[] = {
     {"gcs-addr", FLAG_TEXT, AT(gcs), "IP:PORT", "of the head's GCS (127.0.0.1:6379)"},
     {"dashboard-addr", FLAG_TEXT, AT(dashboard), "IP:PORT", "of its dashboard (127.0.0.1:8265)"},
     {"every", FLAG_DURATION, AT(every_ms), "TIME", "between reports while nothing changes (30s)"},
+    {"bucket", FLAG_TEXT, AT(bucket), "URL", "s3://BUCKET[/PREFIX]: Ray's log files are stored there while they are written"},
+    {"logs-name", FLAG_TEXT, AT(logs_name), "NAMESPACE/CLUSTER/NODE", "where the logs of this pod lie in the bucket, below PREFIX/logs"},
+    {"logs-dir", FLAG_TEXT, AT(logs), "DIR", "Ray's folder (/tmp/ray)"},
+    {"logs-every", FLAG_DURATION, AT(flush_ms), "TIME", "how long lines wait for more before they are stored (60s)"},
+    STORAGE_FLAGS(AT(storage)),
     TLS_FLAG,
     SANDBOX_FLAG(AT(sandbox)),
 };
 #undef AT
 static const struct flags flags = {
-    .usage = "mobula agent --operator-url=URL | --control-plane-url=URL --cloud-deployment-id=ID [FLAG...]",
-    .about = "Reports the state of Ray from a head pod to the control plane: status.ray of the workload. RAY_AUTH_TOKEN is the GCS' token.",
+    .usage = "mobula agent --operator-url=URL | --control-plane-url=URL --cloud-deployment-id=ID | --bucket=URL --logs-name=NAME [FLAG...]",
+    .about =
+        "Reports the state of Ray from a head pod to the control plane: status.ray of the workload. RAY_AUTH_TOKEN is the GCS' token.\n"
+        "Stores Ray's log files in a bucket, from every pod of Ray: mobula logs cluster|job|service NAME --bucket URL prints them.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -63,6 +75,9 @@ struct agent {
     bool busy;
     unsigned failures;
     struct log_limit log;
+    bool reports; /* of Ray's state are sent */
+    struct storage storage;
+    struct ship *ship; /* NULL: no logs are shipped */
 };
 
 static const char *ray_token(void)
@@ -219,9 +234,8 @@ static void send_call(struct agent *g, struct now now)
 
 /* ---- the process ---- */
 
-static int64_t step(void *of, struct now now)
+static int64_t step_reports(struct agent *g, struct now now)
 {
-    struct agent *g = of;
     int64_t calls = kube_client_tick(g->client, now), states = ray_gcs_pool_tick(g->pool, now);
     int64_t next = calls < states ? calls : states, dash = ask_dashboard(g, now);
     next = next < dash ? next : dash;
@@ -235,33 +249,39 @@ static int64_t step(void *of, struct now now)
     return now.mono_ms;
 }
 
+static int64_t step(void *of, struct now now)
+{
+    struct agent *g = of;
+    int64_t reports = g->reports ? step_reports(g, now) : TIME_NEVER;
+    return earlier(reports, g->ship ? ship_step(g->ship, now) : TIME_NEVER);
+}
+
 static void renew(void *of, struct now now)
 {
-    kube_client_renew(((struct agent *)of)->client, now);
+    struct agent *g = of;
+    if (g->client)
+        kube_client_renew(g->client, now);
 }
 
 static bool stop(void *of, struct now now)
 {
-    (void)of;
-    (void)now;
-    return true;
+    struct agent *g = of;
+    return !g->ship || ship_stop(g->ship, now);
 }
 
-static bool start(struct agent *g, struct err *e)
+/* ---- the start ---- */
+
+static bool open_reports(struct agent *g, struct err *e)
 {
     const struct options *o = &g->o;
-    const char *sandbox;
     struct slice host;
     uint16_t port;
     bool direct = slice_empty(o->operator_url);
-    if (slice_empty(o->url) == direct || (direct && !cli_cloud_id(o->cloud, e)) || !net_place(o->gcs, &host, &port) || !net_is_ip(host) ||
+    if ((direct && !cli_cloud_id(o->cloud, e)) || !net_place(o->gcs, &host, &port) || !net_is_ip(host) ||
         !net_place(o->dashboard, &g->dash.host, &g->dash.port) || !net_is_ip(g->dash.host) || o->every_ms < LEAST_MS)
-        return err_set(e, ERR_CONFIG,
-                       "--operator-url, or --control-plane-url and --cloud-deployment-id are needed; --gcs-addr and --dashboard-addr are "
-                       "IP:PORT, --every 6s or more");
+        return err_set(e, ERR_CONFIG, "--gcs-addr and --dashboard-addr are IP:PORT, --every 6s or more");
     g->dash.done = on_dashboard;
     g->dash.owner = g;
-    g->allow = net_allow_new();
     const struct kube_config_url to = {.url = direct ? o->url.ptr : o->operator_url.ptr,
                                        .setting = direct ? "--control-plane-url" : "--operator-url",
                                        .name = direct ? "control plane" : "operator",
@@ -271,28 +291,78 @@ static bool start(struct agent *g, struct err *e)
     if (!g->config || !kube_config_allow(g->config, g->allow, e) || !net_allow_add(g->allow, host, port, "--gcs-addr", e) ||
         !net_allow_add(g->allow, g->dash.host, g->dash.port, "--dashboard-addr", e))
         return false;
-    g->loop = loop_new(g->allow, e);
-    if (!g->loop)
-        return false;
     g->client = kube_client_new(loop_net(g->loop), g->config, rng_next(&g->rng), "mobula-agent/" MOBULA_VERSION);
     g->pool = ray_gcs_pool_new(loop_net(g->loop), rng_next(&g->rng));
     g->dash_pool = ray_dash_pool_new(loop_net(g->loop));
     g->gcs = ray_gcs_open(g->pool, &(struct ray_gcs_options){host, port, slice_of(ray_token()), on_state, g}, e);
-    if (!g->gcs || !sandbox_enter(o->sandbox, false, &sandbox, e))
+    if (g->gcs)
+        ray_gcs_poll(g->gcs, POLL_MS, clock_now());
+    return g->gcs != NULL;
+}
+
+static bool open_logs(struct agent *g, struct err *e)
+{
+    const struct options *o = &g->o;
+    struct cloud_place at;
+    struct ship_options to = {.root = o->logs, .flush_ms = o->flush_ms};
+    if (!cloud_place(o->bucket, &at, e))
+        return err_wrap(e, "--bucket");
+    if (!cloud_key(o->logs_name, e))
+        return err_wrap(e, "--logs-name");
+    if (!storage_prepare(&g->storage, &o->storage, &at, g->allow, e))
         return false;
-    ray_gcs_poll(g->gcs, POLL_MS, clock_now());
-    log_info("started", LF_CSTR("version", MOBULA_VERSION), LF_CSTR("sandbox", sandbox));
+    to.protocol = g->storage.with.protocol;
+    to.prefix = arena_printf(&g->storage.a, "%.*s%.*s/", SLICE_ARG(storage_logs(at.key, &g->storage.a)), SLICE_ARG(o->logs_name));
+    g->storage.store = cloud_store_new(loop_net(g->loop), &g->storage.with);
+    g->ship = ship_new(g->storage.store, &to);
     return true;
+}
+
+static bool start(struct agent *g, struct err *e)
+{
+    const struct options *o = &g->o;
+    const char *sandbox;
+    g->reports = !slice_empty(o->url) || !slice_empty(o->operator_url);
+    bool both = !slice_empty(o->url) && !slice_empty(o->operator_url), logs = !slice_empty(o->bucket);
+    if (both || (!g->reports && !logs))
+        return err_set(e, ERR_CONFIG, "--operator-url, or --control-plane-url and --cloud-deployment-id, or --bucket is needed");
+    g->allow = net_allow_new();
+    g->loop = loop_new(g->allow, e);
+    if (!g->loop || (g->reports && !open_reports(g, e)) || (logs && !open_logs(g, e)) || !sandbox_enter(o->sandbox, false, &sandbox, e))
+        return false;
+    log_info("started", LF_CSTR("version", MOBULA_VERSION), LF_CSTR("sandbox", sandbox), LF("bucket", o->bucket));
+    return true;
+}
+
+static void release(struct agent *g)
+{
+    ship_free(g->ship);
+    if (g->storage.from.owner)
+        storage_close(&g->storage);
+    if (g->pool)
+        ray_gcs_pool_free(g->pool);
+    if (g->dash_pool)
+        ray_dash_pool_free(g->dash_pool);
+    kube_client_free(g->client);
+    if (g->loop)
+        loop_free(g->loop);
+    kube_config_free(g->config);
+    net_allow_free(g->allow);
+    arena_free(&g->arena);
+    buf_free(&g->report);
+    mem_wipe(g->credential, sizeof g->credential);
 }
 
 int cli_agent(int argc, char **argv)
 {
-    static const struct cli_daemon daemon = {.renew = renew, .step = step, .stop = stop, .stop_ms = STOP_MS};
+    struct cli_daemon daemon = {.renew = renew, .step = step, .stop = stop, .stop_ms = STOP_MS};
     struct agent g = {.o = {.token_file = SLICE("/var/run/mobula/token"),
                             .gcs = SLICE("127.0.0.1:6379"),
                             .dashboard = SLICE("127.0.0.1:8265"),
                             .sandbox = SLICE("auto"),
-                            .every_ms = 30 * 1000}};
+                            .every_ms = 30 * 1000,
+                            .logs = SLICE("/tmp/ray"),
+                            .flush_ms = 60 * 1000}};
     int status;
     struct err e = {0};
     if (!flags_parse(&flags, argc, argv, &g.o, &status))
@@ -301,19 +371,9 @@ int cli_agent(int argc, char **argv)
     rng_seed_system(&g.rng);
     buf_init(&g.report, TEXT_MAX);
     bool started = start(&g, &e);
+    daemon.stop_ms = g.ship ? SHIP_END_MS : STOP_MS;
     if (started)
         cli_daemon_run(&daemon, g.loop, &g);
-    if (g.pool)
-        ray_gcs_pool_free(g.pool);
-    if (g.dash_pool)
-        ray_dash_pool_free(g.dash_pool);
-    kube_client_free(g.client);
-    if (g.loop)
-        loop_free(g.loop);
-    kube_config_free(g.config);
-    net_allow_free(g.allow);
-    arena_free(&g.arena);
-    buf_free(&g.report);
-    mem_wipe(g.credential, sizeof g.credential);
+    release(&g);
     return cli_daemon_end(&flags, started, &e);
 }

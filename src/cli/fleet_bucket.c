@@ -77,8 +77,8 @@ bool bucket_store(struct desk *d, struct slice *url, struct err *e)
         well = job_too_large(d, &r, LIMIT_PACK_BUCKET, "fit in a bucket (LIMIT_PACK_BUCKET)", e);
     if (well)
         fprintf(stderr, "%.*s: %u files, packed %llu bytes\n", SLICE_ARG(r.name), r.files, (unsigned long long)r.spilled);
-    well = well && storage_open(&s, &d->o.store, at.bucket, e) && store(d, &s, at.key, fileno(file), url, e);
-    if (s.allow)
+    well = well && storage_open(&s, &d->o.store, &at, e) && store(d, &s, at.key, fileno(file), url, e);
+    if (s.from.owner)
         storage_close(&s);
     fclose(file);
     return well;

@@ -58,6 +58,8 @@ static const struct call {
     {SYS_open, 1, WITHOUT, WRITES},
 #endif
     {SYS_fstat, 0, ANY, 0},
+    {SYS_statx, 0, ANY, 0},
+    {SYS_getdents64, 0, ANY, 0},
     {SYS_close, 0, ANY, 0},
     {SYS_fcntl, 0, ANY, 0},
     {SYS_lseek, 0, ANY, 0},

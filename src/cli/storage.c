@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 enum { HASH_PIECE = 64 * KIB };
-#define PAGE "1000" /* names in one page of a list: S3's maximum */
-#define SHA256_HEADER "x-amz-meta-sha256"
 
 /* ---- settings ---- */
 
@@ -98,11 +96,12 @@ static bool find_servers(struct storage *s, struct slice bucket, struct err *e)
     return true;
 }
 
-bool storage_open(struct storage *s, const struct storage_options *o, struct slice bucket, struct err *e)
+bool storage_prepare(struct storage *s, const struct storage_options *o, const struct cloud_place *at, struct net_allow *allow,
+                     struct err *e)
 {
     struct cloud_settings *set = &s->with.settings;
     struct rng rng;
-    *s = (struct storage){.o = *o, .allow = net_allow_new(), .loud = true};
+    *s = (struct storage){.o = *o, .allow = allow, .loud = true};
     s->from = (struct cloud_surroundings){get_setting, read_setting, s};
     rng_seed_system(&rng);
     if (!cloud_settings_read(&s->from, &s->a, set, e))
@@ -110,12 +109,21 @@ bool storage_open(struct storage *s, const struct storage_options *o, struct sli
     set->region = slice_empty(o->region) ? set->region : o->region;
     set->endpoint = slice_empty(o->endpoint) ? set->endpoint : o->endpoint;
     set->ca_file = slice_empty(o->ca_file) ? set->ca_file : o->ca_file;
+    s->with.protocol = &cloud_s3;
     s->with.from = &s->from;
-    s->with.bucket = arena_dup(&s->a, bucket);
+    s->with.bucket = arena_dup(&s->a, at->bucket);
     s->with.say = say;
     s->with.owner = s;
     s->with.seed = rng_next(&rng);
-    if (!find_servers(s, bucket, e) || !(s->loop = loop_new(s->allow, e)))
+    return find_servers(s, at->bucket, e);
+}
+
+bool storage_open(struct storage *s, const struct storage_options *o, const struct cloud_place *at, struct err *e)
+{
+    struct net_allow *allow = net_allow_new();
+    bool ready = storage_prepare(s, o, at, allow, e);
+    s->own_allow = allow;
+    if (!ready || !(s->loop = loop_new(s->allow, e)))
         return false;
     s->store = cloud_store_new(loop_net(s->loop), &s->with);
     return true;
@@ -127,11 +135,17 @@ void storage_close(struct storage *s)
     if (s->loop)
         loop_free(s->loop);
     tls_trust_drop(s->trust);
-    if (s->allow)
-        net_allow_free(s->allow);
+    if (s->own_allow)
+        net_allow_free(s->own_allow);
     arena_wipe(&s->secrets);
     arena_free(&s->last);
     arena_free(&s->a);
+}
+
+struct slice storage_logs(struct slice prefix, struct arena *a)
+{
+    bool slash = slice_empty(prefix) || slice_ends(prefix, SLICE("/"));
+    return arena_printf(a, "%.*s%slogs/", SLICE_ARG(prefix), slash ? "" : "/");
 }
 
 /* ---- calls that wait for their answer ---- */
@@ -146,7 +160,7 @@ static void on_done(void *owner, const struct cloud_answer *answer, struct now n
     s->sha256[0] = s->etag[0] = '\0';
     s->size = -1;
     if (answer->reader) {
-        slice_copy(http_header_get(answer->reader, SLICE(SHA256_HEADER)), s->sha256, sizeof s->sha256);
+        slice_copy(http_header_get(answer->reader, slice_of(s->with.protocol->sha256)), s->sha256, sizeof s->sha256);
         slice_copy(http_header_get(answer->reader, SLICE("etag")), s->etag, sizeof s->etag);
         s->size = answer->reader->length;
     }
@@ -176,19 +190,9 @@ bool storage_call(struct storage *s, struct cloud_call *call, struct err *e)
     return s->answer.err.code == ERR_NONE;
 }
 
-static void add_header(struct cloud_call *c, const char *name, struct slice value)
-{
-    c->headers[c->header_count++] = (struct http_header){slice_of(name), value};
-}
-
-static void add_query(struct cloud_call *c, const char *name, struct slice value)
-{
-    c->query[c->query_count++] = (struct http_header){slice_of(name), value};
-}
-
 bool storage_head(struct storage *s, struct slice key, struct err *e)
 {
-    struct cloud_call c = {.method = "HEAD", .right = "s3:GetObject", .key = key};
+    struct cloud_call c = {.method = "HEAD", .right = CLOUD_READ, .key = key};
     struct err why = {0};
     if (storage_call(s, &c, &why))
         return true;
@@ -197,22 +201,15 @@ bool storage_head(struct storage *s, struct slice key, struct err *e)
 
 bool storage_delete(struct storage *s, struct slice key, struct err *e)
 {
-    struct cloud_call c = {.method = "DELETE", .right = "s3:DeleteObject", .key = key};
+    struct cloud_call c = {.method = "DELETE", .right = CLOUD_DELETE, .key = key};
     return storage_call(s, &c, e);
 }
 
 bool storage_list(struct storage *s, struct slice prefix, bool deep, struct slice *more, struct cloud_list *out, struct err *e)
 {
-    struct cloud_call c = {.method = "GET", .right = "s3:ListBucket", .key = SLICE("")};
-    add_query(&c, "list-type", SLICE("2"));
-    add_query(&c, "encoding-type", SLICE("url"));
-    add_query(&c, "prefix", prefix);
-    add_query(&c, "max-keys", SLICE(PAGE));
-    if (!deep)
-        add_query(&c, "delimiter", SLICE("/"));
-    if (!slice_empty(*more))
-        add_query(&c, "continuation-token", *more);
-    if (!storage_call(s, &c, e) || !cloud_list_read(s->answer.body, &s->last, out, e))
+    struct cloud_call c = {.method = "GET", .right = CLOUD_LIST, .key = SLICE("")};
+    s->with.protocol->list(&c, prefix, deep, *more);
+    if (!storage_call(s, &c, e) || !s->with.protocol->list_read(s->answer.body, &s->last, out, e))
         return false;
     *more = arena_dup(&s->a, out->next);
     return true;
@@ -245,7 +242,7 @@ static bool take(void *owner, struct slice piece, struct err *e)
 bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *owner, struct err *e)
 {
     struct receipt r = {.piece = piece, .owner = owner};
-    struct cloud_call c = {.method = "GET", .right = "s3:GetObject", .key = key, .piece = take, .owner = &r};
+    struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = key, .piece = take, .owner = &r};
     char hex[TLS_SHA256_HEX];
     tls_sha256_begin(&r.hash);
     if (!storage_call(s, &c, e))
@@ -258,10 +255,10 @@ bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *
 bool storage_put(struct storage *s, struct slice key, struct slice body, struct err *e)
 {
     char hex[TLS_SHA256_HEX];
-    struct cloud_call c = {.method = "PUT", .right = "s3:PutObject", .key = key, .body = body, .size = body.len};
+    struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = key, .body = body, .size = body.len};
     tls_sha256_hex(body, hex);
     c.sha256 = slice_of(hex);
-    add_header(&c, SHA256_HEADER, c.sha256);
+    cloud_add_header(&c, s->with.protocol->sha256, c.sha256);
     return storage_call(s, &c, e);
 }
 
@@ -307,12 +304,12 @@ static bool put_part(struct storage *s, struct slice key, struct part *p, uint64
                      struct buf *list, struct err *e)
 {
     char hex[TLS_SHA256_HEX];
-    struct cloud_call c = {.method = "PUT", .right = "s3:PutObject", .key = key, .read = read_part, .owner = p, .size = size};
+    struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = key, .read = read_part, .owner = p, .size = size};
     if (!s->with.store.at.tls && !hash_part(p, size, hex, e))
         return false;
     c.sha256 = s->with.store.at.tls ? SLICE_NONE : slice_of(hex);
-    add_query(&c, "partNumber", arena_printf(&s->a, "%u", number));
-    add_query(&c, "uploadId", upload);
+    cloud_add_query(&c, "partNumber", arena_printf(&s->a, "%u", number));
+    cloud_add_query(&c, "uploadId", upload);
     if (!storage_call(s, &c, e))
         return false;
     buf_printf(list, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>", number, s->etag);
@@ -338,16 +335,16 @@ static bool put_parts(struct storage *s, struct slice key, int fd, uint64_t size
     buf_put(&list, SLICE("</CompleteMultipartUpload>"));
     tls_sha256_hex(buf_slice(&list), hex);
     struct cloud_call c = {
-        .method = "POST", .right = "s3:PutObject", .key = key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};
-    add_query(&c, "uploadId", upload);
+        .method = "POST", .right = CLOUD_WRITE, .key = key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};
+    cloud_add_query(&c, "uploadId", upload);
     return storage_call(s, &c, e);
 }
 
 /* Deletes the stored parts of a failed upload, which the store would bill for otherwise. */
 static void abort_upload(struct storage *s, struct slice key, struct slice upload)
 {
-    struct cloud_call c = {.method = "DELETE", .right = "s3:AbortMultipartUpload", .key = key};
-    add_query(&c, "uploadId", upload);
+    struct cloud_call c = {.method = "DELETE", .right = CLOUD_ABORT, .key = key};
+    cloud_add_query(&c, "uploadId", upload);
     storage_call(s, &c, &(struct err){0});
 }
 
@@ -368,14 +365,14 @@ bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e
     uint64_t size;
     if (!storage_hash_file(fd, hex, &size, e))
         return false;
-    struct cloud_call c = {.method = "PUT", .right = "s3:PutObject", .key = key, .read = read_part, .owner = &p, .size = size};
+    struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = key, .read = read_part, .owner = &p, .size = size};
     c.sha256 = slice_of(hex);
-    add_header(&c, SHA256_HEADER, c.sha256);
+    cloud_add_header(&c, s->with.protocol->sha256, c.sha256);
     if (size <= CLOUD_PART)
         return storage_call(s, &c, e);
     c.method = "POST";
     c.size = 0;
-    add_query(&c, "uploads", SLICE(""));
+    cloud_add_query(&c, "uploads", SLICE(""));
     if (!storage_call(s, &c, e))
         return false;
     struct slice upload = arena_dup(&s->a, cloud_xml_text(s->answer.body, "UploadId", &s->last));

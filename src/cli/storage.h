@@ -27,10 +27,10 @@ enum { STORAGE_FLAG_COUNT = 5 };
 
 struct storage {
     struct storage_options o;
-    struct arena a;       /* settings, URLs and other texts that outlive a call */
-    struct arena last;    /* body of the last call's answer */
-    struct arena secrets; /* content of files with credentials; wiped at the end */
-    struct net_allow *allow;
+    struct arena a;                      /* settings, URLs and other texts that outlive a call */
+    struct arena last;                   /* body of the last call's answer */
+    struct arena secrets;                /* content of files with credentials; wiped at the end */
+    struct net_allow *allow, *own_allow; /* own_allow: the same, if storage_open has made it */
     struct loop *loop;
     struct tls_trust *trust;
     struct cloud_surroundings from;
@@ -44,8 +44,12 @@ struct storage {
     char sha256[TLS_SHA256_HEX], etag[160]; /* headers of the last answer: x-amz-meta-sha256, ETag; empty: none */
     int64_t size;                           /* Content-Length of the last answer; -1: unknown */
 };
-/* Reads settings and opens a client for one bucket. Call storage_close also after a failure. */
-bool storage_open(struct storage *s, const struct storage_options *o, struct slice bucket, struct err *e);
+/* Reads settings, adds the servers to `allow`, and fills s->with, for a client on the caller's loop. Call storage_close also after a
+ * failure. */
+bool storage_prepare(struct storage *s, const struct storage_options *o, const struct cloud_place *at, struct net_allow *allow,
+                     struct err *e);
+/* The same, and opens a client on a loop of its own. */
+bool storage_open(struct storage *s, const struct storage_options *o, const struct cloud_place *at, struct err *e);
 void storage_close(struct storage *s);
 /* Makes a call and waits for its end. False: *e; status and error code are in s->answer. */
 bool storage_call(struct storage *s, struct cloud_call *call, struct err *e);
@@ -65,6 +69,9 @@ bool storage_delete(struct storage *s, struct slice key, struct err *e);
 bool storage_list(struct storage *s, struct slice prefix, bool deep, struct slice *more, struct cloud_list *out, struct err *e);
 /* A signed URL to GET the object. *seconds: its validity; set to that of the credentials if they expire sooner. */
 bool storage_url(struct storage *s, struct slice key, int64_t *seconds, struct slice *url, struct err *e);
+
+/* Prefix of the names of all logs in a bucket that is used with this prefix. */
+struct slice storage_logs(struct slice prefix, struct arena *a);
 
 /* Adds the rows of a check: writes, lists, reads, fetches by a signed URL and deletes an object with this prefix. */
 struct check;

@@ -45,7 +45,7 @@ static bool list_it(struct probe *p, struct err *e)
 static bool fetch_it(struct probe *p, struct err *e)
 {
     int64_t seconds = 60;
-    struct cloud_call c = {.method = "GET", .right = "s3:GetObject", .key = p->key, .piece = compare, .owner = p};
+    struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = p->key, .piece = compare, .owner = p};
     return storage_url(p->s, p->key, &seconds, &c.url, e) && storage_call(p->s, &c, e) && is_whole(p, e);
 }
 
@@ -94,10 +94,10 @@ void check_storage(struct check *c)
     struct err e = {0};
     if (slice_empty(c->o->bucket))
         return;
-    if (cloud_place(c->o->bucket, &at, &e) && storage_open(&s, &(struct storage_options){.virtual_host = false}, at.bucket, &e))
+    if (cloud_place(c->o->bucket, &at, &e) && storage_open(&s, &(struct storage_options){.virtual_host = false}, &at, &e))
         storage_probe(c, &s, at.key);
     else
         check_say(c, CHECK_FAIL, NULL, "--bucket: %s", e.text);
-    if (s.allow)
+    if (s.from.owner)
         storage_close(&s);
 }

@@ -168,7 +168,7 @@ int cli_storage(int argc, char **argv)
         return flags_wrong(&flags, "want mobula storage check|ls|get|put|rm|sign s3://BUCKET[/NAME]");
     if (!cloud_place(w.o.url, &w.at, &e) || (verb->object && !cloud_key(w.at.key, &e)))
         return flags_wrong(&flags, "%s", e.text);
-    int done = storage_open(&w.s, &w.o.storage, w.at.bucket, &e) ? verb->run(&w, &e) : false;
+    int done = storage_open(&w.s, &w.o.storage, &w.at, &e) ? verb->run(&w, &e) : false;
     storage_close(&w.s);
     if (e.code != ERR_NONE)
         return cli_fail(&e);

@@ -55,11 +55,9 @@ static const char *remedy_of(const struct cloud_store *s, const struct cloud_ref
     if (r->status != 403 || s->to_identity)
         return r->status == 429 || r->status >= 500 ? "the store is overloaded or broken: try again later" : "";
     bool object = !slice_empty(s->call.key);
-    snprintf(out, WORDS, "grant %s on arn:%s:s3:::%.*s%s%s", s->call.right, cloud_partition(slice_of(s->region)), SLICE_ARG(s->o.bucket),
-             object ? "/*" : "",
-             strcmp(s->call.right, "s3:GetObject") == 0
-                 ? ", or the object does not exist: without s3:ListBucket the store does not say which"
-                 : "");
+    snprintf(out, WORDS, "grant %s on arn:%s:s3:::%.*s%s%s", s->o.protocol->rights[s->call.right], cloud_partition(slice_of(s->region)),
+             SLICE_ARG(s->o.bucket), object ? "/*" : "",
+             s->call.right == CLOUD_READ ? ", or the object does not exist: without s3:ListBucket the store does not say which" : "");
     return out;
 }
 

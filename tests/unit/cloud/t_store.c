@@ -158,7 +158,8 @@ static const struct cloud_surroundings surroundings = {get, read_token, NULL};
 static void begin(struct run *r, const struct answer *script, bool role)
 {
     static const struct net_ops ops = {open_link};
-    struct cloud_store_options o = {.from = &surroundings,
+    struct cloud_store_options o = {.protocol = &cloud_s3,
+                                    .from = &surroundings,
                                     .settings = {.keys = {SLICE("AKID"), SLICE("hush-hush"), SLICE("")},
                                                  .region = SLICE("us-east-1"),
                                                  .endpoint = SLICE("http://store:9000"),
@@ -335,7 +336,7 @@ static void test_cases(void)
 {
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct run r;
-        struct cloud_call c = {.method = "GET", .right = "s3:GetObject", .key = SLICE("dir/name"), .piece = take};
+        struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = SLICE("dir/name"), .piece = take};
         test_case("%s", cases[i].name);
         begin(&r, cases[i].script, false);
         wait_over(&r, &c);
@@ -371,7 +372,7 @@ static void test_put(void)
     static const struct answer script[] = {
         {NO("500", "", CODE("1a", "InternalError")), false, false}, {OK, false, false}, {OK, false, false}, {NULL, false, false}};
     struct run r;
-    struct cloud_call c = {.method = "PUT", .right = "s3:PutObject", .key = SLICE("a b"), .size = 10000, .read = read_body};
+    struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = SLICE("a b"), .size = 10000, .read = read_body};
     test_case("a retry sends the body from its beginning; the next call uses the same connection");
     begin(&r, script, false);
     wait_over(&r, &c);
@@ -381,7 +382,7 @@ static void test_put(void)
     CHECK(slice_has(buf_slice(&r.f.sent), "PUT /bucket/a%20b HTTP/1.1"));
     CHECK(slice_has(buf_slice(&r.f.sent), "X-Amz-Content-Sha256: UNSIGNED-PAYLOAD"));
     c = (struct cloud_call){
-        .method = "PUT", .right = "s3:PutObject", .key = SLICE("c"), .size = 2, .body = SLICE("hi"), .sha256 = SLICE("00")};
+        .method = "PUT", .right = CLOUD_WRITE, .key = SLICE("c"), .size = 2, .body = SLICE("hi"), .sha256 = SLICE("00")};
     wait_over(&r, &c);
     CHECK_INT(r.err.code, ERR_NONE);
     CHECK_INT(r.f.links, 1);
@@ -393,7 +394,7 @@ static void test_put(void)
         {NULL, false, false}};
     test_case("CompleteMultipartUpload with an error in the body of a 200 is retried");
     begin(&r, late, false);
-    c = (struct cloud_call){.method = "POST", .right = "s3:PutObject", .key = SLICE("c"), .size = 2, .body = SLICE("<>")};
+    c = (struct cloud_call){.method = "POST", .right = CLOUD_WRITE, .key = SLICE("c"), .size = 2, .body = SLICE("<>")};
     wait_over(&r, &c);
     CHECK_INT(r.err.code, ERR_NONE);
     CHECK_INT(r.f.requests, 2);
@@ -417,7 +418,7 @@ static void test_role(void)
                                            {OK, false, false},
                                            {NULL, false, false}};
     struct run r;
-    struct cloud_call c = {.method = "GET", .right = "s3:GetObject", .key = SLICE("x")};
+    struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = SLICE("x")};
     test_case("a role is assumed before the first call");
     begin(&r, script, true);
     wait_over(&r, &c);
@@ -464,7 +465,7 @@ static void test_limits(void)
     struct buf big = {.max = LIMIT_CLOUD_ANSWER + KIB};
     for (int more = 0; more < 2; more++) {
         struct run r;
-        struct cloud_call c = {.method = "GET", .right = "s3:ListBucket", .key = SLICE("")};
+        struct cloud_call c = {.method = "GET", .right = CLOUD_LIST, .key = SLICE("")};
         test_case("an answer of LIMIT_CLOUD_ANSWER bytes, and %d bytes longer", more);
         buf_clear(&big);
         buf_printf(&big, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", LIMIT_CLOUD_ANSWER + more);
