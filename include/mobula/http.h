@@ -33,6 +33,7 @@ enum http_step {
 
 struct http_reader {
     enum http_side side;
+    bool encoded; /* responses: set it after http_reader_init, and an answer may have a Content-Encoding, which the caller decodes */
     /* after HTTP_HEAD */
     int status;                  /* responses */
     struct slice method, target; /* requests; target is printable ASCII without white space, at most LIMIT_HTTP_URL */

@@ -20,6 +20,7 @@ struct ship_file {
     bool recovered;      /* found in the bucket after a restart: the size of its last object is to be asked for */
     bool seen;           /* by the current scan */
     bool unreadable;
+    uint8_t absences; /* scans in a row that have not seen it */
 };
 
 /* The table of files: sorted by generation. */

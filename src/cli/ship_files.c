@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEPTH = 4 /* nested folders below logs */, NANOSECOND_BITS = 32 };
+enum { DEPTH = 4 /* nested folders below logs */, NANOSECOND_BITS = 32, WANTED = STATX_BASIC_STATS | STATX_BTIME, ABSENCES = 5 };
 
 /* ---- names ---- */
 
@@ -38,6 +38,8 @@ bool ship_object_read(struct slice text, struct slice *name, uint64_t *generatio
     while (n > 0 && text.ptr[n - 1] != '/')
         n--;
     struct slice rest = slice_skip(text, n), hex = slice_cut(&rest, '-'), number = slice_head(rest, rest.len > 3 ? rest.len - 3 : 0);
+    while (number.len > 1 && number.ptr[0] == '0')
+        number = slice_skip(number, 1);
     *name = slice_head(text, n ? n - 1 : 0);
     if (slice_empty(*name) || !read_hex(hex, generation) || !slice_ends(rest, SLICE(".gz")) || !slice_int(number, &at) || at < 0)
         return false;
@@ -175,17 +177,21 @@ static struct ship_file *find_again(struct ship_files *t, uint64_t generation, s
     return same;
 }
 
-/* Opens a file that has unshipped bytes. While SHIP_OPEN files are open, the others wait. */
-static void hold(struct ship_files *t, struct ship_file *f, const char *path)
+/* Opens a file that has unshipped bytes. While SHIP_OPEN files are open, the others wait. If Ray renames the file meanwhile, the path is
+ * that of another one: the next scan finds it by its new name. */
+static void hold(struct ship_files *t, struct ship_file *f, const char *path, uint64_t generation)
 {
+    struct statx st;
     if (f->fd >= 0 || t->open == SHIP_OPEN || f->unreadable)
         return;
     f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (f->fd < 0 && errno != ENOENT) {
+        f->unreadable = true;
+        log_warn("a log file cannot be read, and is not shipped", LF_CSTR("file", path), LF_CSTR("why", strerror(errno)));
+    }
     t->open += f->fd >= 0;
-    if (f->fd >= 0 || errno == ENOENT)
-        return;
-    f->unreadable = true;
-    log_warn("a log file cannot be read, and is not shipped", LF_CSTR("file", path), LF_CSTR("why", strerror(errno)));
+    if (f->fd >= 0 && (statx(f->fd, "", AT_EMPTY_PATH, WANTED, &st) != 0 || generation_of(&st) != generation))
+        let_go(t, f);
 }
 
 static void see_file(struct ship_files *t, const char *path, struct slice name, const struct statx *st, struct now now)
@@ -202,11 +208,12 @@ static void see_file(struct ship_files *t, const char *path, struct slice name, 
             return;
     }
     f->seen = true;
+    f->absences = 0;
     f->size = st->stx_size;
     bool more = f->size > f->offset || f->recovered;
     f->since_ms = !more ? 0 : f->since_ms ? f->since_ms : now.mono_ms;
     if (more)
-        hold(t, f, path);
+        hold(t, f, path, generation);
     else
         let_go(t, f);
 }
@@ -222,7 +229,7 @@ static void see_folder(struct ship_files *t, struct slice path, struct slice bel
             continue;
         struct slice at = arena_printf(&t->a, "%.*s/%.*s", SLICE_ARG(path), SLICE_ARG(file));
         struct slice name = arena_printf(&t->a, "%.*s%s%.*s", SLICE_ARG(below), below.len ? "/" : "", SLICE_ARG(file));
-        if (statx(AT_FDCWD, at.ptr, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) != 0)
+        if (statx(AT_FDCWD, at.ptr, AT_SYMLINK_NOFOLLOW, WANTED, &st) != 0)
             continue;
         if (S_ISDIR(st.stx_mode) && depth < DEPTH)
             see_folder(t, at, name, depth + 1, now);
@@ -233,15 +240,20 @@ static void see_folder(struct ship_files *t, struct slice path, struct slice bel
         closedir(d);
 }
 
+/* A folder that is read while Ray renames a file in it may show neither name: a file counts as removed after ABSENCES scans. */
 static void see_removed(struct ship_files *t, struct ship_file *f, uint64_t *held)
 {
     struct stat st;
+    f->absences = (uint8_t)(f->absences < ABSENCES ? f->absences + 1 : ABSENCES);
     if (f->fd >= 0 && fstat(f->fd, &st) == 0 && (uint64_t)st.st_size > f->size)
         f->size = (uint64_t)st.st_size; /* its last bytes were written after the last scan */
     uint64_t left = f->size > f->offset ? f->size - f->offset : 0;
     if (f->recovered) /* before a restart: what it had is in the bucket, or was lost then */
         left = f->size = 0;
-    if (left && f->fd >= 0 && (*held += left) <= LIMIT_SHIP_HELD)
+    bool wait = f->absences < ABSENCES || (left && f->fd >= 0);
+    if (left && f->fd >= 0)
+        *held += left;
+    if (wait && *held <= LIMIT_SHIP_HELD)
         return;
     lose(t, f, f->fd < 0 ? "the file was removed before it was read" : "more bytes of removed files wait than LIMIT_SHIP_HELD");
     drop(t, f);

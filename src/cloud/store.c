@@ -258,6 +258,7 @@ static void begin_attempt(struct cloud_store *s, struct now now)
     buf_shrink(&s->answer, KEEP);
     http_reader_free(&s->reader);
     http_reader_init(&s->reader, HTTP_RESPONSES);
+    s->reader.encoded = !identity; /* of an object, which is handed out as it is stored */
     if (!identity && strcmp(s->call.method, "HEAD") == 0)
         http_reader_expect_no_body(&s->reader);
     s->next_ms = TIME_NEVER;

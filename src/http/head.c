@@ -113,7 +113,7 @@ static bool read_header(struct http_reader *r, struct framing_headers *f, struct
         if (!slice_eq_nocase(h.value, SLICE("chunked")))
             return err_set(e, ERR_HTTP, "Transfer-Encoding \"%.*s\" is not understood: only chunked is", QUOTE(h.value));
     } else if (slice_eq_nocase(h.name, SLICE("content-encoding"))) {
-        if (r->side == HTTP_RESPONSES && !slice_eq_nocase(h.value, SLICE("identity")))
+        if (r->side == HTTP_RESPONSES && !r->encoded && !slice_eq_nocase(h.value, SLICE("identity")))
             return err_set(e, ERR_HTTP, "Content-Encoding \"%.*s\" was not asked for", QUOTE(h.value));
     } else if (slice_eq_nocase(h.name, SLICE("connection"))) {
         read_connection(f, h.value);

@@ -52,9 +52,13 @@ class Store:
         self.kind, self.folder, self.port = kind, folder, free_port()
         self.url = f"{scheme}://{host}:{self.port}"
         self.log = folder / f"{kind}.log"
+        self.command = command(self.port)
+        self.start()
+
+    def start(self):
         env = {**os.environ, "ROOT_ACCESS_KEY": KEYS["AWS_ACCESS_KEY_ID"], "ROOT_SECRET_KEY": KEYS["AWS_SECRET_ACCESS_KEY"]}
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command(self.port), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
         eventually(self.answers, 60)
 
     def answers(self):
