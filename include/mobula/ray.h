@@ -180,6 +180,15 @@ struct ray_tools_resources {
 /* Parses "cpu=100m,memory=90Mi", or one of the two. */
 bool ray_tools_resources(struct slice text, struct ray_tools_resources *out, struct err *e);
 
+/* How `mobula agent` in every pod of Ray stores log files in a bucket. */
+struct ray_ship {
+    const struct slice *args; /* of `mobula agent`, ended by one without ptr */
+    struct slice ca;          /* PEM that it gets as the file RAY_SHIP_CA; empty: none */
+    struct slice secret;      /* name of the Secret with the bucket's credentials, in the pod's namespace; empty: the pod's own identity */
+};
+#define RAY_SHIP_FOLDER "/var/run/mobula-bucket"
+#define RAY_SHIP_CA RAY_AGENT_FOLDER "/bucket-ca.crt"
+
 struct ray_options {
     enum ray_tools tools;     /* where workers get the binary for wait-gcs-ready from */
     struct slice tools_image; /* RAY_TOOLS_IMAGE */
@@ -193,6 +202,7 @@ struct ray_options {
     bool sidecar;                            /* default autoscaler: KubeRay's, as a container of the head */
     const struct slice *agent;               /* arguments of `mobula agent` in heads, ended by one without ptr; NULL: there is none */
     struct slice agent_ca;                   /* PEM that it gets as the file RAY_AGENT_CA; empty: none */
+    const struct ray_ship *ship;             /* NULL: logs are not stored */
 };
 
 /* The container in which `mobula agent` runs beside a head's Ray, with a token of the pod in RAY_AGENT_FOLDER. */
@@ -202,8 +212,9 @@ struct ray_options {
 enum { RAY_AGENT_TOKEN_S = 600 }; /* how long a token holds: the least that Kubernetes gives; the kubelet renews it */
 /* False: none is asked for, the program cannot be had there, its GCS speaks TLS, or the template has a container of that name. */
 bool ray_wants_agent(const struct ray_cluster *c, const struct ray_options *o, struct arena *a);
-/* Puts it into the template of the head; the head's hash stays. False: the template with it is too large. */
-bool ray_add_agent(struct ray_cluster *c, const struct ray_options *o, struct arena *a, struct err *e);
+/* Adds the container to the template of the head, if it reports, and with o->ship to all templates; hashes stay. False: a template stays as
+ * it is, because it has a container of that name or would be too large. */
+bool ray_add_agent(struct ray_cluster *c, bool reports, const struct ray_options *o, struct arena *a, struct err *e);
 
 /* ---- names: functions of owner, group, index and the replaced pod ---- */
 

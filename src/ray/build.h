@@ -9,6 +9,7 @@
 /* KubeRay's names and defaults that more than one file needs. */
 #define RAY_OVERWRITE_COMMAND "ray.io/overwrite-container-cmd" /* annotation */
 #define RAY_TOOLS_VOLUME "mobula-tools"
+#define RAY_LOGS_VOLUME "ray-logs" /* at /tmp/ray, where another container reads Ray's logs */
 #define RAY_SHARED_MEMORY_VOLUME "shared-mem"
 enum {
     RAY_GCS_PORT = 6379,

@@ -4,7 +4,6 @@
 #include "build.h"
 
 #define CONTAINER "autoscaler"
-#define LOGS_VOLUME "ray-logs"
 #define LOGS_PATH "/tmp/ray"
 #define START "ray kuberay-autoscaler --cluster-name $(RAY_CLUSTER_NAME) --cluster-namespace $(RAY_CLUSTER_NAMESPACE)"
 #define RBAC "rbac.authorization.k8s.io"
@@ -58,7 +57,7 @@ static void write_sidecar_env(struct jout *w, struct jval options, struct slice 
 
 static void write_mount(struct jout *w)
 {
-    jout_form(w, "{mountPath:'" LOGS_PATH "',name:'" LOGS_VOLUME "'}");
+    jout_form(w, "{mountPath:'" LOGS_PATH "',name:'" RAY_LOGS_VOLUME "'}");
 }
 
 static bool mounts_logs(struct jval mounts)
@@ -129,9 +128,9 @@ void write_logs_mount(struct jout *w)
 
 void write_logs_volume(struct jout *w, const struct pod_build *b)
 {
-    if (!has_sidecar(b) || list_has(json_get(b->spec, "volumes"), "name", SLICE(LOGS_VOLUME)))
+    if (!has_sidecar(b) || list_has(json_get(b->spec, "volumes"), "name", SLICE(RAY_LOGS_VOLUME)))
         return;
-    jout_form(w, "{name:'" LOGS_VOLUME "',emptyDir:{}}");
+    jout_form(w, "{name:'" RAY_LOGS_VOLUME "',emptyDir:{}}");
 }
 
 /* ---- its account ---- */

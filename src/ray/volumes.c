@@ -25,7 +25,7 @@ void write_volumes(struct jout *w, const struct pod_build *b)
 {
     struct jval given = json_get(b->spec, "volumes");
     bool shm = wants_shared_memory(b) && !list_has(given, "name", SLICE(RAY_SHARED_MEMORY_VOLUME));
-    bool tools = waits_for_gcs(b) && b->options->tools == RAY_TOOLS_CONFIGMAP;
+    bool tools = waits_for_gcs(b) && b->options->tools == RAY_TOOLS_CONFIGMAP && !list_has(given, "name", SLICE(RAY_TOOLS_VOLUME));
     if (!json_len(given) && !shm && !tools && !has_sidecar(b))
         return;
     jout_karray(w, "volumes");

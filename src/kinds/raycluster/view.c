@@ -11,15 +11,15 @@ static void keep_hashes(struct raycluster *own, const struct ray_cluster *model)
         own->hashes[i + 1] = model->groups[i].hash;
 }
 
-/* Heads of clusters that belong to a workload run mobula-agent, which reports to the control plane. */
+/* Heads of clusters that belong to a workload run mobula-agent, which reports to the control plane; with a bucket, every pod does. */
 static void add_agent(struct op *op, const struct record *c)
 {
     struct err ignored = {0}; /* a template that is almost too large stays as it is */
     const struct record *owner = c->owner;
     while (owner && !owner->kind->controller->has_agent)
         owner = owner->owner;
-    if (owner && ray_wants_agent(cluster_model(op), &op->o.ray, &op->loaded->arena))
-        ray_add_agent(cluster_model(op), &op->o.ray, &op->loaded->arena, &ignored);
+    bool reports = owner && ray_wants_agent(cluster_model(op), &op->o.ray, &op->loaded->arena);
+    ray_add_agent(cluster_model(op), reports, &op->o.ray, &op->loaded->arena, &ignored);
 }
 
 /* The ray_running_read text of the head pod; NULL: there is no head, or it is being deleted: then the spec counts, as for the next head. */
@@ -41,7 +41,7 @@ void read_cluster(struct op *op, struct record *c, const struct spec_object *fro
         if (!own->hashes)
             keep_hashes(own, model);
         zones_apply(op, c);
-        if (op->o.ray.agent)
+        if (op->o.ray.agent || op->o.ray.ship)
             add_agent(op, c);
         types_apply(op, c);
     }

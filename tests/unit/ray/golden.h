@@ -32,6 +32,11 @@ static inline struct ray_options golden_options(struct jval o, struct arena *a)
     agent[0] = json_get_str(o, "agent", a);
     out.agent = agent[0].ptr ? agent : NULL;
     out.agent_ca = json_get_str(o, "agentCa", a);
+    struct slice *words = arena_array(a, 2, sizeof *words);
+    struct ray_ship *ship = arena_new(a, struct ray_ship);
+    words[0] = json_get_str(o, "ship", a);
+    *ship = (struct ray_ship){.args = words, .ca = json_get_str(o, "shipCa", a), .secret = json_get_str(o, "shipSecret", a)};
+    out.ship = words[0].ptr ? ship : NULL;
     out.sidecar = json_get_bool(o, "sidecar", false);
     return out;
 }
@@ -49,8 +54,8 @@ static inline bool golden_load(struct golden *g, const char *path)
     bool ok = ray_read(json_get(json_root(&g->doc), "resource"), &g->arena, &g->cluster, &g->errors);
     if (!ok)
         printf("  %.*s\n", SLICE_ARG(spec_errors_text(&g->errors, 4096, &g->arena)));
-    if (json_there(json_get(json_root(&g->doc), "options.agent")))
-        ok = ok && CHECK(ray_wants_agent(&g->cluster, &g->options, &g->arena)) && ray_add_agent(&g->cluster, &g->options, &g->arena, &e);
+    bool reports = g->options.agent && CHECK(ray_wants_agent(&g->cluster, &g->options, &g->arena));
+    ok = ok && ray_add_agent(&g->cluster, reports, &g->options, &g->arena, &e);
     return CHECK(ok);
 }
 
