@@ -8,6 +8,7 @@
 
 #include <mobula/http.h>
 #include <mobula/net.h>
+#include <mobula/tls.h>
 
 /* ---- names of buckets and objects ---- */
 
@@ -191,5 +192,26 @@ int64_t cloud_store_tick(struct cloud_store *s, struct now now);
 bool cloud_store_url(struct cloud_store *s, const struct cloud_call *call, int64_t seconds, int64_t wall_us, struct arena *a,
                      struct slice *url, struct err *e);
 int64_t cloud_store_expires_us(const struct cloud_store *s); /* expiry of the credentials; TIME_NEVER: none; 0: not fetched yet */
+
+/* ---- a check of a bucket: writes, lists, reads, signs and deletes an object ---- */
+
+enum cloud_probe_step { CLOUD_PROBE_WRITE, CLOUD_PROBE_LIST, CLOUD_PROBE_READ, CLOUD_PROBE_SIGN, CLOUD_PROBE_DELETE, CLOUD_PROBE_STEPS };
+extern const char *const cloud_probe_names[]; /* by step: "write" */
+struct cloud_probe {
+    bool over;
+    struct err errors[CLOUD_PROBE_STEPS]; /* ERR_NONE: the step is over, and was successful */
+    /* private */
+    struct cloud_store *store;
+    const struct cloud_protocol *protocol;
+    int step;
+    struct slice key, left; /* left: rest of the content that was not read back yet */
+    char sha256[TLS_SHA256_HEX];
+    struct arena a;
+};
+/* Begins; *p is zeroed or an earlier one that is over. Call cloud_store_tick until p->over. */
+void cloud_probe_begin(struct cloud_probe *p, struct cloud_store *s, struct slice prefix, uint64_t random, struct now now);
+void cloud_probe_free(struct cloud_probe *p);
+/* Appends "write: ERROR; list: ERROR"; nothing: all steps were successful. */
+void cloud_probe_text(const struct cloud_probe *p, struct buf *out);
 
 #endif

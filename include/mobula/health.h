@@ -37,7 +37,10 @@ struct health_facts {
     bool accepted;          /* the control plane has taken this operator's last call … */
     int refused;            /* … or has refused it with this HTTP status; 0: no answer came */
     struct slice trouble;   /* why the last call failed; empty: it did not, or there was none */
-    struct slice identity;  /* by which it knows this operator; empty: it has not said */
+    struct slice bucket;    /* URL; empty: none is configured */
+    bool bucket_checked;
+    struct slice bucket_trouble; /* what failed when it was checked; empty: nothing */
+    struct slice identity;       /* by which it knows this operator; empty: it has not said */
 };
 
 struct health_question {
@@ -58,7 +61,7 @@ struct health_component {
     void (*decide)(const struct health_facts *f, uint32_t n, const struct health_answer *answer, struct arena *a,
                    struct health_finding *out);
 };
-enum { HEALTH_RIGHTS = 4 }; /* place of KUBERNETES_PERMISSIONS */
+enum { HEALTH_RIGHTS = 4, HEALTH_BUCKET = 6 }; /* places of KUBERNETES_PERMISSIONS and STORAGE_BUCKET */
 extern const struct health_component health_components[HEALTH_COMPONENTS];
 
 /* Whether text is a list of names of components: "A,B", or all of them. */

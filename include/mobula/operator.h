@@ -48,6 +48,13 @@ struct operator_checks {
     struct slice gateway, gateway_ns, ingress_class; /* empty: none */
 };
 
+/* A bucket that is checked: STORAGE_BUCKET. */
+struct operator_bucket {
+    struct slice url, prefix;               /* url empty: none */
+    const struct cloud_store_options *with; /* NULL: the settings cannot be used … */
+    struct err why;                         /* … for this reason */
+};
+
 struct operator_options {
     const struct slice *namespaces; /* watched; one empty namespace: all of them */
     uint32_t namespace_count;
@@ -71,6 +78,7 @@ struct operator_options {
     const void *zones;
     struct operator_plane plane;
     struct operator_checks checks;
+    struct operator_bucket bucket;
     struct slice settings_ns; /* namespace of those ConfigMaps */
     struct operator_configmap settings[OPERATOR_SETTINGS];
     const struct shape_patches *patches; /* below those of the ConfigMap; NULL: none */

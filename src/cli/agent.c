@@ -77,7 +77,9 @@ struct agent {
     struct log_limit log;
     bool reports; /* of Ray's state are sent */
     struct storage storage;
-    struct ship *ship; /* NULL: no logs are shipped */
+    struct ship *ship; /* NULL: no logs are shipped (yet) */
+    struct cloud_place bucket;
+    int64_t ship_ms; /* the settings of the bucket are read again then, while they cannot be used */
 };
 
 static const char *ray_token(void)
@@ -249,11 +251,38 @@ static int64_t step_reports(struct agent *g, struct now now)
     return now.mono_ms;
 }
 
+static bool open_logs(struct agent *g, struct err *e)
+{
+    const struct options *o = &g->o;
+    struct ship_options to = {.root = o->logs, .flush_ms = o->flush_ms};
+    if (g->storage.from.owner)
+        storage_close(&g->storage);
+    if (!storage_prepare(&g->storage, &o->storage, &g->bucket, g->allow, e))
+        return false;
+    to.protocol = g->storage.with.protocol;
+    to.prefix = arena_printf(&g->storage.a, "%.*s%.*s/", SLICE_ARG(storage_logs(g->bucket.key, &g->storage.a)), SLICE_ARG(o->logs_name));
+    g->storage.store = cloud_store_new(loop_net(g->loop), &g->storage.with);
+    g->ship = ship_new(g->storage.store, &to);
+    return true;
+}
+
+/* A Secret or an identity that is missing must not end this container: Ray's pod would not get ready. */
+static int64_t step_logs(struct agent *g, struct now now)
+{
+    struct err e = {0};
+    if (!g->ship && now.mono_ms >= g->ship_ms && !open_logs(g, &e)) {
+        g->ship_ms = now.mono_ms + SHIP_RETRY_MAX_MS;
+        log_warn("logs are not stored: the settings of the bucket cannot be used, and are read again in a minute",
+                 LF_CSTR("error", e.text));
+    }
+    return g->ship ? ship_step(g->ship, now) : g->ship_ms;
+}
+
 static int64_t step(void *of, struct now now)
 {
     struct agent *g = of;
     int64_t reports = g->reports ? step_reports(g, now) : TIME_NEVER;
-    return earlier(reports, g->ship ? ship_step(g->ship, now) : TIME_NEVER);
+    return earlier(reports, slice_empty(g->o.bucket) ? TIME_NEVER : step_logs(g, now));
 }
 
 static void renew(void *of, struct now now)
@@ -300,24 +329,6 @@ static bool open_reports(struct agent *g, struct err *e)
     return g->gcs != NULL;
 }
 
-static bool open_logs(struct agent *g, struct err *e)
-{
-    const struct options *o = &g->o;
-    struct cloud_place at;
-    struct ship_options to = {.root = o->logs, .flush_ms = o->flush_ms};
-    if (!cloud_place(o->bucket, &at, e))
-        return err_wrap(e, "--bucket");
-    if (!cloud_key(o->logs_name, e))
-        return err_wrap(e, "--logs-name");
-    if (!storage_prepare(&g->storage, &o->storage, &at, g->allow, e))
-        return false;
-    to.protocol = g->storage.with.protocol;
-    to.prefix = arena_printf(&g->storage.a, "%.*s%.*s/", SLICE_ARG(storage_logs(at.key, &g->storage.a)), SLICE_ARG(o->logs_name));
-    g->storage.store = cloud_store_new(loop_net(g->loop), &g->storage.with);
-    g->ship = ship_new(g->storage.store, &to);
-    return true;
-}
-
 static bool start(struct agent *g, struct err *e)
 {
     const struct options *o = &g->o;
@@ -326,9 +337,13 @@ static bool start(struct agent *g, struct err *e)
     bool both = !slice_empty(o->url) && !slice_empty(o->operator_url), logs = !slice_empty(o->bucket);
     if (both || (!g->reports && !logs))
         return err_set(e, ERR_CONFIG, "--operator-url, or --control-plane-url and --cloud-deployment-id, or --bucket is needed");
+    if (logs && !cloud_place(o->bucket, &g->bucket, e))
+        return err_wrap(e, "--bucket");
+    if (logs && !cloud_key(o->logs_name, e))
+        return err_wrap(e, "--logs-name");
     g->allow = net_allow_new();
     g->loop = loop_new(g->allow, e);
-    if (!g->loop || (g->reports && !open_reports(g, e)) || (logs && !open_logs(g, e)) || !sandbox_enter(o->sandbox, false, &sandbox, e))
+    if (!g->loop || (g->reports && !open_reports(g, e)) || !sandbox_enter(o->sandbox, false, &sandbox, e))
         return false;
     log_info("started", LF_CSTR("version", MOBULA_VERSION), LF_CSTR("sandbox", sandbox), LF("bucket", o->bucket));
     return true;
@@ -371,7 +386,7 @@ int cli_agent(int argc, char **argv)
     rng_seed_system(&g.rng);
     buf_init(&g.report, TEXT_MAX);
     bool started = start(&g, &e);
-    daemon.stop_ms = g.ship ? SHIP_END_MS : STOP_MS;
+    daemon.stop_ms = slice_empty(g.o.bucket) ? STOP_MS : SHIP_END_MS;
     if (started)
         cli_daemon_run(&daemon, g.loop, &g);
     release(&g);

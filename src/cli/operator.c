@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "defaults.h"
 #include "install.h"
+#include "operator_bucket.h"
 #include "program.h"
 #include "sandbox.h"
 
@@ -30,6 +31,7 @@ struct options {
     struct default_patches defaults;
     struct slice plane_url, cloud, plane_token, plane_ca, egress_ca, policy_file, image, agent, agent_addr, agent_url;
     struct slice gateway, gateway_ns, ingress_class;
+    struct bucket_options bucket;
     struct flag_texts egress, excluded;
     int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms, starting_ms;
     bool all_namespaces, leader_elect, egress_strict, plane_own;
@@ -102,6 +104,7 @@ static const struct flag list[] = {
     {"agent-addr", FLAG_TEXT, AT(agent_addr), "[HOST]:PORT", "where --agent=operator takes the reports (:8082)"},
     {"agent-url", FLAG_TEXT, AT(agent_url), "URL",
      "where they go, as pods reach it (default: http://mobula-agent.NS.svc.DOMAIN:8082, of direct --control-plane-url)"},
+    BUCKET_FLAGS(AT(bucket)),
     {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
     {"status-addr", FLAG_TEXT, AT(status), "[HOST]:PORT",
      "serves the same, /healthz/run (what is checked) and /config (how it was started); empty (default): nowhere"},
@@ -143,6 +146,7 @@ struct process {
     struct net_allow *allow;
     struct loop *loop;
     struct kube_config *config, *plane;
+    struct storage storage; /* of the bucket */
     struct op *op;
 };
 
@@ -392,7 +396,7 @@ static bool read_checks(struct process *p, struct operator_options *to, struct e
     c->gateway = o->gateway;
     c->gateway_ns = o->gateway_ns;
     c->ingress_class = o->ingress_class;
-    c->on = p->plane || !slice_empty(o->status);
+    c->on = p->plane || !slice_empty(o->status) || !slice_empty(o->bucket.url);
     if (c->on)
         c->rights = needed_rights(o, to, &p->arena);
     return true;
@@ -409,7 +413,7 @@ static bool start(struct process *p, struct err *e)
         return false;
     p->config = kube_config_load(&config, e);
     if (!p->config || !kube_config_allow(p->config, p->allow, e) || !read_options(p, &o, e) || !read_plane(p, &o, e) ||
-        !read_agent(p, &o, e) || !read_checks(p, &o, e))
+        !read_agent(p, &o, e) || !operator_bucket_read(&p->o.bucket, p->allow, &p->arena, &p->storage, &o, e) || !read_checks(p, &o, e))
         return false;
     p->loop = loop_new(p->allow, e);
     if (!p->loop)
@@ -453,6 +457,8 @@ static bool stop(void *of, struct now now)
 static void release(struct process *p)
 {
     operator_free(p->op);
+    if (p->storage.from.owner)
+        storage_close(&p->storage);
     if (p->loop)
         loop_free(p->loop);
     kube_config_free(p->config);

@@ -18,7 +18,7 @@ static struct slice get_setting(void *owner, const char *name)
     struct slice text = slice_of(getenv(name));
     if (!slice_empty(s->o.dir)) {
         struct slice path = arena_printf(&s->a, "%.*s/%s", SLICE_ARG(s->o.dir), name), in_file;
-        if (access(path.ptr, R_OK) == 0 && cli_read_file(path, &s->secrets, &in_file, &(struct err){0}))
+        if (cli_read_file(path, &s->secrets, &in_file, &(struct err){0}))
             text = in_file;
     }
     return text.ptr ? text : SLICE("");
@@ -167,24 +167,31 @@ static void on_done(void *owner, const struct cloud_answer *answer, struct now n
     s->answer.reader = NULL;
 }
 
-bool storage_call(struct storage *s, struct cloud_call *call, struct err *e)
+bool storage_wait(struct storage *s, const bool *over, struct err *e)
 {
     struct now now = clock_now();
-    call->done = on_done;
-    call->done_owner = s;
-    s->over = false;
-    arena_reset(&s->last, MIB);
-    cloud_store_call(s->store, call, now);
-    while (!s->over) {
+    while (!*over) {
         now = loop_wait(s->loop, cloud_store_tick(s->store, now));
         net_dispatch(loop_net(s->loop), now);
         s->signal = loop_signal(s->loop);
-        if (s->signal && !s->over) {
+        if (s->signal && !*over) {
             cloud_store_free(s->store); /* cancels the call */
             s->store = cloud_store_new(loop_net(s->loop), &s->with);
             return err_set(e, ERR_CLOSED, "ended by a signal");
         }
     }
+    return true;
+}
+
+bool storage_call(struct storage *s, struct cloud_call *call, struct err *e)
+{
+    call->done = on_done;
+    call->done_owner = s;
+    s->over = false;
+    arena_reset(&s->last, MIB);
+    cloud_store_call(s->store, call, clock_now());
+    if (!storage_wait(s, &s->over, e))
+        return false;
     if (s->answer.err.code != ERR_NONE)
         *e = s->answer.err;
     return s->answer.err.code == ERR_NONE;

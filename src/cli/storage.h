@@ -53,6 +53,8 @@ bool storage_open(struct storage *s, const struct storage_options *o, const stru
 void storage_close(struct storage *s);
 /* Makes a call and waits for its end. False: *e; status and error code are in s->answer. */
 bool storage_call(struct storage *s, struct cloud_call *call, struct err *e);
+/* Waits until *over, which a callback of the client sets. False: a signal came first (*e). */
+bool storage_wait(struct storage *s, const bool *over, struct err *e);
 
 bool storage_put(struct storage *s, struct slice key, struct slice body, struct err *e);
 bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e); /* SHA-256 and size of a regular file */

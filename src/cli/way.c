@@ -3,16 +3,17 @@
 
 #include <mobula/kube.h>
 
-#include <unistd.h>
-
 struct tls_trust *way_trust(struct slice file, const char *flag, struct arena *a, struct err *e)
 {
     const char *const *bundle = kube_system_bundles;
-    while (slice_empty(file) && bundle[1] && access(*bundle, R_OK) != 0)
-        bundle++;
     struct slice pem, from = slice_empty(file) ? slice_of(*bundle) : arena_dup(a, file);
     uint32_t count, skipped;
-    struct tls_trust *trust = cli_read_file(from, a, &pem, e) ? tls_trust_load(pem, &count, &skipped, e) : NULL;
+    bool read = cli_read_file(from, a, &pem, slice_empty(file) ? &(struct err){0} : e);
+    while (!read && slice_empty(file) && *++bundle)
+        read = cli_read_file(slice_of(*bundle), a, &pem, &(struct err){0});
+    if (!read && slice_empty(file))
+        err_put(e, ERR_IO, "this machine has no CA bundle");
+    struct tls_trust *trust = read ? tls_trust_load(pem, &count, &skipped, e) : NULL;
     if (!trust)
         err_wrap(e, "%s %s", flag, from.ptr);
     return trust;

@@ -85,13 +85,25 @@ static void write_ray_mount(struct jout *w, const struct agent_build *b)
     jout_end(w);
 }
 
+/* Logs are compressed: with 10m a container would be slower than the Ray that writes them. Limits equal requests, for pods of class
+ * Guaranteed. */
+static void write_resources(struct jout *w, const struct agent_build *b)
+{
+    struct ray_options o = *b->options;
+    if (b->ship && slice_empty(o.tools_resources.cpu))
+        o.tools_resources.cpu = SLICE("50m");
+    if (b->ship && slice_empty(o.tools_resources.memory))
+        o.tools_resources.memory = SLICE("32Mi");
+    tools_resources(w, &o, b->cluster->annotations, NO_VALUE, b->arena);
+}
+
 static void write_container(struct jout *w, const struct agent_build *b)
 {
     jout_form(w, "{name:'" RAY_AGENT_CONTAINER "'");
     tools_image(w, b->options, b->container);
     write_agent_command(w, b);
     write_env_of(w, b);
-    tools_resources(w, b->options, b->cluster->annotations, NO_VALUE, b->arena);
+    write_resources(w, b);
     tools_security(w, b->container, json_get(b->spec, "securityContext"));
     jout_karray(w, "volumeMounts");
     if (has_volume(b))

@@ -211,8 +211,16 @@ static void decide_version(const struct health_facts *f, uint32_t n, const struc
 static void decide_bucket(const struct health_facts *f, uint32_t n, const struct health_answer *answer, struct arena *a,
                           struct health_finding *out)
 {
-    (void)f, (void)n, (void)answer, (void)a;
-    health_say(out, HEALTH_SKIPPED, "NotConfigured", "this operator is given no bucket: nothing is kept in object storage");
+    (void)n, (void)answer, (void)a;
+    if (slice_empty(f->bucket))
+        health_say(out, HEALTH_SKIPPED, "NotConfigured", "no bucket is configured (--bucket): logs end with their pods");
+    else if (!slice_empty(f->bucket_trouble))
+        health_say(out, HEALTH_ERROR, "NotUsable", "%.*s: %.*s", SLICE_ARG(f->bucket), SLICE_ARG(f->bucket_trouble));
+    else if (!f->bucket_checked)
+        health_say(out, HEALTH_UNKNOWN, "NotChecked", "%.*s has not been checked yet", SLICE_ARG(f->bucket));
+    else
+        health_say(out, HEALTH_OK, "Usable", "an object was written, listed, read, read by a signed URL and deleted in %.*s",
+                   SLICE_ARG(f->bucket));
 }
 
 const struct health_component health_components[HEALTH_COMPONENTS] = {
@@ -222,7 +230,7 @@ const struct health_component health_components[HEALTH_COMPONENTS] = {
     {"INSTANCE_TYPES", NULL, decide_types},
     [HEALTH_RIGHTS] = {"KUBERNETES_PERMISSIONS", ask_rights, decide_rights},
     {"KUBERNETES_VERSION", ask_version, decide_version},
-    {"STORAGE_BUCKET", NULL, decide_bucket},
+    [HEALTH_BUCKET] = {"STORAGE_BUCKET", NULL, decide_bucket},
 };
 
 bool health_excluded_read(struct slice text, bool out[HEALTH_COMPONENTS], struct err *e)

@@ -25,7 +25,10 @@ static struct health_facts facts_of(const struct checks *k, bool telling)
                              .types_known = s->known,
                              .types_broken = s->broken,
                              .type_count = types ? types->count : 0,
-                             .types_why = slice_of(s->why.text)};
+                             .types_why = slice_of(s->why.text),
+                             .bucket = o->bucket.url,
+                             .bucket_checked = k->bucket.checked,
+                             .bucket_trouble = slice_of(k->bucket.trouble)};
     if (!workloads_of(op))
         return f;
     const struct remote_stats *r = remote_stats(workloads_of(op)->remote);
@@ -255,6 +258,8 @@ void checks_init(struct op *op)
     buf_init(&k->nodes.fresh, MIB);
     buf_init(&k->nodes.more, LIMIT_HTTP_URL);
     op->checks = k;
+    if (!k->excluded[HEALTH_BUCKET])
+        bucket_init(k);
 }
 
 void checks_free(struct op *op)
@@ -262,6 +267,7 @@ void checks_free(struct op *op)
     if (!op->checks)
         return;
     nodes_free(&op->checks->nodes);
+    bucket_free(op->checks);
     arena_free(&op->checks->arena);
     mem_free(op->checks);
     op->checks = NULL;
@@ -273,7 +279,8 @@ static uint64_t hash_inputs(const struct checks *k)
     const struct op *op = k->op;
     const struct setting *s = &op->settings[OPERATOR_INSTANCE_TYPES];
     bool named = workloads_of(op) && remote_stats(workloads_of(op)->remote)->identity[0];
-    uint64_t parts[] = {s->hash, (uint64_t)s->known << 1 | s->broken, (uint64_t)k->checked_us, named};
+    uint64_t bucket = hash64(slice_of(k->bucket.trouble), k->bucket.checked);
+    uint64_t parts[] = {s->hash, (uint64_t)s->known << 1 | s->broken, (uint64_t)k->checked_us, named, bucket};
     return hash64((struct slice){(const char *)parts, sizeof parts}, hash64(slice_of(s->why.text), 1)) | 1;
 }
 
@@ -321,6 +328,7 @@ int64_t checks_tick(struct op *op)
     if (!k)
         return TIME_NEVER;
     hurry(k);
+    int64_t bucket_ms = bucket_tick(k);
     bool all = op->now.mono_ms >= k->next_ms;
     if (!k->asking && !op->stopping && (all || op->now.mono_ms >= rights_due(k))) {
         arena_reset(&k->arena, 0);
@@ -331,7 +339,7 @@ int64_t checks_tick(struct op *op)
         advance(k);
     }
     push_changes(k);
-    return k->asking || op->stopping ? TIME_NEVER : k->next_ms < rights_due(k) ? k->next_ms : rights_due(k);
+    return earlier(bucket_ms, k->asking || op->stopping ? TIME_NEVER : earlier(k->next_ms, rights_due(k)));
 }
 
 /* ---- what is shown ---- */

@@ -4,6 +4,7 @@
 
 #include "workload.h"
 
+#include <mobula/cloud.h>
 #include <mobula/health.h>
 
 enum { HASH_TEXT = 17 };
@@ -46,10 +47,23 @@ struct checks {
     uint64_t seen, told;   /* hashes: of the inputs of findings; of the findings and types reported last */
     struct told_list types;
     struct nodes nodes;
+    struct {
+        struct cloud_store *store; /* NULL: there is no bucket, or its settings cannot be used */
+        struct cloud_probe probe;
+        bool checking, checked;
+        int64_t next_ms;
+        char trouble[HEALTH_MESSAGE]; /* empty: the last check was successful, or none has ended */
+        struct log_limit log;
+    } bucket;
     struct arena arena;
 };
 
 void list_hash(struct told_list *l, struct slice items, struct slice message);
+
+/* bucket.c: the check of the bucket, every OPERATOR_CHECK_MS. */
+void bucket_init(struct checks *k);
+int64_t bucket_tick(struct checks *k);
+void bucket_free(struct checks *k);
 
 /* nodes.c */
 void nodes_list(struct checks *k); /* begins, unless it is under way */
