@@ -2,17 +2,20 @@
  * the API server has it from the kubelet. Both give all of it each time: what was shown is passed over. */
 #include "logs.h"
 #include "cli.h"
+#include "logs_bucket.h"
 #include "seek.h"
 #include "submit.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct logs_options {
-    bool cluster; /* a RayCluster is named, and not a RayJob */
+    bool cluster, service; /* a RayCluster or RayService is named, and not a RayJob */
     struct slice name, id;
     bool follow;
     struct seek_options seek;
+    struct logs_bucket_options bucket;
 };
 
 #define AT(field) offsetof(struct logs_options, field)
@@ -20,16 +23,20 @@ static const struct flag list[] = {
     {"f", FLAG_SWITCH, AT(follow), NULL, "go on until the job has ended"},
     {"follow", FLAG_SWITCH, AT(follow), NULL, "the same"},
     {"submission-id", FLAG_TEXT, AT(id), "ID", "of the job, as Ray's `ray job list` has it: needed with raycluster"},
+    LOGS_BUCKET_FLAGS(AT(bucket)),
     SEEK_FLAGS(AT(seek)),
     ASK_TIMEOUT_FLAG(AT(seek.timeout_ms)),
 };
 #undef AT
 
 static const struct flags flags = {
-    .examples = "mobula logs rayjob example -n team-a -f",
-    .usage = "mobula logs rayjob|raycluster NAME [-n NS] [-f] [FLAG...]",
+    .examples =
+        "mobula logs rayjob example -n team-a -f\nmobula logs raycluster example -n team-a --bucket s3://ray/team-a --download logs",
+    .usage = "mobula logs rayjob|raycluster|rayservice NAME [-n NS] [-f] [FLAG...]",
     .about = "Prints what a job has printed, from the dashboard of its cluster's head or from its submitter pod. Needs get on rayjobs,\n"
-             "rayclusters and pods/proxy (or pods/log), list on pods, and get on the Secret of a cluster with authOptions.",
+             "rayclusters and pods/proxy (or pods/log), list on pods, and get on the Secret of a cluster with authOptions.\n"
+             "With --bucket it reads what was stored there: the log of a job whose head is gone; with --node, --file, --since or\n"
+             "--download, and of a cluster or service, all log files of its pods: a list of them, a file, or a folder of them.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -61,6 +68,8 @@ struct logs {
     uint64_t said;   /* the last line to people */
     unsigned failed; /* readings in a row, when it is over */
     bool absent;     /* what was looked for is not there */
+    bool missing;    /* the RayJob itself does not exist … */
+    bool deleted;    /* … and its log may be in the bucket */
     struct err e;
 };
 
@@ -233,12 +242,17 @@ enum look { LOOK_AGAIN, LOOK_DONE, LOOK_FAILED };
  * often misses nothing else. */
 static enum look gone(struct logs *l)
 {
+    const struct logs_options *o = l->o;
+    if (!slice_empty(o->bucket.url) && logs_bucket_driver(&o->bucket, l->seek.ns, l->job.cluster, l->job.id, l->view.shown, &l->e))
+        return LOOK_DONE;
+    if (l->e.code != ERR_NONE)
+        return LOOK_FAILED;
     if (l->view.shown && logs_view_rest(&l->view, l->job.message))
         return LOOK_DONE;
     bool told = !slice_empty(l->job.message);
     say(l, arena_printf(l->seek.a,
                         "RayJob %.*s is %.*s, and its head is gone with the job's log%s. Read it while the job runs (mobula logs rayjob "
-                        "%.*s -n %.*s -f), or keep the cluster (ttlSecondsAfterFinished), or run the operator with --submitter=pod",
+                        "%.*s -n %.*s -f), or keep the cluster (ttlSecondsAfterFinished), or run the operator with --bucket",
                         SLICE_ARG(l->o->name), SLICE_ARG(l->job.phase), told ? ": these are the last words of its status" : "",
                         SLICE_ARG(l->o->name), SLICE_ARG(l->seek.ns)));
     if (told && cli_print(l->job.message))
@@ -275,9 +289,11 @@ static enum look look(struct logs *l)
 {
     struct slice path;
     l->absent = false;
+    bool known = l->o->cluster || read_job(l);
     if (l->o->cluster)
         l->job = (struct target){.id = l->o->id, .cluster = l->o->name};
-    else if (!read_job(l))
+    l->missing = !known && l->absent;
+    if (!known)
         return l->absent ? LOOK_FAILED : trouble(l);
     if (slice_empty(l->job.id) || slice_empty(l->job.cluster))
         return waits(l);
@@ -310,7 +326,37 @@ static int run(struct logs *l)
         return STATUS_SIGNAL + l->seek.ask.signal;
     if (next == LOOK_DONE)
         return STATUS_OK;
-    return l->e.code == ERR_NONE ? STATUS_ERROR : cli_fail(&l->e);
+    l->deleted = l->missing && !slice_empty(l->o->bucket.url);
+    return l->e.code == ERR_NONE || l->deleted ? STATUS_ERROR : cli_fail(&l->e);
+}
+
+/* ---- what the bucket has ---- */
+
+/* A namespace is needed, and the API server only if -n does not name it. */
+static int read_bucket(struct logs *l)
+{
+    const struct logs_options *o = l->o;
+    struct slice ns = o->seek.ns;
+    if (slice_empty(ns) && !seek_open(&l->seek, &o->seek, &l->a, &l->e))
+        return cli_fail(&l->e);
+    ns = slice_empty(ns) ? l->seek.ns : ns;
+    return logs_bucket_read(&o->bucket, ns, o->name, !o->cluster, &l->e) ? STATUS_OK : cli_fail(&l->e);
+}
+
+/* A RayJob that was deleted, or whose API server is away, may have its log in the bucket. */
+static int read_live(struct logs *l)
+{
+    const struct logs_options *o = l->o;
+    bool open = seek_open(&l->seek, &o->seek, &l->a, &l->e), bucket = !slice_empty(o->bucket.url) && !o->cluster;
+    struct slice ns = open ? l->seek.ns : o->seek.ns;
+    struct err why = {0};
+    l->deleted = !open && bucket;
+    int status = open ? run(l) : STATUS_ERROR;
+    if (l->deleted && !slice_empty(ns) && logs_bucket_driver(&o->bucket, ns, o->name, SLICE(""), 0, &why))
+        return STATUS_OK;
+    if (why.code != ERR_NONE)
+        cli_fail(&why);
+    return open && !l->deleted ? status : cli_fail(&l->e);
 }
 
 /* "rayjob NAME", as kubectl has it "rayjob/NAME" too. Returns how many arguments that are. */
@@ -319,7 +365,8 @@ static int named_by(int argc, char **argv, struct logs_options *o)
     struct slice kind = argc > 1 ? slice_of(argv[1]) : SLICE_NONE, name = kind, first = slice_cut(&name, '/');
     int used = name.ptr ? 1 : 2;
     o->cluster = slice_eq(first, SLICE("raycluster")) || slice_eq(first, SLICE("cluster"));
-    if (!o->cluster && !slice_eq(first, SLICE("rayjob")) && !slice_eq(first, SLICE("job")))
+    o->service = slice_eq(first, SLICE("rayservice")) || slice_eq(first, SLICE("service"));
+    if (!o->cluster && !o->service && !slice_eq(first, SLICE("rayjob")) && !slice_eq(first, SLICE("job")))
         return 0;
     o->name = name.ptr ? name : argc > 2 ? slice_of(argv[2]) : SLICE_NONE;
     return argc > used ? used : argc - 1;
@@ -333,16 +380,25 @@ int cli_logs(int argc, char **argv)
     if (named && !flags_parse(&flags, argc - used, argv + used, &o, &status))
         return status;
     if (used == 0)
-        return flags_wrong(&flags, "logs of what? rayjob NAME, or raycluster NAME --submission-id ID");
+        return flags_wrong(&flags, "logs of what? rayjob NAME, or raycluster NAME --submission-id ID, or raycluster NAME --bucket URL");
     if (!name_dns1123_subdomain(o.name))
-        return flags_wrong(&flags, "\"%.*s\" is not the name of a %s", SLICE_ARG(o.name), o.cluster ? "RayCluster" : "RayJob");
-    if (o.cluster != !slice_empty(o.id))
-        return flags_wrong(&flags, o.cluster ? "--submission-id is needed: of which job?" : "--submission-id is for raycluster NAME");
+        return flags_wrong(&flags, "\"%.*s\" is not the name of a %s", SLICE_ARG(o.name),
+                           o.cluster   ? "RayCluster"
+                           : o.service ? "RayService"
+                                       : "RayJob");
+    if (slice_empty(o.bucket.url) && getenv("MOBULA_BUCKET"))
+        o.bucket.url = slice_of(getenv("MOBULA_BUCKET"));
+    bool stored = o.service || logs_bucket_asked(&o.bucket) || (o.cluster && slice_empty(o.id) && !slice_empty(o.bucket.url));
+    if (stored && slice_empty(o.bucket.url))
+        return flags_wrong(&flags, "--bucket is needed: which bucket has the operator?");
+    if (!stored && o.cluster != !slice_empty(o.id))
+        return flags_wrong(&flags, o.cluster ? "--submission-id is needed: of which job? Or --bucket: all logs of the cluster"
+                                             : "--submission-id is for raycluster NAME");
     if (!seek_group_known(&o.seek))
         return flags_wrong(&flags, "--group is ray.io or cluster.ray.io");
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is told as an error */
     struct logs l = {.o = &o};
-    status = seek_open(&l.seek, &o.seek, &l.a, &l.e) ? run(&l) : cli_fail(&l.e);
+    status = stored ? read_bucket(&l) : read_live(&l);
     seek_close(&l.seek);
     arena_free(&l.a);
     return status;

@@ -1,17 +1,21 @@
 """`mobula agent --bucket` stores log files while they are written; `mobula logs` reads them from the bucket."""
 
 import gzip
+import json
 import os
 import re
 import subprocess
 import threading
 import time
-from pathlib import Path
+import urllib.error
+import urllib.request
 
 import pytest
 
-from cluster import MOBULA, eventually
-from stores import KEYS, run_moto, run_versitygw, store  # noqa: F401 (store is a fixture)
+from cluster import MOBULA, eventually, raycluster
+from hub import certificate
+from processes import config_of
+from stores import KEYS, free_port, run_versitygw, store  # noqa: F401 (store is a fixture)
 from test_storage import storage
 
 NAME = "ns/c/c-head.0123"
@@ -34,6 +38,7 @@ class Agent:
         self.process.wait(20)
 
     def end(self):
+        eventually(lambda: "msg=started" in self.log.read_text())
         self.process.terminate()
         assert self.process.wait(40) == 0, self.log.read_text()
         text = self.log.read_text()
@@ -143,3 +148,107 @@ def test_the_store_is_away(tmp_path):
     finally:
         agent.process.kill()
         gate.stop()
+
+
+def logs(store, *words, code=0, **env):  # noqa: F811
+    out = subprocess.run([MOBULA, "logs", *words, "--bucket=s3://bucket/team", f"--endpoint={store.url}"], capture_output=True, timeout=120,
+                         check=False, env=clean(KUBECONFIG="/nonexistent", **env))
+    assert out.returncode == code, out
+    return out.stdout.decode(), out.stderr.decode()
+
+
+def test_reading_back(store, tmp_path):  # noqa: F811
+    """After the cluster is gone: a list of what there is, a file, the driver's log of a job, all files in a folder."""
+    head = tmp_path / "head"
+    head.mkdir()
+    root, folder = ray_folder(head)
+    (folder / "job-driver-j-abcde.log").write_text("hello\nworld\n")
+    (folder / "raylet.out").write_text("raylet 1\n" * 150000)
+    (folder / "serve" / "replica.log").write_text("served\n")
+    uid = "-".join(["0" * 8, "1" * 4, "2" * 4, "3" * 4, "4" * 12])
+    for cluster, node in (("j-fghij", "j-fghij-head"), ("j-fghij", "j-fghij-g-worker-0"), ("other", "other-head")):
+        Agent(store, root, name=f"ns/{cluster}/{node}.{uid}").end()
+    listed, _ = logs(store, "cluster", "j-fghij", "-n", "ns")
+    assert [line[34:] for line in listed.splitlines()] == [
+        f"j-fghij/{node}.{uid}/{file}" for node in ("j-fghij-g-worker-0", "j-fghij-head")
+        for file in ("job-driver-j-abcde.log", "raylet.out", "serve/replica.log")]
+    assert logs(store, "cluster", "j-fghij", "-n", "ns", "--since", "1h")[0] == listed
+    text, said = logs(store, "cluster", "j-fghij", "-n", "ns", "--node", "j-fghij-head", "--file", "raylet.out")
+    assert text == "raylet 1\n" * 150000, said
+    text, said = logs(store, "service", "j", "-n", "ns", "--file", "serve/*")
+    assert text == "served\n" * 2 and said.count("==> j-fghij/") == 2
+    assert logs(store, "job", "j", "-n", "ns")[0] == "hello\nworld\n"  # its API server is away
+    to = tmp_path / "got"
+    to.mkdir()
+    said = logs(store, "job", "j", "-n", "ns", "--download", str(to))[1]
+    assert "6 files below" in said, said
+    assert (to / f"j-fghij/j-fghij-head.{uid}/raylet.out").read_text() == "raylet 1\n" * 150000
+    assert len([p for p in to.rglob("*") if p.is_file()]) == 6
+    assert "has no such logs below team/logs/ns/none/" in logs(store, "cluster", "none", "-n", "ns", code=1)[1]
+    assert "--bucket is needed" in subprocess.run([MOBULA, "logs", "service", "j"], capture_output=True, text=True, check=False).stderr
+    one = f"team/logs/ns/j-fghij/j-fghij-head.{uid}/raylet.out/"
+    first = sorted(names(store, one))[0]
+    (tmp_path / "garbage").write_bytes(b"\x1f\x8b\x08\x00garbage that is no gzip file")
+    storage(store, "put", f"s3://bucket/{first}", "-f", tmp_path / "garbage")
+    assert "raylet.out" in logs(store, "cluster", "j-fghij", "-n", "ns", "--node", "j-fghij-head", "--file", "raylet.out", code=1)[1]
+    storage(store, "rm", f"s3://bucket/{first}")
+    said = logs(store, "cluster", "j-fghij", "-n", "ns", "--node", "j-fghij-head", "--file", "raylet.out")[1]
+    assert "bytes before byte" in said and "are not in the bucket" in said, said
+    for name in names(store, "team/"):
+        storage(store, "rm", f"s3://bucket/{name}")
+
+
+def test_an_operator_with_a_bucket(space, operators, tmp_path):
+    """Every pod of Ray gets the container, with the bucket's Secret and CA; STORAGE_BUCKET names what is missing."""
+    gate = run_versitygw(tmp_path)
+    gate.bucket("bucket")
+    secret, port = tmp_path / "secret", free_port()
+    secret.mkdir()
+    for name, value in KEYS.items():
+        (secret / name).write_text(value)
+    ca, _ = certificate(tmp_path)
+    flags = ("--bucket-secret=keys", f"--bucket-credentials-dir={secret}", f"--bucket-endpoint={gate.url}", f"--status-addr=127.0.0.1:{port}")
+
+    def health():
+        try:
+            text = urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz/run").read()
+        except urllib.error.HTTPError as e:
+            text = e.read()
+        except OSError:
+            return None
+        row = next((line for line in text.decode().splitlines() if line.startswith("STORAGE_BUCKET")), "")
+        return row if "NotChecked" not in row else None
+
+    try:
+        first = operators("--bucket=s3://bucket/team", f"--bucket-ca-file={ca}", *flags)
+        assert "OK      Usable" in eventually(health), health()
+        space.apply(raycluster("c"))
+        pods = eventually(lambda: (got := space.pods("c")) and len(got) == 2 and got, 30)
+        for pod in pods:
+            (agent,) = [one for one in pod["spec"]["containers"] if one["name"] == "mobula-agent"]
+            name = pod["metadata"]["name"]
+            assert f"--logs-name={space.name}/c/$(POD_NAME).$(POD_UID)" in agent["command"] and "--bucket=s3://bucket/team" in agent["command"]
+            assert f"--endpoint={gate.url}" in agent["command"] and pod["metadata"]["annotations"]["mobula.dev/bucket-ca"] == ca.read_text()
+            assert KEYS["AWS_SECRET_ACCESS_KEY"] not in json.dumps(pod), name
+            mounts = {one["mountPath"]: one["name"] for one in pod["spec"]["containers"][0]["volumeMounts"]}
+            assert mounts["/tmp/ray"] == {m["mountPath"]: m["name"] for m in agent["volumeMounts"]}["/tmp/ray"] == "ray-logs"
+        assert names(gate, "") == []  # the probe object was deleted
+        first.stop()
+        operators("--bucket=s3://absent", *flags).says("the bucket cannot be used")
+        row = eventually(health)
+        assert "ERROR" in row and "write: PUT s3://absent/mobula-check-" in row and "create the bucket" in row, row
+    finally:
+        gate.stop()
+
+
+@pytest.mark.parametrize("flags, words", [
+    (("--bucket=http://x/y",), "--bucket: "),
+    (("--bucket=s3://abc", "--tools=none"), "--bucket needs --tools=configmap or image:REF"),
+    (("--bucket-endpoint=https://x",), "--bucket-… flags need --bucket"),
+    (("--bucket=s3://abc", "--bucket-secret=A_B"), "is not the name of a Secret"),
+])
+def test_wrong_flags(space, tmp_path, flags, words):
+    space.grant()
+    said = subprocess.run([MOBULA, "operator", "--kubeconfig", config_of(space, tmp_path), "--namespace", space.name, "--health-addr=",
+                           "--metrics-addr=", *flags], capture_output=True, text=True, timeout=30, check=False)
+    assert said.returncode == 2 and words in said.stderr, said
