@@ -207,7 +207,8 @@ def test_an_operator_with_a_bucket(space, operators, tmp_path):
     for name, value in KEYS.items():
         (secret / name).write_text(value)
     ca, _ = certificate(tmp_path)
-    flags = ("--bucket-secret=keys", f"--bucket-credentials-dir={secret}", f"--bucket-endpoint={gate.url}", f"--status-addr=127.0.0.1:{port}")
+    flags = ("--bucket-secret=keys", f"--bucket-credentials-dir={secret}", f"--bucket-endpoint={gate.url}",
+             f"--status-addr=127.0.0.1:{port}")
 
     def health():
         try:
@@ -227,8 +228,8 @@ def test_an_operator_with_a_bucket(space, operators, tmp_path):
         for pod in pods:
             (agent,) = [one for one in pod["spec"]["containers"] if one["name"] == "mobula-agent"]
             name = pod["metadata"]["name"]
-            assert f"--logs-name={space.name}/c/$(POD_NAME).$(POD_UID)" in agent["command"] and "--bucket=s3://bucket/team" in agent["command"]
-            assert f"--endpoint={gate.url}" in agent["command"] and pod["metadata"]["annotations"]["mobula.dev/bucket-ca"] == ca.read_text()
+            assert f"--logs-name={space.name}/c/$(POD_NAME).$(POD_UID)" in agent["command"], agent
+            assert {"--bucket=s3://bucket/team", f"--endpoint={gate.url}"} < set(agent["command"]) and pod["metadata"]["annotations"]["mobula.dev/bucket-ca"] == ca.read_text()
             assert KEYS["AWS_SECRET_ACCESS_KEY"] not in json.dumps(pod), name
             mounts = {one["mountPath"]: one["name"] for one in pod["spec"]["containers"][0]["volumeMounts"]}
             assert mounts["/tmp/ray"] == {m["mountPath"]: m["name"] for m in agent["volumeMounts"]}["/tmp/ray"] == "ray-logs"

@@ -55,6 +55,12 @@ static void there_and_back(size_t t, size_t len)
     CHECK(slice_eq(buf_slice(&out), buf_slice(&text)));
     if (len == SIZE)
         CHECK(packed.len <= SIZE * texts[t].most / 100);
+    buf_clear(&packed);
+    buf_clear(&out);
+    CHECK(gzip(buf_slice(&text), &packed) && gunzip(guarded(buf_slice(&packed)), &out, &e));
+    CHECK(slice_eq(buf_slice(&out), buf_slice(&text)));
+    buf_clear(&packed);
+    CHECK(deflate(buf_slice(&text), &packed));
     struct buf small = {.max = packed.len - 1};
     CHECK(!deflate(buf_slice(&text), &small));
     buf_free(&small);
@@ -68,6 +74,23 @@ int main(void)
             test_case("deflate: %s, %zu bytes", texts[t].name, sizes[i]);
             there_and_back(t, sizes[i]);
         }
+    test_case("gzip files that are no such ones, or damaged");
+    static const char *const bad[] = {"", "\x1f\x8b\x08 0123456789abcdef", "PK0123456789abcdefghij"};
+    struct buf packed = {.max = KIB}, out = {.max = KIB};
+    struct err e = {0};
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        CHECK(!gunzip(guarded(slice_of(bad[i])), &out, &e));
+    CHECK(gzip(SLICE("hello hello hello"), &packed));
+    for (size_t i = 0; i < packed.len; i++) {
+        buf_clear(&out);
+        CHECK(!gunzip(guarded((struct slice){packed.ptr, i}), &out, &e));
+        packed.ptr[i] ^= 1;
+        buf_clear(&out);
+        CHECK(!gunzip(guarded(buf_slice(&packed)), &out, &e) || i < 10); /* the header has a date and a system, which do not count */
+        packed.ptr[i] ^= 1;
+    }
+    buf_free(&packed);
+    buf_free(&out);
     test_case("crc32");
     CHECK_INT(crc32(SLICE("123456789")), 0xcbf43926);
     CHECK_INT(crc32(SLICE("")), 0);

@@ -30,7 +30,10 @@ static struct health_facts facts_of(struct jval v, struct slice *namespaces, str
                              .accepted = json_get_bool(v, "accepted", false),
                              .refused = (int)json_get_int(v, "refused", 0),
                              .trouble = json_get_str(v, "trouble", a),
-                             .identity = json_get_str(v, "identity", a)};
+                             .identity = json_get_str(v, "identity", a),
+                             .bucket = json_get_str(v, "bucket", a),
+                             .bucket_checked = json_get_bool(v, "bucket_checked", false),
+                             .bucket_trouble = json_get_str(v, "bucket_trouble", a)};
     struct slice rest = json_get_str(v, "namespaces", a);
     for (rest = rest.ptr ? rest : SLICE("n"); rest.ptr && f.namespace_count < 4;)
         namespaces[f.namespace_count++] = slice_cut(&rest, ',');
