@@ -4,7 +4,7 @@
 
 #include "ask.h"
 #include "flags.h"
-#include "storage.h"
+#include "logs_bucket.h"
 
 #include <mobula/hub.h>
 #include <mobula/work.h>
@@ -124,6 +124,9 @@ struct pack_result;
 bool bucket_store(struct desk *d, struct slice *url, struct err *e);
 /* Sets o.bucket, and endpoint and region unless given, from the job's Cloud. False: it has no s3:// bucket, or it cannot be read (*e). */
 bool bucket_of_cloud(struct desk *d, struct err *e);
+/* The bucket that has the logs of a job: that of --bucket, else of the workload's Cloud; url empty: none. */
+struct logs_bucket_options bucket_of_job(struct desk *d, struct jval workload);
+bool bucket_logs(struct desk *d); /* prints the log of the job's driver from there; false: it is not there, or cannot be read (stderr) */
 bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e); /* returns false */
 
 /* ---- who is logged in ---- */

@@ -83,3 +83,28 @@ bool bucket_store(struct desk *d, struct slice *url, struct err *e)
     fclose(file);
     return well;
 }
+
+struct logs_bucket_options bucket_of_job(struct desk *d, struct jval workload)
+{
+    struct fleet_options *o = &d->o;
+    o->cloud = json_get_str(workload, "spec.cloud", &d->a);
+    if (slice_empty(o->bucket) && !bucket_of_cloud(d, &(struct err){0}))
+        o->bucket = SLICE("");
+    return (struct logs_bucket_options){.url = o->bucket, .storage = o->store};
+}
+
+bool bucket_logs(struct desk *d)
+{
+    struct ask_answer a;
+    struct json doc;
+    struct err why = {0};
+    if (!fleet_get(d, d->o.name, &a, &why) || !json_parse(&doc, a.body, &d->a, &why))
+        return false;
+    struct jval job = json_at(json_get(json_root(&doc), "status.objects"), 0);
+    const struct logs_bucket_options from = bucket_of_job(d, json_root(&doc));
+    bool well = !slice_empty(from.url) && json_str_eq(json_get(job, "kind"), SLICE("RayJob")) &&
+                logs_bucket_driver(&from, json_get_str(job, "namespace", &d->a), json_get_str(job, "name", &d->a), SLICE(""), 0, &why);
+    if (why.code != ERR_NONE)
+        fprintf(stderr, "mobula: the job's log cannot be read from %.*s: %s\n", SLICE_ARG(from.url), why.text);
+    return well;
+}

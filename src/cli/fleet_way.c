@@ -29,6 +29,8 @@ static void cluster_silent(struct desk *d, struct err *e)
 }
 
 /* Where the operator of the job's cloud runs in this cluster too, its RayJob is here. */
+enum { CLUSTER_WORDS = 16 /* of a call of mobula logs */ };
+
 static bool cluster_logs(struct desk *d, struct err *e)
 {
     struct ask_answer a;
@@ -39,8 +41,22 @@ static bool cluster_logs(struct desk *d, struct err *e)
     struct slice name = json_get_str(job, "name", &d->a), ns = json_get_str(job, "namespace", &d->a);
     if (!json_str_eq(json_get(job, "kind"), SLICE("RayJob")))
         return err_set(e, ERR_STATUS, "job %.*s has no RayJob yet, so it has printed nothing", SLICE_ARG(d->o.name));
-    const char *words[] = {"logs", "rayjob", name.ptr, "-n", ns.ptr, d->o.follow ? "-f" : "-f=false", NULL, NULL, NULL, NULL};
+    const struct logs_bucket_options from = bucket_of_job(d, json_root(&doc));
+    const char *words[CLUSTER_WORDS] = {"logs", "rayjob", name.ptr, "-n", ns.ptr, d->o.follow ? "-f" : "-f=false"};
+    const struct {
+        const char *flag;
+        struct slice value;
+    } texts[] = {{"bucket", from.url},
+                 {"endpoint", from.storage.endpoint},
+                 {"region", from.storage.region},
+                 {"storage-ca", from.storage.ca_file},
+                 {"credentials-dir", from.storage.dir}};
     int n = 6;
+    for (size_t i = 0; i < COUNT_OF(texts) && !slice_empty(from.url); i++)
+        if (!slice_empty(texts[i].value))
+            words[n++] = arena_printf(&d->a, "--%s=%.*s", texts[i].flag, SLICE_ARG(texts[i].value)).ptr;
+    if (from.storage.virtual_host)
+        words[n++] = "--virtual-host";
     if (!slice_empty(d->o.kubeconfig))
         words[n++] = arena_printf(&d->a, "--kubeconfig=%.*s", SLICE_ARG(d->o.kubeconfig)).ptr;
     if (!slice_empty(d->o.context))
@@ -195,8 +211,10 @@ static bool hub_logs(struct desk *d, struct err *e)
         over = false;
         *e = why;
     }
-    if (!well && over && (last = show_last(message, &before, d->o.lines) || told(&before, e))) {
-        if (!before.len)
+    bool stored = !well && over && !before.len && bucket_logs(d);
+    last = stored;
+    if (!well && over && (stored || (last = show_last(message, &before, d->o.lines) || told(&before, e)))) {
+        if (!before.len && !stored)
             fprintf(stderr, "mobula: job %.*s is over and its log is gone: these are the last lines, from its status\n",
                     SLICE_ARG(d->o.name));
         well = true;

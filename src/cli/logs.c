@@ -246,7 +246,8 @@ static enum look gone(struct logs *l)
     if (!slice_empty(o->bucket.url) && logs_bucket_driver(&o->bucket, l->seek.ns, l->job.cluster, l->job.id, l->view.shown, &l->e))
         return LOOK_DONE;
     if (l->e.code != ERR_NONE)
-        return LOOK_FAILED;
+        say(l, arena_printf(l->seek.a, "the job's log cannot be read from %.*s: %s", SLICE_ARG(o->bucket.url), l->e.text));
+    l->e = (struct err){0};
     if (l->view.shown && logs_view_rest(&l->view, l->job.message))
         return LOOK_DONE;
     bool told = !slice_empty(l->job.message);
