@@ -229,7 +229,8 @@ def test_an_operator_with_a_bucket(space, operators, tmp_path):
             (agent,) = [one for one in pod["spec"]["containers"] if one["name"] == "mobula-agent"]
             name = pod["metadata"]["name"]
             assert f"--logs-name={space.name}/c/$(POD_NAME).$(POD_UID)" in agent["command"], agent
-            assert {"--bucket=s3://bucket/team", f"--endpoint={gate.url}"} < set(agent["command"]) and pod["metadata"]["annotations"]["mobula.dev/bucket-ca"] == ca.read_text()
+            assert {"--bucket=s3://bucket/team", f"--endpoint={gate.url}"} < set(agent["command"]), agent
+            assert pod["metadata"]["annotations"]["mobula.dev/bucket-ca"] == ca.read_text()
             assert KEYS["AWS_SECRET_ACCESS_KEY"] not in json.dumps(pod), name
             mounts = {one["mountPath"]: one["name"] for one in pod["spec"]["containers"][0]["volumeMounts"]}
             assert mounts["/tmp/ray"] == {m["mountPath"]: m["name"] for m in agent["volumeMounts"]}["/tmp/ray"] == "ray-logs"
