@@ -4,6 +4,8 @@
 
 #include <mobula/kube.h>
 
+#define ROOT_CA "kube-root-ca.crt" /* ConfigMap that the controller manager puts into each namespace */
+
 struct need {
     struct apply *p;
     const struct apply_object *deployment;
@@ -43,7 +45,7 @@ static bool look_for(const struct need *n, bool secret, struct jval of, struct s
     if (slice_empty(o.name))
         o.name = json_get_str(of, "secretName", a);
     o.path = apply_path(&o, a);
-    if (slice_empty(o.name) || json_get_bool(of, "optional", false) || brings(n->p, o.path))
+    if (slice_empty(o.name) || json_get_bool(of, "optional", false) || brings(n->p, o.path) || slice_is(o.name, ROOT_CA))
         return true;
     if (!ask_get(n->p->ask, o.path, secret ? &metadata : NULL, a, &answer, e))
         return false;

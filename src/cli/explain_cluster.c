@@ -1,17 +1,13 @@
 #include "explain_cluster.h"
 #include "cli.h"
 #include "explain_object.h"
-#include "seek.h"
+
+#include <mobula/kind_raycluster.h>
 
 #include <stdio.h>
 
-struct cluster_options {
-    struct seek_options seek;
-    struct slice name;
-};
-
-static const struct flag list[] = {SEEK_FLAGS(offsetof(struct cluster_options, seek)),
-                                   ASK_TIMEOUT_FLAG(offsetof(struct cluster_options, seek.timeout_ms))};
+static const struct flag list[] = {SEEK_FLAGS(offsetof(struct explain_named, seek)),
+                                   ASK_TIMEOUT_FLAG(offsetof(struct explain_named, seek.timeout_ms))};
 
 static const struct flags flags = {
     .usage = "mobula explain cluster NAME [-n NS] [FLAG...]",
@@ -22,11 +18,11 @@ static const struct flags flags = {
         "the Secret of a cluster with authOptions. With list on rayclusters it says how many come before one that waits for its turn.",
     .list = list,
     .count = COUNT_OF(list),
-    .word = offsetof(struct cluster_options, name),
+    .word = offsetof(struct explain_named, name),
 };
 
 struct job {
-    struct seek seek;
+    struct seek *seek;
     struct slice name;
     struct err e;
 };
@@ -59,11 +55,12 @@ static bool find_page(struct job *j, struct explain_facts *f, struct slice *more
     __attribute__((cleanup(buf_free))) struct buf path;
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     buf_init(&path, LIMIT_HTTP_URL);
-    if (!explain_page_path(j->seek.ns, j->name, *more, &path, &j->e) || !ask_get(&j->seek.ask, buf_slice(&path), NULL, &a, &answer, &j->e))
+    if (!explain_page_path(j->seek->ns, j->name, *more, &path, &j->e) ||
+        !ask_get(&j->seek->ask, buf_slice(&path), NULL, &a, &answer, &j->e))
         return false;
     if (answer.code != 200)
         return seek_refused(&answer, "its pods cannot be read", &j->e);
-    return explain_add_pods(f, answer.body, more, j->seek.a, &j->e);
+    return explain_add_pods(f, answer.body, more, j->seek->a, &j->e);
 }
 
 static bool find_pods(struct job *j, struct explain_facts *f)
@@ -81,9 +78,9 @@ static bool find_pods(struct job *j, struct explain_facts *f)
 /* Counts the clusters that are served earlier. If clusters cannot be listed, no wait is reported. */
 static void count_ahead(struct job *j, struct explain_facts *f)
 {
-    struct slice version = json_get_str(f->object, "apiVersion", j->seek.a), more = SLICE("");
+    struct slice version = json_get_str(f->object, "apiVersion", j->seek->a), more = SLICE("");
     bool legacy = slice_starts(version, SLICE("cluster.ray.io/"));
-    explain_wait(f, j->seek.a);
+    explain_wait(f, j->seek->a);
     f->pages = 0;
     do {
         struct err e = {0};
@@ -91,9 +88,9 @@ static void count_ahead(struct job *j, struct explain_facts *f)
         __attribute__((cleanup(buf_free))) struct buf path;
         __attribute__((cleanup(arena_free))) struct arena a = {0};
         buf_init(&path, LIMIT_HTTP_URL);
-        kube_path(&path, &ray_resources[legacy], j->seek.ns, SLICE_NONE, SLICE_NONE);
-        f->waits = f->waits && page_query(more, &path, &e) && ask_get(&j->seek.ask, buf_slice(&path), NULL, &a, &answer, &e) &&
-                   answer.code == 200 && explain_add_clusters(f, answer.body, &more, j->seek.a, &e);
+        kube_path(&path, &ray_resources[legacy], j->seek->ns, SLICE_NONE, SLICE_NONE);
+        f->waits = f->waits && page_query(more, &path, &e) && ask_get(&j->seek->ask, buf_slice(&path), NULL, &a, &answer, &e) &&
+                   answer.code == 200 && explain_add_clusters(f, answer.body, &more, j->seek->a, &e);
     } while (f->waits && more.len);
 }
 
@@ -102,7 +99,7 @@ static void count_ahead(struct job *j, struct explain_facts *f)
 /* Through the API server: the way that whoever may read the cluster has, wherever they sit. */
 static void hear_head(struct job *j, struct explain_facts *f)
 {
-    struct seek *s = &j->seek;
+    struct seek *s = j->seek;
     struct seek_head head;
     struct ask_answer answer = {0};
     char words[ASK_WORDS];
@@ -131,53 +128,34 @@ static void hear_head(struct job *j, struct explain_facts *f)
 /* Reads why the owning RayJob, which has ended, keeps the cluster. Without the right to read RayJobs the reason stays empty. */
 static void find_kept(struct job *j, struct explain_facts *f)
 {
-    struct slice name =
-        json_get_str(list_find(json_get(f->object, "metadata.ownerReferences"), "kind", SLICE("RayJob")), "name", j->seek.a);
-    struct ask_answer answer;
-    struct jval doc;
-    struct err none = {0};
-    if (slice_empty(name) ||
-        !ask_get(&j->seek.ask, seek_path(&j->seek, &ray_job_resource, name, SLICE_NONE), NULL, j->seek.a, &answer, &none) ||
-        answer.code != 200 || !json_read(&doc, answer.body, j->seek.a, &none))
-        return;
-    f->kept = json_get_str(status_condition(json_get(doc, "status"), SLICE("ClusterKept")), "message", j->seek.a);
+    int code;
+    struct jval job;
+    struct slice silence,
+        name = json_get_str(list_find(json_get(f->object, "metadata.ownerReferences"), "kind", SLICE("RayJob")), "name", j->seek->a);
+    if (!slice_empty(name) && explain_find(j->seek, seek_path(j->seek, &ray_job_resource, name, SLICE_NONE), &job, &silence, &code))
+        f->kept = json_get_str(status_condition(json_get(job, "status"), SLICE("ClusterKept")), "message", j->seek->a);
 }
 
 /* ---- the command ---- */
 
-static bool explain(struct job *j, const struct cluster_options *o, struct arena *a, struct buf *out)
+static bool explain(struct seek *s, struct slice name, struct buf *out, struct err *e)
 {
+    struct job j = {.seek = s, .name = name};
     struct explain_facts f = {0};
-    bool absent;
-    if (!seek_open(&j->seek, &o->seek, a, &j->e) || !seek_cluster(&j->seek, o->name, &f.object, &absent, &j->e) || !find_pods(j, &f))
+    bool absent, well = seek_cluster(s, name, &f.object, &absent, &j.e) && find_pods(&j, &f);
+    *e = j.e;
+    if (!well)
         return false;
-    find_kept(j, &f);
-    count_ahead(j, &f);
-    f.unwatched = explain_unwatched(&j->seek, f.object);
-    hear_head(j, &f);
+    find_kept(&j, &f);
+    count_ahead(&j, &f);
+    f.unwatched = explain_unwatched(s, f.object);
+    hear_head(&j, &f);
     f.now = clock_now();
-    explain_words(&f, a, out);
+    explain_words(&f, s->a, out);
     return true;
 }
 
 int cli_explain_cluster(int argc, char **argv)
 {
-    struct cluster_options o = {0};
-    int status;
-    if (!flags_parse(&flags, argc, argv, &o, &status))
-        return status;
-    if (!name_dns1123_label(o.name))
-        return flags_wrong(&flags, o.name.ptr ? "\"%.*s\" is not the name of a cluster" : "explain cluster: its name is needed",
-                           SLICE_ARG(o.name));
-    if (!seek_group_known(&o.seek))
-        return flags_wrong(&flags, "--group is ray.io or cluster.ray.io");
-    __attribute__((cleanup(arena_free))) struct arena a = {0};
-    __attribute__((cleanup(buf_free))) struct buf out;
-    buf_init(&out, EXPLAIN_WORDS_MAX);
-    struct job j = {.name = o.name};
-    bool well = explain(&j, &o, &a, &out);
-    seek_close(&j.seek);
-    if (!well)
-        return cli_fail(&j.e);
-    return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
+    return explain_command(&flags, &kind_raycluster, argc, argv, explain);
 }

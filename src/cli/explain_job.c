@@ -3,15 +3,12 @@
 
 #include <mobula/kind_rayjob.h>
 
-static const struct flag list[] = {EXPLAIN_FLAGS};
-
 static const struct flags flags = {
     .usage = "mobula explain job NAME [-n NS] [FLAG...]",
-    .about =
-        "Says why a RayJob is as it is: its phase and the reason, its attempt and cluster, and what happens next and when. Needs get on\n"
-        "rayjobs. A job of a control plane is explained by `mobula job status`.",
-    .list = list,
-    .count = COUNT_OF(list),
+    .about = "Says why a RayJob is as it is, and what happens next and when. Needs get on rayjobs. Of a job of a control plane\n"
+             "`mobula job status` says the same.",
+    .list = explain_flags,
+    .count = EXPLAIN_FLAGS,
     .word = offsetof(struct explain_named, name),
 };
 

@@ -6,13 +6,13 @@
 
 #include <mobula/control.h>
 
-/* Options of a command that explains one object by its name, and their rows in a table of flags. */
+/* Options of a command that explains one object by its name, and their flags. */
 struct explain_named {
     struct seek_options seek;
     struct slice name;
 };
-#define EXPLAIN_FLAGS                                                                                                                      \
-    SEEK_PLACE_FLAGS(offsetof(struct explain_named, seek)), ASK_TIMEOUT_FLAG(offsetof(struct explain_named, seek.timeout_ms))
+enum { EXPLAIN_FLAGS = 5 };
+extern const struct flag explain_flags[EXPLAIN_FLAGS];
 /* Parses the flags, opens the way to the API server and prints the text that `explain` appends. */
 int explain_command(const struct flags *flags, const struct kind *kind, int argc, char **argv,
                     bool (*explain)(struct seek *s, struct slice name, struct buf *out, struct err *e));

@@ -5,16 +5,14 @@
 #include <mobula/kind_rayservice.h>
 #include <mobula/rayservice.h>
 
-static const struct flag list[] = {EXPLAIN_FLAGS};
-
 static const struct flags flags = {
     .usage = "mobula explain service NAME [-n NS] [FLAG...]",
     .about =
         "Says why a RayService is as it is: which RayCluster gets its requests, what a second one waits for, how its applications and\n"
         "deployments are, and what happens next and when. Needs get on RayServices, and for the rest get on services and list on\n"
         "rayclusters.",
-    .list = list,
-    .count = COUNT_OF(list),
+    .list = explain_flags,
+    .count = EXPLAIN_FLAGS,
     .word = offsetof(struct explain_named, name),
 };
 

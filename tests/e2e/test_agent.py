@@ -4,6 +4,7 @@ to the control plane. What others show or send is refused with the reason, and c
 import http.client
 import json
 import subprocess
+import time
 
 import pytest
 
@@ -111,3 +112,16 @@ def test_a_ca_as_large_as_it_may_be(space, operators, tmp_path):
     token.write_text("x")
     operators("--control-plane-url=https://hub.example", f"--cloud-deployment-id=cldrsrc_{24 * 'a'}",
               f"--control-plane-token-file={token}", f"--control-plane-ca-file={ca}", "--agent=direct").says("msg=started")
+
+
+def test_a_control_plane_without_an_address(space, operators, tmp_path):
+    """Its name does not resolve, however slowly that is found out: one line within 15 s, with the step, and no second one in a minute."""
+    token = tmp_path / "token"
+    token.write_text("x")
+    op = operators("--control-plane-url=https://hub.invalid", f"--cloud-deployment-id=cldrsrc_{24 * 'a'}",
+                   f"--control-plane-token-file={token}")
+    op.says("caches are complete")
+    line = op.says("the control plane cannot be used", "step=dns", seconds=16)
+    assert "hub.invalid" in line, line
+    time.sleep(30)
+    assert len(op.lines("the control plane cannot be used")) == 1

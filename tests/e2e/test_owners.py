@@ -122,6 +122,7 @@ def test_a_namespace_is_given_up(api, spaces):
 def test_no_flag_of_install_goes_without_a_word(api, spaces):
     a = spaces[0]
     flags = ("--namespace", a, "--image=registry.k8s.io/mobula:0.1.0")
+    kubectl("-n", a, "create", "secret", "generic", "oldreg")
     install(*flags, "--pull-secret=oldreg", "--proxy=http://proxy.example:3128", "--resources=cpu=500m,memory=128Mi", "--no-network-policy")
     path = f"/apis/apps/v1/namespaces/{a}/deployments/mobula"
     before = api.get(path)["metadata"]["generation"]
