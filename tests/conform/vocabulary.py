@@ -453,6 +453,11 @@ def rayservice(rng):
         spec["rayClusterConfig"] = raycluster(rng)["spec"]
     if rng.random() < 0.3:
         spec["upgradeStrategy"] = {"type": mostly(rng, rng.choice(["NewCluster", "None"]), "Rolling")}
+    if rng.random() < 0.2:
+        options = {"gatewayClassName": mostly(rng, "any", 5), "stepSizePercent": mostly(rng, 10, "ten"), "intervalSeconds": 30,
+                   "maxSurgePercent": rng.choice([None, 20])}
+        spec["upgradeStrategy"] = {"type": "NewClusterWithIncrementalUpgrade",
+                                   "clusterUpgradeOptions": {k: v for k, v in options.items() if rng.random() < 0.95}}
     if rng.random() < 0.3:
         spec["rayClusterDeletionDelaySeconds"] = mostly(rng, rng.choice([0, 60]), -1)
     if rng.random() < 0.2:

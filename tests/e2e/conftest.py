@@ -1,11 +1,13 @@
+import contextlib
 import itertools
 import os
 
 import pytest
 
 from cluster import Api, definitions, kubectl, manifests, workspace
-from dashboards import Dashboard, own_address
+from dashboards import Dashboard, Serve, own_address
 from processes import Door, Operator
+from services import Service
 
 numbers = itertools.count(1)
 
@@ -83,3 +85,23 @@ def board():
     made = Dashboard(address)
     yield made
     made.close()
+
+
+@pytest.fixture
+def boards():
+    """Makes dashboards with Ray Serve."""
+    made = []
+
+    def make():
+        made.append(Serve(own_address()))
+        return made[-1]
+
+    yield make
+    for one in made:
+        with contextlib.suppress(OSError):
+            one.close()
+
+
+@pytest.fixture
+def service(space):
+    return Service(space)

@@ -133,9 +133,14 @@ class Serve(Dashboard):
             self.config = self.puts[-1]
             return 200, ""
         apps = {app["name"]: {"name": app["name"], "status": self.status, "message": f"it is {self.status}", "route_prefix": "/",
+                              "deployed_app_config": app,
                               "deployments": {"D": {"name": "D", "status": "HEALTHY", "message": "", "target_num_replicas": 1}}}
                 for app in (self.config or {}).get("applications", [])}
         return 200, {"applications": apps, "proxies": {"n1": {"node_ip": self.address, "status": self.proxy}}}
+
+    def capacity(self):
+        """The target_capacity that it was sent last."""
+        return self.puts[-1].get("target_capacity") if self.puts else None
 
     def forget(self):
         """As after a restart of the head: no application is known."""

@@ -1,105 +1,11 @@
 """RayServices from creation to a switch back, against fake dashboards."""
 
-import contextlib
 import json
 
-import pytest
-from cluster import RUN, V1, condition, container, eventually, kubectl, mobula, raycluster
-from dashboards import Serve, own_address
+from cluster import RUN, V1, condition, eventually, kubectl, mobula, raycluster
+from services import CONFIG, deploy, needs_address, spec
 
-ADDRESS = own_address()
-pytestmark = pytest.mark.skipif(not ADDRESS, reason="needs an address of this machine beside loopback")
-CONFIG = "applications:\n- name: {app}\n  route_prefix: /\n  import_path: module:{app}\n"
-
-
-@pytest.fixture
-def boards():
-    made = []
-
-    def board():
-        made.append(Serve(ADDRESS))
-        return made[-1]
-
-    yield board
-    for one in made:
-        with contextlib.suppress(OSError):
-            one.close()
-
-
-def spec(board, app="hello", replicas=1, **more):
-    def group(name):
-        return {"rayStartParams": {}, "template": {"spec": {"containers": [container(name)]}}}
-
-    head = group("ray-head")
-    head["rayStartParams"]["dashboard-port"] = str(board.port)
-    return {"serveConfigV2": CONFIG.format(app=app), "rayClusterConfig": {
-        "rayVersion": "2.60.0", "headGroupSpec": head,
-        "workerGroupSpecs": [{"groupName": "small", "replicas": replicas, "minReplicas": replicas, "maxReplicas": 4,
-                              **group("ray-worker")}]}, **more}
-
-
-class Service:
-    def __init__(self, space, name="svc"):
-        self.space, self.name = space, name
-
-    def create(self, **spec):
-        self.space.api.call("POST", self.space.path("rayservices", group=V1), {
-            "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": self.name, "namespace": self.space.name}, "spec": spec})
-
-    def patch(self, **spec):
-        self.space.api.patch(self.space.path("rayservices", self.name, V1), {"spec": spec})
-
-    def get(self):
-        return self.space.api.get(self.space.path("rayservices", self.name, V1))
-
-    def status(self):
-        return self.get().get("status", {})
-
-    def named(self, which, other_than=None):
-        """Waits for the active or pending cluster and returns its name."""
-        def look():
-            name = (self.status().get(f"{which}ServiceStatus") or {}).get("rayClusterName")
-            return name != other_than and name
-
-        return eventually(look)
-
-    def is_ready(self, reason="NonZeroServeEndpoints"):
-        def look():
-            ready = condition(self.get(), "Ready")
-            assert ready and ready["reason"] == reason, ready
-            return ready
-
-        return eventually(look)
-
-    def selected(self):
-        """The clusters that the two services select."""
-        return [(self.space.find(self.space.path("services", f"{self.name}-{what}-svc")) or {}).get("spec", {}).get("selector", {})
-                .get("ray.io/cluster") for what in ("head", "serve")]
-
-    def lead(self, cluster, board):
-        """Sets the IP of the cluster's head pod to the address of the fake dashboard."""
-        def look():
-            pod = self.space.find(self.space.path("pods", f"{cluster}-head"))
-            return pod and pod["status"].get("podIP") and pod
-
-        eventually(look)
-        self.space.api.patch(self.space.path("pods", f"{cluster}-head") + "/status",
-                             {"status": {"podIP": board.address, "podIPs": [{"ip": board.address}]}})
-
-
-@pytest.fixture
-def service(space):
-    return Service(space)
-
-
-def deploy(service, board, **more):
-    """Creates a RayService, waits until it serves and returns the name of its cluster."""
-    service.create(**spec(board, **more))
-    first = service.named("pending")
-    service.lead(first, board)
-    board.status = "RUNNING"
-    service.is_ready()
-    return first
+pytestmark = needs_address
 
 
 def test_deployed_changed_in_place_and_healed(space, operators, service, boards):
@@ -227,7 +133,7 @@ def test_explain_service(space, operators, service, boards):
     operators()
     service.create(**spec(old))
     first = service.named("pending")
-    assert "lead nowhere: there is no Service svc-serve-svc" in explain(space)
+    assert "are not served: there is no Service svc-serve-svc" in explain(space)
     service.lead(first, old)
     old.status = "RUNNING"
     service.is_ready()

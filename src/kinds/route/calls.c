@@ -51,8 +51,8 @@ bool route_make(struct op *op, struct record *c, const struct kind *k, const str
     f->index = route_kind_of(k);
     f->fresh = !ours;
     if (r && !ours)
-        return err_set(e, ERR_CONFIG, "%s %.*s belongs to another object (uid %s): rename one of the two", k->name, SLICE_ARG(act->name),
-                       r->owner);
+        return err_set(e, ERR_CONFIG, "%s %.*s exists and belongs to somebody else, and is left as it is: delete it or rename this %s",
+                       k->name, SLICE_ARG(act->name), c->kind->name);
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
     set_path(op, c, f);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
@@ -149,7 +149,7 @@ static void written(struct op *op, struct flight *f, struct jval object, uint64_
     if (!json_there(object) || passed)
         source_missed(src);
     r = json_there(object) && !passed ? extract_route(op, f->c->space, k, object, version, 0) : NULL;
-    if (r && !f->looking) {
+    if (r) {
         r->route.wanted = f->hash;
         r->route.became = r->route.version == version ? r->route.hash : 0;
         r->route.applied_ms = op->now.mono_ms;
@@ -157,51 +157,9 @@ static void written(struct op *op, struct flight *f, struct jval object, uint64_
     }
 }
 
-/* The name is taken: by a route that its owner's last operator made without the label that we watch by, or by somebody else's. Asked as a
- * list, because the right to list is there anyway. */
-static bool look(struct op *op, struct flight *f)
-{
-    char field[sizeof "metadata.name=" + sizeof f->name];
-    struct err e = {0};
-    snprintf(field, sizeof field, "metadata.name=%s", f->name);
-    buf_clear(&op->path);
-    kube_path(&op->path, kind_of_flight(f)->kind->resource, istr_slice(f->c->ns), SLICE_NONE, SLICE_NONE);
-    kube_query(&op->path, "fieldSelector", slice_of(field));
-    return flight_look(op, f, &e);
-}
-
-static void looked(struct op *op, struct flight *f, const struct kube_answer *a)
-{
-    const struct kind *k = kind_of_flight(f)->kind;
-    uint64_t version = 0;
-    struct jval list = NO_VALUE;
-    char text[160];
-    arena_reset(&op->event_arena, 64 * KIB);
-    if (a->outcome != KUBE_OK) {
-        not_done(op, f, a);
-        return;
-    }
-    json_read(&list, a->body, &op->event_arena, NULL);
-    struct jval object = json_at(json_get(list, "items"), 0);
-    bool known = kube_version_parse(json_get_str(object, "metadata.resourceVersion", &op->event_arena), &version);
-    if (known && route_owned(op, k, object, f->c)) {
-        written(op, f, object, version);
-        return;
-    }
-    snprintf(text, sizeof text, "it exists and belongs to somebody else, and is left as it is: delete it or rename this %s",
-             f->c->kind->name);
-    count(op, f->c, f->verb, k, f->name, known ? text : "it was there, and has just gone: it will be made again");
-}
-
 bool route_answer(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version = 0;
-    if (f->looking) {
-        looked(op, f, a);
-        return false;
-    }
-    if (a->outcome == KUBE_REFUSED && f->fresh && a->status.code == 409 && look(op, f))
-        return true;
     if (a->outcome == KUBE_OK) {
         struct jval object = answer_object(op, a, &version);
         written(op, f, object, version);

@@ -67,7 +67,7 @@ static void keep_content(struct op *op, struct route_record *r, struct jval obje
 
 static void touch_owner(struct op *op, const struct route_record *r, bool doubt)
 {
-    struct record *c = record_get(op, slice_of(r->owner), istr_slice(r->ns));
+    struct record *c = r->owner[0] ? record_get(op, slice_of(r->owner), istr_slice(r->ns)) : NULL;
     if (!c)
         return;
     if (doubt)
@@ -112,11 +112,6 @@ static struct slice owner_of(struct op *op, const struct kind *k, struct jval ob
     return owner && uid.len <= UID_TEXT_MAX ? uid : SLICE("");
 }
 
-bool route_owned(struct op *op, const struct kind *k, struct jval object, const struct record *c)
-{
-    return slice_is(owner_of(op, k, object), c->uid);
-}
-
 /* A list shows it after our DELETE was answered that it is not there: it counts as it is shown. */
 static void shown_again(struct op *op, struct route_record *r, uint32_t round)
 {
@@ -142,14 +137,15 @@ struct route_record *extract_route(struct op *op, struct space *space, const str
         route_remove(op, r);
         r = NULL;
     }
-    if (slice_empty(owner))
+    if (slice_empty(owner) && !slice_ends(json_get_str(object, "metadata.name", a), route_kinds[route_kind_of(k)].suffix))
         return NULL;
     r = r ? r : route_new(op, space, k, object, owner);
     if (!r)
         return NULL;
     r->round = round ? round : r->round;
     r->route.version = version;
-    keep_content(op, r, object);
+    if (!slice_empty(owner))
+        keep_content(op, r, object);
     bool deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     r->doubted = deleting ? 0 : r->doubted;
     r->route.deleting |= deleting;

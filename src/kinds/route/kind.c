@@ -54,10 +54,10 @@ static void read_httproute(struct jval object, struct arena *a, struct slice *tr
 }
 
 const struct route_kind route_kinds[] = {
-    {&kind_ingress, &ingress_delete, read_ingress},
-    {&kind_gateway, &gateway_delete, read_gateway},
-    {&kind_httproute, &httproute_delete, read_httproute},
-    {NULL, NULL, NULL},
+    {&kind_ingress, &ingress_delete, SLICE("-head-ingress"), read_ingress},
+    {&kind_gateway, &gateway_delete, SLICE("-gateway"), read_gateway},
+    {&kind_httproute, &httproute_delete, SLICE("-httproute"), read_httproute},
+    {NULL, NULL, SLICE(""), NULL},
 };
 
 /* ---- tables ---- */
@@ -82,7 +82,6 @@ const struct kind kind_ingress = {.name = "Ingress",
                                   .resource = &ingresses,
                                   .plural = "ingresses.networking.k8s.io",
                                   .handlers = ingress_handlers,
-                                  .selector = SLICE(RAY_LABEL_CLUSTER),
                                   .family = OPERATOR_RAY_IO,
                                   .keep = keep_route,
                                   .drop = drop_route,
@@ -100,7 +99,6 @@ const struct kind kind_gateway = {.name = "Gateway",
                                   .resource = &gateways,
                                   .plural = "gateways.gateway.networking.k8s.io",
                                   .handlers = gateway_handlers,
-                                  .selector = SLICE(RAY_LABEL_MAKER_NAME),
                                   .family = OPERATOR_RAY_IO,
                                   .keep = keep_route,
                                   .drop = drop_route,
@@ -118,7 +116,6 @@ const struct kind kind_httproute = {.name = "HTTPRoute",
                                     .resource = &httproutes,
                                     .plural = "httproutes.gateway.networking.k8s.io",
                                     .handlers = httproute_handlers,
-                                    .selector = SLICE(RAY_LABEL_MAKER_NAME),
                                     .family = OPERATOR_RAY_IO,
                                     .keep = keep_route,
                                     .drop = drop_route,

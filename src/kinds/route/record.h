@@ -11,7 +11,7 @@ struct route_record {
     const struct kind *kind;
     const struct istr *ns, *text, *trouble, *address; /* they hold the slices of `route` */
     struct space *space;
-    char owner[UID_TEXT_MAX + 1];
+    char owner[UID_TEXT_MAX + 1]; /* empty: it is somebody else's */
     uint32_t round;
     uint32_t doubted; /* our DELETE was answered 404 in this round: a list of a later one decides; 0: no doubt */
     bool by_us;       /* our DELETE is in flight or was accepted */
@@ -27,6 +27,7 @@ struct routes {
 struct route_kind {
     const struct kind *kind;
     const struct verb *remove;
+    struct slice suffix; /* of the names of ours: of somebody else's objects only those with it are kept, because they may be in the way */
     /* What the object's status says: trouble and address as in struct route; in the arena or the object. */
     void (*read)(struct jval object, struct arena *a, struct slice *trouble, struct slice *address);
 };
@@ -46,7 +47,6 @@ struct route_record *extract_route(struct op *op, struct space *space, const str
 struct route_record *route_by_uid(struct op *op, const struct kind *k, struct slice uid);
 struct route_record *route_named(const struct op *op, const struct record *c, const struct kind *k, struct slice name);
 void route_by_us(struct op *op, struct slice uid, bool by_us);
-bool route_owned(struct op *op, const struct kind *k, struct jval object, const struct record *c);
 
 /* delete.c */
 verb_make route_make_delete;

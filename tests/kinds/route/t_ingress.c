@@ -188,14 +188,14 @@ static void test_stranger(void)
     test_case("an Ingress of that name that is somebody else's is left as it is");
     make_world(&w, false);
     struct slice theirs = SLICE("{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"Ingress\",\"metadata\":{\"name\":\"c-head-ingress\"},"
-                                "\"spec\":{\"rules\":[{\"host\":\"theirs\"}]}}");
+                                "\"spec\":{\"defaultBackend\":{\"service\":{\"name\":\"theirs\"}}}}");
     CHECK_INT(world_call(&w, "POST", path_of, "application/json", theirs), 201);
     create(&w, "", "");
     world_run(&w, 60 * 1000);
     CHECK(is_ready(&w, "c"));
     CHECK(says(&w, "ingresses.networking.k8s.io", "c-head-ingress", "theirs"));
     CHECK(!json_len(json_get(ingress(&w), "metadata.ownerReferences")));
-    CHECK(says(&w, "rayclusters.ray.io", "c", "c-head-ingress: it exists and belongs to somebody else"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "Ingress c-head-ingress exists and belongs to somebody else"));
     world_free(&w);
 }
 
