@@ -87,6 +87,7 @@ struct record {
     uint32_t pod_count, ready_count; /* of pods */
     struct failing *failing;
     struct record *owner; /* its controlling owner, a custom resource too; NULL: none of ours */
+    bool orphan;          /* `owner` was found by labels (orphan.c): its ownerReference has not been written yet */
     struct record *owned; /* custom resources that it owns, linked by the next line */
     struct record *next_owned, **owned_at;
     struct work *work;
@@ -126,6 +127,7 @@ struct space {
     struct source *source;    /* one for each of kinds[] */
     int64_t workers_from_ms;  /* see cluster_view; the later of this and op.workers_from_ms holds */
     const struct istr *going; /* the namespace in which the last create was refused because it is being deleted; NULL: none */
+    uint64_t orphans;         /* orphan.c: a bit for the hash of each owner that an orphan's labels name and that is not known */
 };
 
 struct operator_stats {
@@ -296,6 +298,14 @@ struct controller {
     bool goes_by_status; /* its state machine is in status: after a status write with unknown outcome the object is read first */
 };
 
+/* How the owner of an object without ownerReferences is found, as a restore from a backup leaves it. All NULL: it is not looked for. */
+struct orphan_rule {
+    const char *mark;       /* annotation that only objects of this operator carry; NULL: none is needed */
+    const char *cluster;    /* label with the name of a cluster that may own the object … */
+    const char *maker;      /* … or label with the name of another owner, with which the object's own name begins … */
+    const char *maker_kind; /* … and label with that owner's kind; NULL: any kind that may own it */
+};
+
 /* A kind of object that is watched. */
 struct kind {
     const char *name; /* "RayCluster" */
@@ -322,6 +332,7 @@ struct kind {
     bool on_demand;                      /* watched in a namespace from the first source_demand, so that nobody else needs the right to */
     bool creation;                       /* decisions depend on creationTimestamp */
     bool finalizers;                     /* metadata.finalizers is kept: decisions depend on it */
+    struct orphan_rule orphan;
 
     /* For the command line; both NULL: nobody writes a manifest of it. A kind with `check` is a custom resource of ours, whose definition
      * is airgap/crds/PLURAL.yaml. */
@@ -359,6 +370,11 @@ bool may_own(const struct kind *owner, const struct kind *child);
 const struct kind *controller_of(const struct op *op, struct jval object, const struct kind *child, struct arena *a, struct slice *uid);
 /* The record of that owner, created if needed; NULL: there is none, its uid or namespace is invalid, or it is another kind of object. */
 struct record *controller_record(struct op *op, struct space *space, struct slice ns, struct jval object, const struct kind *child);
+/* orphan.c: the owner of an object that has no ownerReferences, found by kind.orphan. NULL: the rule names none, or it is not known yet. */
+struct record *orphan_claim(struct op *op, struct space *space, struct jval object, const struct kind *child);
+/* Before the first decision on an owner: true if orphans of its name were seen. Their lists are read again, and the decision waits. */
+bool orphan_waits(struct op *op, struct record *c);
+void orphan_plan(const struct record *c, struct plan *p); /* adds verb_adopt for each object that the plan does not delete */
 /* Replaces *held by `fresh` and drops the old reference. Returns whether the text changed. */
 bool keep_interned(struct op *op, const struct istr **held, const struct istr *fresh);
 void work_drop(struct record *c); /* actions of the plan that have not been started are dropped */
@@ -550,6 +566,12 @@ verb_failed object_failed; /* object_refused of a call that could not be built *
 void object_write_failed(struct op *op, struct flight *f, const struct kube_answer *a);
 /* The same for a kind that says itself which refusals pass, and so are retried, and whether a lasting one is counted. */
 void object_write_sorted(struct op *op, struct flight *f, const struct kube_answer *a, bool passes, bool counted);
+/* The body and path of a PATCH that makes c the owner of an object of this kind: act->name, uid, version. */
+bool orphan_write(struct op *op, struct record *c, const struct action *act, const struct kind *child, struct flight *f,
+                  struct call_text *t);
+verb_make orphan_make;     /* of verb_adopt: an object with a record */
+verb_answer orphan_answer; /* likewise */
+
 /* Adds act->text to the finalizers of the decided object, or removes it, if the object has not changed since. The kind must have
  * `finalizers` set. */
 verb_make finalizer_add, finalizer_remove;

@@ -27,6 +27,7 @@ struct verb {
 /* The verbs of every kind. Those of one kind are declared in the header of its decision, and defined in its verbs.c. Behind each verb: the
  * members of struct action that it uses. */
 extern const struct verb verb_status; /* text: the merge patch for /status */
+extern const struct verb verb_adopt;  /* name, uid, version: of an object whose ownerReference is missing */
 extern const struct verb verb_event;  /* why: the reason; text: the note */
 
 struct action {
@@ -47,6 +48,7 @@ struct plan {
     struct action beyond; /* the last action that did not fit (PLAN_ACTIONS): it comes with the next plan */
     uint32_t follow;      /* actions known to be needed after these until the object is complete: workers that wait for their head */
     uint64_t status_hash; /* hash of the status that verb_status writes, without its times */
+    bool hands_off;       /* the object is another controller's: nothing is adopted for it */
     uint32_t reasons;     /* consecutive recent status writes, this one included, that changed only reasons; 0: this one changes more */
     int64_t next_ms;      /* decide again at this time even if nothing happens; TIME_NEVER */
     struct arena *arena;

@@ -12,6 +12,10 @@ enum { POD_OLD_HEAD_MS = 90 * 1000, POD_HANGS_MS = 60 * 1000, POD_RECORD_MAX = 2
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
 
+/* Whether the pod has an ownerReference. Without one it is adopted, unless it was made for a cluster of another namespace, whose addresses
+ * its containers have. */
+enum pod_orphan { POD_OWNED, POD_ORPHAN, POD_STRAY };
+
 /* What is kept of a pod: at most POD_RECORD_MAX bytes, however large the pod. */
 struct pod {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1];
@@ -32,6 +36,7 @@ struct pod {
     bool head, ready, deleting;
     bool serves : 1;    /* its label RAY_LABEL_SERVE is "true" */
     bool on_demand : 1; /* its label says that it was made for an on-demand node */
+    uint8_t orphan : 2; /* enum pod_orphan */
     bool ended;         /* the Ray container ended and will not be restarted */
     bool restarted;     /* its kubelet has restarted the Ray container at least once */
     bool stopped;       /* the Ray container does not run at present: it will be restarted, or has ended */
@@ -53,6 +58,8 @@ bool pod_of_old_head(const struct pod *worker, const struct pod *head, int64_t n
 /* Reads a Pod object; the caller sets version, counted and the fields after that. group, reason and words lie in the object or in a. A pod
  * of another scheduler, or of a pod group, is never `unschedulable`: such a scheduler may say so of a head until its workers exist. */
 void pod_read(struct jval object, struct arena *a, struct pod *out);
+/* Whether no container of a Pod object has the address of a head service in another namespace than ns. */
+bool pod_of_namespace(struct jval object, struct slice ns, struct arena *a);
 /* "pod X: Unschedulable: …": why the head is not ready, or if it is, the first other pod with a reason beyond starting. Empty: none. */
 struct slice pods_trouble(const struct pod *const *pods, uint32_t count, struct arena *a);
 

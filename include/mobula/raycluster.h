@@ -16,6 +16,7 @@ extern const struct verb raycluster_apply_ingress;                /* name */
 enum ray_service raycluster_service_of(const struct verb *apply); /* the service that the verb applies */
 extern const struct verb raycluster_try_pod;          /* group: a dry run of a changed template, before running pods are deleted for it */
 extern const struct verb raycluster_create_pod;       /* group, index; uid: of the pod that it replaces, may be empty */
+extern const struct verb raycluster_adopt_pod;        /* name, uid, version; group: whose backoff a refusal begins */
 extern const struct verb raycluster_count_failure;    /* group; uid: the pod; text: the reason */
 extern const struct verb raycluster_forget_failures;  /* group: it is healthy again */
 extern const struct verb raycluster_keep_zone;        /* the minimum is there */

@@ -10,6 +10,7 @@ extern const struct verb rayjob_delete_cluster;   /* name, uid; why */
 extern const struct verb rayjob_suspend_workers;  /* name, uid of the RayCluster */
 extern const struct verb rayjob_create_submitter; /* name */
 extern const struct verb rayjob_add_finalizer, rayjob_remove_finalizer;
+extern const struct verb rayjob_mark_ended; /* text: the value of RAY_ANNOTATION_ENDED */
 extern const struct verb rayjob_delete; /* the RayJob itself, with everything that it owns */
 extern const struct verb rayjob_look;   /* asks the dashboard for its session and, if there is an id, for the job */
 extern const struct verb rayjob_submit, rayjob_stop;
@@ -75,6 +76,7 @@ struct job_view {
     uint32_t cluster_count;
     const struct pod *const *submitters; /* pods that the job owns */
     uint32_t submitter_count;
+    bool unmarked;        /* it lacks RAY_ANNOTATION_ENDED, which would keep it from running again after a restore */
     bool namespace_going; /* it is being deleted */
     int64_t silence_s;    /* as operator_options.job_silence_s and delete_jobs; 0: JOB_CHECK_TIMEOUT_MS */
     bool delete_jobs;

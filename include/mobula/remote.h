@@ -17,6 +17,7 @@ enum { REMOTE_PROTOCOL = 1 };
 
 /* Whether a workload's state is the end of its generation: "SUCCEEDED", "FAILED" or "TERMINATED", which is returned; NULL: it is none. */
 const char *remote_ended(struct jval state);
+const char *remote_ended_word(struct slice state);
 
 struct remote_item {
     struct slice uid, project, name; /* checked: a uid, a namespace, an object's name */

@@ -141,7 +141,7 @@ void decide_one(struct op *op, struct record *c)
         record_confirm(op, c);
         return;
     }
-    if (c->kind->controller->unsettled(op, c))
+    if (orphan_waits(op, c) || c->kind->controller->unsettled(op, c))
         return;
     c->decided_ms = op->now.mono_ms;
     c->dirty = false;
@@ -149,6 +149,7 @@ void decide_one(struct op *op, struct record *c)
     struct plan p;
     int64_t doubted_ms = c->kind->controller->recall(op, c), next_ms = c->kind->controller->decide(op, c, &p);
     timer_set(op, c, next_ms < doubted_ms ? next_ms : doubted_ms);
+    orphan_plan(c, &p);
     c->work = work_copy(&p, op->now);
     if (!c->work)
         return;

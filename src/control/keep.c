@@ -115,7 +115,9 @@ static struct record *claimed_by(struct op *op, const struct record *c, struct j
 static void keep_owner(struct op *op, struct record *c, struct jval object, bool changed)
 {
     struct record *owner = controller_record(op, c->space, istr_slice(c->ns), object, c->kind);
-    record_own(op, c, owner ? owner : claimed_by(op, c, object));
+    struct record *claimed = owner ? NULL : orphan_claim(op, c->space, object, c->kind);
+    c->orphan = claimed && claimed != c;
+    record_own(op, c, owner ? owner : c->orphan ? claimed : claimed_by(op, c, object));
     if (changed)
         record_tell(op, c);
 }
@@ -129,8 +131,11 @@ void extract_record(struct op *op, struct source *from, struct jval object, uint
     if (!c)
         return;
     c->round = round ? round : c->round;
-    if (c->present && version <= c->version)
+    if (c->present && version <= c->version) {
+        if (c->kind->owned && !c->owner) /* its owner may have come since */
+            keep_owner(op, c, object, false);
         return;
+    }
     bool fresh = !c->present, changed = fresh;
     if (fresh)
         record_comes(op, c, from->space, from->kind, name);

@@ -3,6 +3,7 @@
 
 static const struct verb_handler everyones[] = {
     {.verb = &verb_status, .make = make_status, .answer = answer_status, .failed = status_failed},
+    {.verb = &verb_adopt, .make = orphan_make, .answer = orphan_answer, .failed = call_failed},
     {.verb = &verb_event, .carry_out = say_planned},
 };
 enum { EVERYONES = COUNT_OF(everyones) };

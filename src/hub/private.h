@@ -22,7 +22,8 @@ struct weight {
 struct workload {
     struct cloud *of;
     struct workload *next, **back;     /* of the same cloud */
-    struct slice ns, name, uid, cloud; /* in text[], as the next two */
+    struct slice ns, name, uid, cloud; /* in text[], as the next three; uid: as operators know it, which a restore does not change */
+    struct slice object_uid;           /* as the API server has it */
     struct slice config;               /* spec.computeConfig.name; empty: none */
     struct slice spec;
     int64_t generation, observed; /* observed: the generation that the status speaks of */
@@ -40,6 +41,9 @@ struct workload {
     struct slice ray;      /* status.ray, which its pods report and not its operator, in text[] too; empty: none */
     int64_t ray_ms;        /* monotonic: the next report of its pods is refused before */
     bool shown;            /* its operator may know this generation: it has the finalizer, and nothing hides it */
+    int64_t base;          /* generation and observed are above the object's own by this much: it was restored */
+    bool annotated, identified, end_marked; /* it has annotations, among them its identity, and its end */
+    bool end_unsaid;       /* `over` is the annotation's: a restore has dropped the status */
     bool terminate;        /* spec.terminate: nothing else of the spec counts */
     struct weight weight;  /* of the spec */
     const char *hidden;    /* why its operator is not told of this generation: HUB_UNRESOLVED or HUB_UNFIT; NULL: nothing hides it … */
@@ -73,6 +77,7 @@ struct cloud {
     bool present;
     char id[HUB_DEPLOYMENT_ID + 1]; /* while it is present */
     bool told_id;                   /* status.deploymentId is there */
+    bool marked;                    /* … and the annotation that keeps it over a restore */
     uint64_t version;
     uint32_t round;
     struct session session;
@@ -329,6 +334,16 @@ void figures_write(const struct hub *h, struct buf *b); /* metrics.c */
 void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bool add);
 void hidden_write(struct hub *h, const struct workload *w, const char *why); /* the status says why it is hidden; NULL: not any more */
 void deployment_id_write(struct hub *h, const struct cloud *c);
+void end_write(struct hub *h, const struct workload *w); /* the status of a workload whose end only its annotation says */
+
+/* identity.c */
+struct slice identity_of_workload(const struct hub *h, struct jval object, struct arena *a);
+int64_t identity_generations(struct jval object, struct arena *a); /* workload.base of a restored workload */
+void identity_read_marks(struct workload *w, struct jval object, struct arena *a);
+struct slice identity_of_cloud(struct jval object, struct arena *a); /* its deployment id; empty: no annotation says so */
+void identity_put(const struct workload *w, struct buf *out);
+void identity_mark_cloud(struct hub *h, const struct cloud *c);
+void identity_mark_end(struct hub *h, const struct workload *w);
 
 /* pods.c */
 struct credential {

@@ -107,14 +107,15 @@ static uint64_t write_status(struct call *c, struct jval status, struct slice ui
     struct hub *h = c->hub;
     static const char *const objects[] = {"apiVersion", "kind", "namespace", "name", "uid", NULL}, *const urls[] = {"name", "url", NULL};
     struct arena *a = &c->arena;
+    const struct workload *is = map_get(&h->workloads, uid);
     struct slice message = json_get_str(status, "message", a);
     struct jout w;
     buf_clear(&h->body);
     buf_printf(&h->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"},{\"op\":\"add\",\"path\":\"/status\",\"value\":",
-               SLICE_ARG(uid));
+               SLICE_ARG(is ? is->object_uid : uid));
     jout_init(&w, &h->body);
     jout_object(&w);
-    jout_kint(&w, "observedGeneration", json_get_int(status, "generation", 0));
+    jout_kint(&w, "observedGeneration", json_get_int(status, "generation", 0) - (is ? is->base : 0));
     put_word(&w, "state", json_get(status, "state"), a);
     put_word(&w, "reason", json_get(status, "reason"), a);
     if (message.ptr)
@@ -125,7 +126,6 @@ static uint64_t write_status(struct call *c, struct jval status, struct slice ui
     put_list(&w, "objects", json_get(status, "objects"), objects, a);
     put_list(&w, "urls", json_get(status, "urls"), urls, a);
     uint64_t said = hash64(buf_slice(&h->body), 1);
-    const struct workload *is = map_get(&h->workloads, uid);
     if (is && !slice_empty(is->ray))
         jout_kraw(&w, "ray", is->ray);
     jout_form(&w, "reporter:'%.*s',sequence:%lld", SLICE_ARG(c->instance), (long long)json_get_int(status, "sequence", 0));
@@ -146,18 +146,24 @@ static void finalizer_patch(struct hub *h, const struct workload *w, bool add)
 {
     char version[KUBE_VERSION_TEXT];
     buf_clear(&h->body);
-    buf_printf(&h->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"},", SLICE_ARG(w->uid));
-    if (add)
-        buf_printf(&h->body,
-                   "{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%.*s\"},{\"op\":\"add\",\"path\":"
-                   "\"/metadata/finalizers%s]",
-                   SLICE_ARG(kube_version_format(w->version, version)),
-                   w->other_finalizers ? "/-\",\"value\":\"" HUB_FINALIZER "\"}" : "\",\"value\":[\"" HUB_FINALIZER "\"]}");
-    else
+    buf_printf(&h->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"},", SLICE_ARG(w->object_uid));
+    if (add) {
+        buf_printf(&h->body, "{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%.*s\"}",
+                   SLICE_ARG(kube_version_format(w->version, version)));
+        if (w->finalizer < 0)
+            buf_printf(&h->body, ",{\"op\":\"add\",\"path\":\"/metadata/finalizers%s",
+                       w->other_finalizers ? "/-\",\"value\":\"" HUB_FINALIZER "\"}" : "\",\"value\":[\"" HUB_FINALIZER "\"]}");
+        if (!w->identified) {
+            buf_putc(&h->body, ',');
+            identity_put(w, &h->body);
+        }
+        buf_putc(&h->body, ']');
+    } else {
         buf_printf(&h->body,
                    "{\"op\":\"test\",\"path\":\"/metadata/finalizers/%d\",\"value\":\"" HUB_FINALIZER "\"},{\"op\":\"remove\",\"path\":"
                    "\"/metadata/finalizers/%d\"}]",
                    w->finalizer, w->finalizer);
+    }
 }
 
 static void on_own_write(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
@@ -201,6 +207,19 @@ void hidden_write(struct hub *h, const struct workload *w, const char *why)
     jout_init(&j, &h->body);
     jout_form(&j, "{status:{state:'%s',reason:'%s',message:'%.*s'}}", why == HUB_UNFIT ? "REFUSED" : "PENDING", why ? why : "",
               SLICE_ARG(message));
+    struct kube_request r = patch(h, w, "status", KUBE_TYPE_MERGE_PATCH);
+    hub_ask(h, NULL, &r, on_own_write, NULL);
+}
+
+void end_write(struct hub *h, const struct workload *w)
+{
+    struct jout j;
+    buf_clear(&h->body);
+    jout_init(&j, &h->body);
+    jout_form(&j,
+              "{status:{state:'%s',reason:'Restored',message:'it ended before it was restored, and is not run again: submit it under another "
+              "name',observedGeneration:%lld}}",
+              w->over, (long long)(w->observed - w->base));
     struct kube_request r = patch(h, w, "status", KUBE_TYPE_MERGE_PATCH);
     hub_ask(h, NULL, &r, on_own_write, NULL);
 }

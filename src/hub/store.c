@@ -76,6 +76,12 @@ static void workload_care(struct hub *h, struct workload *w)
         finalizer_write(h, NULL, w, true);
     else if (!w->of->present && w->finalizer >= 0 && w->deleting)
         finalizer_write(h, NULL, w, false);
+    else if (w->of->present && !w->identified && !w->over && !w->deleting)
+        finalizer_write(h, NULL, w, true);
+    if (w->over && !w->end_marked && !w->deleting)
+        identity_mark_end(h, w);
+    if (w->end_unsaid)
+        end_write(h, w);
     if (w->hidden && w->told != w->hidden && workload_waits(w))
         hidden_write(h, w, w->hidden);
 }
@@ -139,8 +145,11 @@ static void read_id(struct hub *h, struct cloud *c, struct jval object)
     struct slice id = json_get_str(object, "status.deploymentId", &h->event);
     c->told_id = id.len == HUB_DEPLOYMENT_ID;
     hub_deployment_id(json_get_str(object, "metadata.uid", &h->event), made);
+    struct slice kept = identity_of_cloud(object, &h->event);
+    const struct cloud *holder = kept.len == HUB_DEPLOYMENT_ID ? map_get(&h->ids, kept) : NULL;
+    c->marked = kept.len == HUB_DEPLOYMENT_ID && (!c->told_id || slice_eq(id, kept));
     if (!c->told_id)
-        id = (struct slice){made, sizeof made};
+        id = c->marked && (!holder || holder == c) ? kept : (struct slice){made, sizeof made};
     if (c->present && slice_is(id, c->id))
         return;
     if (c->present && map_get(&h->ids, slice_of(c->id)) == c)
@@ -152,6 +161,14 @@ static void read_id(struct hub *h, struct cloud *c, struct jval object)
                  LF_CSTR("other", other->key));
     else
         map_put(&h->ids, slice_of(c->id), c);
+}
+
+static void cloud_care(struct hub *h, const struct cloud *c)
+{
+    if (!c->told_id)
+        deployment_id_write(h, c);
+    if (!c->marked)
+        identity_mark_cloud(h, c);
 }
 
 static void keep_cloud(struct hub *h, struct source *src, struct jval object)
@@ -183,8 +200,8 @@ static void keep_cloud(struct hub *h, struct source *src, struct jval object)
     slice_copy(hash.len > LIMIT_HUB_HASH ? SLICE_NONE : hash, c->types, sizeof c->types);
     hash = json_get_str(status, "nodes.hash", a);
     slice_copy(hash.len > LIMIT_HUB_HASH ? SLICE_NONE : hash, c->nodes, sizeof c->nodes);
-    if (!c->told_id && !before && src && space_synced(src->space))
-        deployment_id_write(h, c);
+    if (!before && src && space_synced(src->space))
+        cloud_care(h, c);
     for (struct workload *w = c->first; w && !before; w = w->next)
         workload_care(h, w);
 }
@@ -221,6 +238,7 @@ static struct workload *workload_new(const struct slice *texts, size_t count, st
         size += texts[i].len + 1;
     w = mem_alloc(sizeof *w + size);
     to[0] = &w->ns, to[1] = &w->name, to[2] = &w->uid, to[3] = &w->cloud, to[4] = &w->config, to[5] = &w->spec, to[6] = &w->ray;
+    to[7] = &w->object_uid;
     char *p = w->text;
     for (size_t i = 0; i < count; i++) {
         if (texts[i].len)
@@ -245,6 +263,7 @@ static void read_status(struct workload *w, struct jval status, struct arena *a)
 {
     struct slice reporter = json_get_str(status, "reporter", a);
     w->observed = json_get_int(status, "observedGeneration", 0);
+    w->observed += w->observed ? w->base : 0;
     w->told = hidden_word(json_get(status, "reason"));
     w->reporter = slice_empty(reporter) ? 0 : hash64(reporter, 1);
     w->sequence = json_get_int(status, "sequence", 0);
@@ -253,14 +272,15 @@ static void read_status(struct workload *w, struct jval status, struct arena *a)
 
 static struct workload *read_workload(struct hub *h, struct jval object)
 {
-    enum { TEXTS = 7 };
+    enum { TEXTS = 8 };
     struct arena *a = &h->event;
     struct jval spec = json_get(object, "spec"), ray = json_get(object, "status.ray");
     const struct slice texts[TEXTS] = {
         json_get_str(object, "metadata.namespace", a), json_get_str(object, "metadata.name", a),
-        json_get_str(object, "metadata.uid", a),       json_get_str(spec, "cloud", a),
+        identity_of_workload(h, object, a),            json_get_str(spec, "cloud", a),
         json_get_str(spec, "computeConfig.name", a),   json_type(spec) == JSON_OBJECT ? json_raw(spec) : SLICE("{}"),
         json_there(ray) ? json_raw(ray) : SLICE(""),
+        json_get_str(object, "metadata.uid", a),
     };
     uint64_t version;
     struct slice *to[TEXTS];
@@ -269,15 +289,36 @@ static struct workload *read_workload(struct hub *h, struct jval object)
         return NULL;
     struct workload *w = workload_new(texts, TEXTS, to, NULL);
     w->version = version;
-    w->generation = json_get_int(object, "metadata.generation", 1);
+    w->base = slice_eq(w->uid, w->object_uid) ? 0 : identity_generations(object, a);
+    w->generation = json_get_int(object, "metadata.generation", 1) + w->base;
     w->deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     w->finalizer = finalizer_index(object);
     w->other_finalizers = json_len(json_get(object, "metadata.finalizers")) > 0;
     w->terminate = json_get_bool(spec, "terminate", false);
     w->weight = weigh(w->spec);
     read_status(w, json_get(object, "status"), a);
+    identity_read_marks(w, object, a);
     workload_look(h, w);
     return w;
+}
+
+/* remember: its operator may still have something of it. */
+static void drop_workload(struct hub *h, struct space *s, struct workload *w, bool remember, uint64_t version)
+{
+    struct cloud *c = w->of;
+    struct gone *g = &s->gone[s->gone_at];
+    if (remember && (w->shown || w->reporter) && !w->done) {
+        s->floor = g->version > s->floor ? g->version : s->floor;
+        *g = (struct gone){.of = c, .version = version};
+        slice_copy(w->uid, g->uid, sizeof g->uid);
+        s->gone_at = (s->gone_at + 1) % LIMIT_HUB_GONE;
+    }
+    map_del(&h->workloads, w->uid);
+    unlink_workload(w);
+    mem_free(w);
+    if (remember)
+        cloud_touch(c);
+    cloud_release(h, c);
 }
 
 static void keep_workload(struct hub *h, struct source *src, struct jval object)
@@ -286,6 +327,11 @@ static void keep_workload(struct hub *h, struct source *src, struct jval object)
     if (!w)
         return;
     struct workload *old = map_get(&h->workloads, w->uid);
+    if (old && !(slice_eq(old->ns, w->ns) && slice_eq(old->name, w->name))) { /* it bears the uid that is this one's own */
+        log_warn("a workload has the identity of another one, and loses it", LF("namespace", old->ns), LF("workload", old->name));
+        drop_workload(h, src->space, old, false, 0);
+        old = NULL;
+    }
     if (old)
         old->round = src->round;
     if (old && w->version <= old->version) {
@@ -308,25 +354,6 @@ static void keep_workload(struct hub *h, struct source *src, struct jval object)
     workload_care(h, w);
     if (news)
         cloud_touch(w->of);
-}
-
-/* remember: its operator may still have something of it. */
-static void drop_workload(struct hub *h, struct space *s, struct workload *w, bool remember, uint64_t version)
-{
-    struct cloud *c = w->of;
-    struct gone *g = &s->gone[s->gone_at];
-    if (remember && (w->shown || w->reporter) && !w->done) {
-        s->floor = g->version > s->floor ? g->version : s->floor;
-        *g = (struct gone){.of = c, .version = version};
-        slice_copy(w->uid, g->uid, sizeof g->uid);
-        s->gone_at = (s->gone_at + 1) % LIMIT_HUB_GONE;
-    }
-    map_del(&h->workloads, w->uid);
-    unlink_workload(w);
-    mem_free(w);
-    if (remember)
-        cloud_touch(c);
-    cloud_release(h, c);
 }
 
 /* ---- compute configs ---- */
@@ -408,7 +435,9 @@ static void drop(struct hub *h, struct source *src, struct jval item, uint64_t v
     struct slice key = key_of(h, json_get_str(item, "metadata.namespace", a), json_get_str(item, "metadata.name", a));
     struct cloud *c = src->kind == SOURCE_CLOUDS ? map_get(&h->clouds, key) : NULL;
     struct config *f = src->kind == SOURCE_CONFIGS ? map_get(&h->configs, key) : NULL;
-    struct workload *w = src->kind == SOURCE_WORKLOADS ? map_get(&h->workloads, json_get_str(item, "metadata.uid", a)) : NULL;
+    struct workload *w = src->kind == SOURCE_WORKLOADS ? map_get(&h->workloads, identity_of_workload(h, item, a)) : NULL;
+    if (w && !json_str_eq(json_get(item, "metadata.uid"), w->object_uid))
+        w = NULL; /* of the object that it was before it was restored */
     if (c && c->present)
         cloud_vanish(h, c);
     if (f) {
@@ -436,8 +465,8 @@ void hub_store_care(struct hub *h)
     for (uint32_t i = 0; (w = map_next(&h->workloads, &i)) != NULL;)
         workload_care(h, w);
     for (uint32_t i = 0; (c = map_next(&h->clouds, &i)) != NULL;)
-        if (c->present && !c->told_id)
-            deployment_id_write(h, c);
+        if (c->present)
+            cloud_care(h, c);
 }
 
 /* The first list, or the first after a backup was restored, says nothing of what changed when. */

@@ -2,6 +2,7 @@
 #include <mobula/pod.h>
 
 const struct verb verb_status = {"status", VERB_PATCH, {NULL}};
+const struct verb verb_adopt = {"adopt", VERB_PATCH, {"FailedToAdopt"}};
 const struct verb verb_event = {"event", VERB_SAY, {NULL}};
 
 struct action *plan_add(struct plan *p, const struct verb *verb)

@@ -3,6 +3,8 @@
  */
 #include "build.h"
 
+#include <mobula/pod.h>
+
 /* By rank: a head may have the container of a submitter beside it. */
 static const char *const marks[] = {"KUBERAY_GEN_RAY_START_CMD", "RAY_OVERRIDE_RESOURCES", "RAY_JOB_SUBMISSION_ID"};
 
@@ -28,6 +30,13 @@ static const char *const agreed[] = {"KUBERAY_GEN_RAY_START_CMD",
                                      "RAY_IP",
                                      "RAY_HEAD_IP",
                                      "RAY_JOB_SUBMISSION_ID"};
+
+bool pod_of_namespace(struct jval object, struct slice ns, struct arena *a)
+{
+    struct slice address = json_get_str(list_find(json_get(ray_live_container(object), "env"), "name", SLICE("FQ_RAY_IP")), "value", a);
+    struct slice here = arena_printf(a, ".%.*s.svc", SLICE_ARG(ns));
+    return slice_find_text(address, ".svc") < 0 || slice_find_text(address, here.ptr) >= 0;
+}
 
 /* Of variables with one name the kubelet takes the last, so each of them must be the one that was there. */
 static bool keeps_variable(struct jval before, struct jval after, const char *name)

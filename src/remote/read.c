@@ -38,12 +38,21 @@ static bool is_uid(struct slice s)
     return s.len == 36 && name_dns1123_label(s);
 }
 
+static const char *const ends[] = {"SUCCEEDED", "FAILED", "TERMINATED"};
+
+const char *remote_ended_word(struct slice state)
+{
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        if (slice_is(state, ends[i]))
+            return ends[i];
+    return NULL;
+}
+
 const char *remote_ended(struct jval state)
 {
-    static const char *const words[] = {"SUCCEEDED", "FAILED", "TERMINATED"};
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (json_is(state, words[i]))
-            return words[i];
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        if (json_is(state, ends[i]))
+            return ends[i];
     return NULL;
 }
 

@@ -45,7 +45,7 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
     return a->version != 0 && a->phase == b->phase && a->ready == b->ready && a->deleting == b->deleting && a->ended == b->ended &&
            a->exit_code == b->exit_code && a->index == b->index && a->host == b->host && a->hash == b->hash && a->head == b->head &&
            a->stopped == b->stopped && a->run_us == b->run_us && a->gave_up == b->gave_up && a->unschedulable == b->unschedulable &&
-           a->serves == b->serves && a->doubted == b->doubted && a->overtaken == b->overtaken && a->group.ptr == b->group.ptr &&
+           a->serves == b->serves && a->doubted == b->doubted && a->orphan == b->orphan && a->overtaken == b->overtaken && a->group.ptr == b->group.ptr &&
            a->reason.ptr == b->reason.ptr && a->words.ptr == b->words.ptr && (!b->head || strcmp(a->ip, b->ip) == 0);
 }
 
@@ -79,6 +79,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
         return;
     }
     struct record *c = extract_elsewhere(object, a) ? NULL : extract_parent(op, space, object, &kind_pod);
+    bool orphan = !c && (c = orphan_claim(op, space, object, &kind_pod)) != NULL;
     if (r && r->of != c) { /* its owner changed, or its labels were taken away */
         pod_remove(op, r);
         r = NULL;
@@ -95,6 +96,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     struct pod before = r->pod;
     struct pod *p = &r->pod;
     now.version = version;
+    now.orphan = !orphan ? POD_OWNED : pod_of_namespace(object, istr_slice(c->ns), a) ? POD_ORPHAN : POD_STRAY;
     now.counted = before.counted;
     now.asked = before.asked;
     now.idle_s = before.idle_s;

@@ -36,6 +36,7 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
         return;
     }
     struct record *c = extract_parent(op, space, object, &kind_kservice);
+    bool orphan = !c && (c = orphan_claim(op, space, object, &kind_kservice)) != NULL;
     if (r && r->of != c) { /* it changed hands */
         service_remove(op, r);
         r = NULL;
@@ -47,7 +48,7 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
     r->round = round ? round : r->round;
     r->service.version = version;
     slice_copy(json_get_str(object, "spec.clusterIP", a), r->service.ip, sizeof r->service.ip);
-    r->service.hash = ray_service_hash(object);
+    r->service.hash = orphan ? 0 : ray_service_hash(object); /* 0: the next apply adopts it */
     keep_endpoints(op, r, object);
     r->service.dashboard = (uint16_t)json_get_int(list_find(json_get(object, "spec.ports"), "name", SLICE("dashboard")), "port", 0);
     r->service.ours = json_there(json_child(json_get(object, "metadata.annotations"), RAY_ANNOTATION_HASH));

@@ -185,6 +185,10 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
         held_report_stripped(op, f, pod);
         return;
     }
+    if (!owned && orphan_claim(op, c->space, pod, &kind_pod) == c) {
+        answer_pod(op, f, pod, version); /* the next plan adopts it */
+        return;
+    }
     if (!owned) {
         name_taken(op, f, pod, owner);
         return;

@@ -188,6 +188,30 @@ static void decide_suspended(const struct cluster_view *in, struct plan *p)
             plan_delete(p, in->pods[i], GROUP_NONE, "the cluster is suspended");
 }
 
+/* Pods that a restore left without an owner. */
+static void decide_adoptions(const struct cluster_view *in, const struct group_view *groups, struct plan *p)
+{
+    for (uint32_t i = 0; i < in->pod_count; i++) {
+        const struct pod *pod = in->pods[i];
+        if (pod->orphan == POD_OWNED || pod->deleting)
+            continue;
+        uint32_t k = 0;
+        while (k <= in->cluster->group_count && !belongs(pod, groups[k].spec))
+            k++;
+        if (k > in->cluster->group_count)
+            continue;
+        if (pod->orphan == POD_STRAY) {
+            plan_delete(p, pod, (int32_t)k + GROUP_HEAD, "it was restored from another namespace, whose addresses it has");
+        } else if (in->now.mono_ms >= in->failures[k].not_before_ms) {
+            struct action *act = plan_add(p, &raycluster_adopt_pod);
+            act->group = (int32_t)k + GROUP_HEAD;
+            act->name = slice_of(pod->name);
+            act->uid = slice_of(pod->uid);
+            act->version = pod->version;
+        }
+    }
+}
+
 static void decide_pods(const struct cluster_view *in, struct plan *p)
 {
     const struct ray_cluster *c = in->cluster;
@@ -195,6 +219,7 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
     for (uint32_t i = 0; i <= c->group_count; i++)
         groups[i] = view_group(in, i ? &c->groups[i - 1] : &c->head, (int32_t)i + GROUP_HEAD, p->arena);
     head = groups[0];
+    decide_adoptions(in, groups, p);
     if (decide_zone(groups, c->group_count + 1, p))
         return;
     enum renewal renewal = decide_renewal(&head, p);

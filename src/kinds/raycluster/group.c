@@ -24,7 +24,7 @@ bool decide_failures(const struct group_view *g, struct plan *p)
     int64_t well = 0; /* pods */
     for (uint32_t i = 0; i < g->count; i++) {
         const struct pod *pod = g->pods[i];
-        well += pod_live(pod) && (refused || pod->ready);
+        well += pod_live(pod) && pod->orphan == POD_OWNED && (refused || pod->ready);
         if (!pod_failed(pod) || pod->counted)
             continue;
         struct action *act = plan_add(p, &raycluster_count_failure);

@@ -101,3 +101,39 @@ void held_found(struct op *op, const struct flight *f, struct jval pod)
         flight_failed(op, f, text);
     }
 }
+
+/* ---- pods without ownerReferences ---- */
+
+bool adopt_make(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    return orphan_write(op, c, act, &kind_pod, f, t) || err_set(e, ERR_LIMIT, "the change of pod %.*s is too large", SLICE_ARG(act->name));
+}
+
+bool adopt_answer(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version = 0;
+    struct record *c = f->c;
+    char words[ANSWER_WORDS], text[ERR_TEXT_MAX];
+    if (a->outcome != KUBE_OK) {
+        op->stats.refused[verb_number(op, f->verb)] += a->outcome == KUBE_REFUSED;
+        if (a->outcome != KUBE_REFUSED || answer_passing(&a->status) || a->status.reason == KUBE_CONFLICT ||
+            a->status.reason == KUBE_NOT_FOUND) {
+            record_trouble(op, c, f, answer_words(a, words));
+            return false;
+        }
+        snprintf(text, sizeof text, "pod %s has no owner and cannot be adopted: %s: delete the pod, or give the account the right to patch pods",
+                 f->name, answer_words(a, words));
+        flight_failed(op, f, text);
+        return false;
+    }
+    struct jval pod = answer_object(op, a, &version);
+    if (json_there(pod) && slice_empty(extract_owner(op, pod, &op->event_arena))) {
+        held_stripped(op, f, pod);
+        return false;
+    }
+    if (json_there(pod))
+        answer_pod(op, f, pod, version);
+    log_info("adopted a pod without ownerReferences", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name),
+             LF_CSTR("pod", f->name));
+    return false;
+}

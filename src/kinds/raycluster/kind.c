@@ -121,6 +121,7 @@ static const struct verb_handler handlers[] = {
     {.verb = &raycluster_apply_ingress, .make = make_ingress, .seal = route_seal, .answer = route_answer, .failed = route_failed},
     {.verb = &raycluster_try_pod, .make = make_pod, .answer = answer_try, .failed = group_failed_by},
     {.verb = &raycluster_create_pod, .make = make_pod, .answer = answer_create, .failed = group_failed_by},
+    {.verb = &raycluster_adopt_pod, .make = adopt_make, .answer = adopt_answer, .failed = group_failed_by},
     {.verb = &raycluster_count_failure, .carry_out = count_failure},
     {.verb = &raycluster_forget_failures, .carry_out = forget_failures},
     {.verb = &raycluster_keep_zone, .carry_out = keep_zone},
@@ -165,6 +166,7 @@ const struct kind kind_raycluster = {.name = "RayCluster",
                                      .preview = raycluster_preview,
                                      .gone = "cluster deleted",
                                      .finalizers = true,
+                                     .orphan = {.maker = RAY_LABEL_MAKER_NAME, .maker_kind = RAY_LABEL_MAKER_KIND},
                                      .controller = &controller,
                                      .owned = true};
 

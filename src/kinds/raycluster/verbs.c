@@ -9,6 +9,7 @@ const struct verb raycluster_apply_serve_service = {"apply-cluster-serve-service
 const struct verb raycluster_apply_ingress = {"apply-head-ingress", VERB_APPLY, {"FailedToCreateIngress"}};
 const struct verb raycluster_try_pod = {"try-pod", VERB_DRY_RUN, {"FailedToCreateWorkerPod", "FailedToCreateHeadPod"}};
 const struct verb raycluster_create_pod = {"create-pod", VERB_CREATE, {"FailedToCreateWorkerPod", "FailedToCreateHeadPod"}};
+const struct verb raycluster_adopt_pod = {"adopt-pod", VERB_PATCH, {"FailedToAdoptPod", "FailedToAdoptPod"}};
 const struct verb raycluster_count_failure = {"count-failure", VERB_MOVE, {NULL}};
 const struct verb raycluster_forget_failures = {"forget-failures", VERB_MOVE, {NULL}};
 const struct verb raycluster_keep_zone = {"keep-zone", VERB_MOVE, {NULL}};

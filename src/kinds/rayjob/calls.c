@@ -46,7 +46,23 @@ bool job_make_suspend(struct op *op, struct record *c, const struct action *act,
     return buf_putc(&op->body, ']');
 }
 
-/* The whole list, with ours in it or without, as it was seen at this resourceVersion: who adds another meanwhile wins. */
+bool job_make_mark(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    struct jout w;
+    (void)f;
+    (void)e;
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
+    kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    jout_init(&w, &op->body);
+    jout_form(&w, "{metadata:{uid:'%s',annotations:", c->uid);
+    jout_object(&w);
+    jout_kstr(&w, RAY_ANNOTATION_ENDED, act->text);
+    jout_end(&w);
+    jout_form(&w, "}}");
+    return !op->body.full;
+}
+
 /* The cluster that the job runs on, its own or another's. */
 static struct record *cluster_of(struct op *op, const struct record *c, struct slice name)
 {

@@ -223,7 +223,8 @@ static void decide_phase(struct job_decision *d)
         return;
     switch (d->is.phase) {
     case JOB_PHASE_NEW:
-        begin(d);
+        if (!decide_restored_end(d))
+            begin(d);
         break;
     case JOB_PHASE_INVALID: /* the next attempt has a cluster of its own, and until then this one would hold what others wait for */
         if (d->is.state == JOB_STATE_NONE)
@@ -264,7 +265,7 @@ static void decide_phase(struct job_decision *d)
 void rayjob_decide(const struct job_view *in, struct arena *a, struct plan *out)
 {
     struct job_decision d = {.in = in, .job = in->job, .a = a, .p = out, .prior = in->status};
-    *out = (struct plan){.next_ms = TIME_NEVER, .arena = a};
+    *out = (struct plan){.next_ms = TIME_NEVER, .arena = a, .hands_off = in->job->managed_elsewhere};
     if (in->job->managed_elsewhere)
         return;
     course_read(d.prior, &d.is, a);

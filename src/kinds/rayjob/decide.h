@@ -47,6 +47,7 @@ struct job_decision {
 
 /* ---- status.c ---- */
 void course_read(struct jval status, struct course *out, struct arena *a);
+enum { JOB_MARK_S = 60 * 60 }; /* jobs that ended longer ago get no RAY_ANNOTATION_ENDED: an upgrade does not write to all of them */
 /* Adds the status patch when `to` says something new. */
 void decide_job_status(struct job_decision *d);
 
@@ -77,6 +78,9 @@ void decide_stop_given_up(struct job_decision *d, bool submitters_gone);
 /* Before the cluster of an attempt that was given up is deleted: asks the head to stop the job, while it answers, for at most
  * JOB_STOP_FIRST_MS. Returns whether the cluster can be deleted now. */
 bool decide_stop_first(struct job_decision *d);
+/* The end of a job that is over becomes an annotation, once; and of a job without status the annotation is its end: true if it has one. */
+void decide_mark(struct job_decision *d);
+bool decide_restored_end(struct job_decision *d);
 /* Removes the finalizer of a job that is over, once nothing of it can run on. */
 void decide_let_go(struct job_decision *d, bool submitters_gone);
 void decide_job_deleted(struct job_decision *d);

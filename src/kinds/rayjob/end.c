@@ -255,4 +255,36 @@ void decide_job_ended(struct job_decision *d)
     if (d->in->errors->count == 0)
         decide_rules(d);
     decide_let_go(d, gone);
+    decide_mark(d);
+}
+
+/* ---- ends that a restore must not forget ---- */
+
+void decide_mark(struct job_decision *d)
+{
+    char end[TIME_TEXT_MAX];
+    int64_t since_us = d->in->now.wall_us - d->is.end_us;
+    bool recent = d->is.end_us && since_us < JOB_MARK_S * INT64_C(1000000);
+    if (!d->in->unmarked || !recent || d->p->count)
+        return;
+    plan_add(d->p, &rayjob_mark_ended)->text =
+        arena_printf(d->a, "%.*s %s %s %.*s", SLICE_ARG(d->job->name), d->is.phase == JOB_PHASE_COMPLETE ? "Complete" : "Failed",
+                     d->is.state == JOB_STATE_NONE ? "-" : job_state_name(d->is.state),
+                     SLICE_ARG(time_format(d->is.end_us, end)));
+}
+
+bool decide_restored_end(struct job_decision *d)
+{
+    struct slice rest = json_str(json_child(d->job->annotations, RAY_ANNOTATION_ENDED), d->a);
+    struct slice name = slice_cut(&rest, ' '), phase = slice_cut(&rest, ' '), state = slice_cut(&rest, ' ');
+    bool complete = slice_is(phase, "Complete");
+    int64_t end_us;
+    if (!slice_eq(name, d->job->name) || !(complete || slice_is(phase, "Failed")) || !time_parse(rest, &end_us, NULL))
+        return false;
+    d->to.phase = complete ? JOB_PHASE_COMPLETE : JOB_PHASE_FAILED;
+    job_state_parse(state, &d->to.state);
+    d->to.end_us = end_us;
+    d->to.reason = SLICE("Restored");
+    d->to.message = SLICE("it ended before it was restored, and is not run again: to run it, create it without annotation " RAY_ANNOTATION_ENDED);
+    return true;
 }

@@ -55,7 +55,7 @@ bool rayjob_preview(struct jval object, struct preview *p);
 
 /* ---- handlers of verbs ---- */
 
-verb_make job_make_cluster, job_make_delete, job_make_suspend, job_make_submitter;
+verb_make job_make_cluster, job_make_delete, job_make_mark, job_make_suspend, job_make_submitter;
 verb_answer job_answer;
 verb_do job_ask;
 

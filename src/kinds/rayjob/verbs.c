@@ -8,6 +8,7 @@ const struct verb rayjob_suspend_workers = {"suspend-workers", VERB_PATCH, {"Fai
 const struct verb rayjob_create_submitter = {"create-submitter", VERB_CREATE, {"FailedToCreateRayJobSubmitter"}};
 const struct verb rayjob_add_finalizer = {"add-finalizer", VERB_PATCH, {"FailedToUpdateRayJob"}};
 const struct verb rayjob_remove_finalizer = {"remove-finalizer", VERB_PATCH, {"FailedToUpdateRayJob"}};
+const struct verb rayjob_mark_ended = {"mark-ended", VERB_PATCH, {"FailedToUpdateRayJob"}};
 const struct verb rayjob_delete = {"delete-job", VERB_DELETE, {"FailedToDeleteRayJob"}};
 const struct verb rayjob_look = {"look", VERB_ASK, {NULL}};
 const struct verb rayjob_submit = {"submit", VERB_ASK, {NULL}};

@@ -242,6 +242,7 @@ void job_decide(struct op *op, struct record *c, struct plan *p)
     j->seen = true;
     v.silence_s = op->o.job_silence_s;
     v.delete_jobs = op->o.delete_jobs;
+    v.unmarked = !json_there(json_child(job_model(op)->annotations, RAY_ANNOTATION_ENDED));
     view_clusters(op, c, json_get_str(status, "rayClusterName", a), &v);
     v.submitters = view_pods(op, c, &v.submitter_count);
     if (slice_is(phase, "Failed") || slice_is(phase, "Complete"))

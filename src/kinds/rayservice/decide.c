@@ -333,7 +333,7 @@ static void decide_course(struct service_decision *d)
 void rayservice_decide(const struct service_view *in, struct arena *a, struct plan *out)
 {
     struct service_decision d = {.in = in, .s = in->service, .a = a, .p = out, .prior = in->status};
-    *out = (struct plan){.arena = a, .next_ms = TIME_NEVER};
+    *out = (struct plan){.arena = a, .next_ms = TIME_NEVER, .hands_off = d.s->managed_elsewhere};
     if (d.s->finalizer && d.s->deleting)
         plan_add(out, &rayservice_remove_finalizer)->text = SLICE(RAY_SERVICE_FINALIZER);
     if (d.s->managed_elsewhere || d.s->deleting)
