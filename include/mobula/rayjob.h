@@ -11,8 +11,8 @@ extern const struct verb rayjob_suspend_workers;  /* name, uid of the RayCluster
 extern const struct verb rayjob_create_submitter; /* name */
 extern const struct verb rayjob_add_finalizer, rayjob_remove_finalizer;
 extern const struct verb rayjob_mark_ended; /* text: the value of RAY_ANNOTATION_ENDED */
-extern const struct verb rayjob_delete; /* the RayJob itself, with everything that it owns */
-extern const struct verb rayjob_look;   /* asks the dashboard for its session and, if there is an id, for the job */
+extern const struct verb rayjob_delete;     /* the RayJob itself, with everything that it owns */
+extern const struct verb rayjob_look;       /* asks the dashboard for its session and, if there is an id, for the job */
 extern const struct verb rayjob_submit, rayjob_stop;
 extern const struct verb rayjob_read_log; /* the last lines of the driver's log */
 

@@ -28,26 +28,26 @@ struct workload {
     struct slice spec;
     int64_t generation, observed; /* observed: the generation that the status speaks of */
     uint64_t version;
-    uint64_t changed;      /* the version at which something changed that its operator is to know */
-    uint64_t said;         /* hash of the status that was written last; 0: unknown */
-    uint64_t reporter;     /* hash of the instance that has reported the status; 0: none */
-    int64_t sequence;      /* of that report */
-    const char *over;      /* the status says that it has ended: "SUCCEEDED"; NULL: it does not */
-    uint32_t round;        /* of the list that showed it */
-    int32_t finalizer;     /* index of ours among the finalizers; -1: it is not there */
-    bool other_finalizers; /* the list of finalizers is there */
-    bool deleting, done;   /* done: its operator has nothing of it any more */
-    bool writing;          /* a report of it is on its way to the API server */
-    struct slice ray;      /* status.ray, which its pods report and not its operator, in text[] too; empty: none */
-    int64_t ray_ms;        /* monotonic: the next report of its pods is refused before */
-    bool shown;            /* its operator may know this generation: it has the finalizer, and nothing hides it */
-    int64_t base;          /* generation and observed are above the object's own by this much: it was restored */
+    uint64_t changed;                       /* the version at which something changed that its operator is to know */
+    uint64_t said;                          /* hash of the status that was written last; 0: unknown */
+    uint64_t reporter;                      /* hash of the instance that has reported the status; 0: none */
+    int64_t sequence;                       /* of that report */
+    const char *over;                       /* the status says that it has ended: "SUCCEEDED"; NULL: it does not */
+    uint32_t round;                         /* of the list that showed it */
+    int32_t finalizer;                      /* index of ours among the finalizers; -1: it is not there */
+    bool other_finalizers;                  /* the list of finalizers is there */
+    bool deleting, done;                    /* done: its operator has nothing of it any more */
+    bool writing;                           /* a report of it is on its way to the API server */
+    struct slice ray;                       /* status.ray, which its pods report and not its operator, in text[] too; empty: none */
+    int64_t ray_ms;                         /* monotonic: the next report of its pods is refused before */
+    bool shown;                             /* its operator may know this generation: it has the finalizer, and nothing hides it */
+    int64_t base;                           /* generation and observed are above the object's own by this much: it was restored */
     bool annotated, identified, end_marked; /* it has annotations, among them its identity, and its end */
-    bool end_unsaid;       /* `over` is the annotation's: a restore has dropped the status */
-    bool terminate;        /* spec.terminate: nothing else of the spec counts */
-    struct weight weight;  /* of the spec */
-    const char *hidden;    /* why its operator is not told of this generation: HUB_UNRESOLVED or HUB_UNFIT; NULL: nothing hides it … */
-    const char *told;      /* … and which of them its status says */
+    bool end_unsaid;                        /* `over` is the annotation's: a restore has dropped the status */
+    bool terminate;                         /* spec.terminate: nothing else of the spec counts */
+    struct weight weight;                   /* of the spec */
+    const char *hidden; /* why its operator is not told of this generation: HUB_UNRESOLVED or HUB_UNFIT; NULL: nothing hides it … */
+    const char *told;   /* … and which of them its status says */
     char text[];
 };
 

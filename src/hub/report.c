@@ -216,10 +216,11 @@ void end_write(struct hub *h, const struct workload *w)
     struct jout j;
     buf_clear(&h->body);
     jout_init(&j, &h->body);
-    jout_form(&j,
-              "{status:{state:'%s',reason:'Restored',message:'it ended before it was restored, and is not run again: submit it under another "
-              "name',observedGeneration:%lld}}",
-              w->over, (long long)(w->observed - w->base));
+    jout_form(
+        &j,
+        "{status:{state:'%s',reason:'Restored',message:'it ended before it was restored, and is not run again: submit it under another "
+        "name',observedGeneration:%lld}}",
+        w->over, (long long)(w->observed - w->base));
     struct kube_request r = patch(h, w, "status", KUBE_TYPE_MERGE_PATCH);
     hub_ask(h, NULL, &r, on_own_write, NULL);
 }

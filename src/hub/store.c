@@ -276,9 +276,12 @@ static struct workload *read_workload(struct hub *h, struct jval object)
     struct arena *a = &h->event;
     struct jval spec = json_get(object, "spec"), ray = json_get(object, "status.ray");
     const struct slice texts[TEXTS] = {
-        json_get_str(object, "metadata.namespace", a), json_get_str(object, "metadata.name", a),
-        identity_of_workload(h, object, a),            json_get_str(spec, "cloud", a),
-        json_get_str(spec, "computeConfig.name", a),   json_type(spec) == JSON_OBJECT ? json_raw(spec) : SLICE("{}"),
+        json_get_str(object, "metadata.namespace", a),
+        json_get_str(object, "metadata.name", a),
+        identity_of_workload(h, object, a),
+        json_get_str(spec, "cloud", a),
+        json_get_str(spec, "computeConfig.name", a),
+        json_type(spec) == JSON_OBJECT ? json_raw(spec) : SLICE("{}"),
         json_there(ray) ? json_raw(ray) : SLICE(""),
         json_get_str(object, "metadata.uid", a),
     };

@@ -15,8 +15,8 @@ from processes import config_of
 from rig import KUBECTL
 
 PAGE = ROOT / "docs/restore.md"
-VELERO = (("pods", "/api/v1"), ("services", "/api/v1"), ("configmaps", "/api/v1"), ("clouds", GROUP), ("computeconfigs", GROUP), ("rayclusters", V1), ("rayjobs", V1),
-          ("workloads", GROUP))  # custom resources by name, after what is built in
+VELERO = (("pods", "/api/v1"), ("services", "/api/v1"), ("configmaps", "/api/v1"), ("clouds", GROUP), ("computeconfigs", GROUP),
+          ("rayclusters", V1), ("rayjobs", V1), ("workloads", GROUP))  # custom resources by name, after what is built in
 
 
 def commands(chapter):
@@ -93,7 +93,8 @@ class Fleet:
             self.person.type("job", "submit", "--name", name, "--cloud", cloud, "--image-uri", "rayproject/ray:2.52.0", *more, "--", "true")
         eventually(lambda: space.find(space.path("rayjobs", "runs", V1)))
         uid = self.workload("over")["metadata"]["uid"]
-        code, answer = self.person.hub.sync(self.prod_token, self.prod, statuses=[{"uid": uid, "generation": 1, "state": "SUCCEEDED"}], wait=0)
+        over = {"uid": uid, "generation": 1, "state": "SUCCEEDED"}
+        code, answer = self.person.hub.sync(self.prod_token, self.prod, statuses=[over], wait=0)
         assert code == 200, answer
         for path in (space.path("rayjobs", "j", V1), space.path("workloads", "over", GROUP)):
             eventually(lambda p=path: "mobula.dev/ended" in space.api.get(p)["metadata"].get("annotations", {}))

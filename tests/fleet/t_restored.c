@@ -126,7 +126,8 @@ static void test_copies(void)
     for (int i = 0; i < 2; i++) {
         CHECK_INT(sync_ask(c, "edge", "one", "", ",\"wait\":0"), 200);
         for (size_t k = 0; k < workloads(&h); k++)
-            CHECK(slice_eq(json_get_str(workload_at(&h, k), "uid", &h.w.arena), uid) == json_is(json_get(workload_at(&h, k), "name"), "over"));
+            CHECK(slice_eq(json_get_str(workload_at(&h, k), "uid", &h.w.arena), uid) ==
+                  json_is(json_get(workload_at(&h, k), "name"), "over"));
         hub_down(&h); /* the list of another hub has "a" first */
         hub_up(&h);
         run(&h, 3000);

@@ -16,10 +16,10 @@ static struct slice stripped(struct world *w, struct jval object, const char *mo
 {
     struct err e = {0};
     struct slice out = SLICE_NONE;
-    struct slice patch =
-        arena_printf(&w->arena, "{\"metadata\":{\"uid\":null,\"resourceVersion\":null,\"creationTimestamp\":null,\"generation\":null,"
-                                "\"managedFields\":null,\"ownerReferences\":null%s},\"status\":null}",
-                     more);
+    struct slice patch = arena_printf(&w->arena,
+                                      "{\"metadata\":{\"uid\":null,\"resourceVersion\":null,\"creationTimestamp\":null,\"generation\":null,"
+                                      "\"managedFields\":null,\"ownerReferences\":null%s},\"status\":null}",
+                                      more);
     CHECK(json_merge_into(object, patch, &w->arena, &out, &e));
     return out;
 }
@@ -81,7 +81,8 @@ static void check_owned(struct world *w, const char *resource, const char *path)
     CHECK_INT(world_ask(w, "GET", labelled.ptr, "application/json", SLICE_NONE, &list), 200);
     CHECK(json_parse(&doc, list, &w->arena, &e));
     for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &one);) {
-        struct jval owners = json_get(one, "metadata.ownerReferences"), label = json_child(json_get(one, "metadata.labels"), RAY_LABEL_OWNER_UID);
+        struct jval owners = json_get(one, "metadata.ownerReferences"),
+                    label = json_child(json_get(one, "metadata.labels"), RAY_LABEL_OWNER_UID);
         if (!CHECK(json_len(owners) == 1 && json_str_eq(json_get(json_at(owners, 0), "uid"), uid)))
             printf("  %s %.*s\n", resource, SLICE_ARG(json_raw(one)));
         CHECK(json_str_eq(label, uid));
@@ -118,7 +119,7 @@ static void test_restored(bool running, bool children_first)
     world_run(&w, RUN_MS);
     CHECK(is_ready(&w, "c"));
     CHECK_INT(pods_of(&w, "c"), 3);
-    if (children_first) { /* else the operator may be faster than the restore */
+    if (children_first) {                     /* else the operator may be faster than the restore */
         CHECK(w.sent.pod_posts - posts <= 1); /* the head's name is taken */
         CHECK_INT(w.sent.deletes, deletes);
     }

@@ -45,8 +45,9 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
     return a->version != 0 && a->phase == b->phase && a->ready == b->ready && a->deleting == b->deleting && a->ended == b->ended &&
            a->exit_code == b->exit_code && a->index == b->index && a->host == b->host && a->hash == b->hash && a->head == b->head &&
            a->stopped == b->stopped && a->run_us == b->run_us && a->gave_up == b->gave_up && a->unschedulable == b->unschedulable &&
-           a->serves == b->serves && a->doubted == b->doubted && a->orphan == b->orphan && a->overtaken == b->overtaken && a->group.ptr == b->group.ptr &&
-           a->reason.ptr == b->reason.ptr && a->words.ptr == b->words.ptr && (!b->head || strcmp(a->ip, b->ip) == 0);
+           a->serves == b->serves && a->doubted == b->doubted && a->orphan == b->orphan && a->overtaken == b->overtaken &&
+           a->group.ptr == b->group.ptr && a->reason.ptr == b->reason.ptr && a->words.ptr == b->words.ptr &&
+           (!b->head || strcmp(a->ip, b->ip) == 0);
 }
 
 /* Head pods of a cluster share one name, and the API server never has two pods of one name. So if a newer one appears, the older has been

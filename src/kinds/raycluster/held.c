@@ -121,8 +121,9 @@ bool adopt_answer(struct op *op, struct flight *f, const struct kube_answer *a)
             record_trouble(op, c, f, answer_words(a, words));
             return false;
         }
-        snprintf(text, sizeof text, "pod %s has no owner and cannot be adopted: %s: delete the pod, or give the account the right to patch pods",
-                 f->name, answer_words(a, words));
+        snprintf(text, sizeof text,
+                 "pod %s has no owner and cannot be adopted: %s: delete the pod, or give the account the right to patch pods", f->name,
+                 answer_words(a, words));
         flight_failed(op, f, text);
         return false;
     }

@@ -13,7 +13,7 @@
 #include <mobula/pod.h>
 
 extern const struct kube_resource raycronjob_resource;
-#define RAYCRONJOB_LABEL RAY_LABEL_CRONJOB               /* of a RayJob: KubeRay's */
+#define RAYCRONJOB_LABEL RAY_LABEL_CRONJOB                   /* of a RayJob: KubeRay's */
 #define RAYCRONJOB_TIME "ray.io/cronjob-scheduled-timestamp" /* annotation of a RayJob: KubeRay's */
 enum { RAYCRONJOB_NAME_MAX = 36 };                           /* bytes: "<name>-<minutes since 1970>" is a RayJob's name */
 enum { RAYCRONJOB_KEEP_SUCCEEDED = 3, RAYCRONJOB_KEEP_FAILED = 1 };

@@ -269,8 +269,7 @@ void decide_mark(struct job_decision *d)
         return;
     plan_add(d->p, &rayjob_mark_ended)->text =
         arena_printf(d->a, "%.*s %s %s %.*s", SLICE_ARG(d->job->name), d->is.phase == JOB_PHASE_COMPLETE ? "Complete" : "Failed",
-                     d->is.state == JOB_STATE_NONE ? "-" : job_state_name(d->is.state),
-                     SLICE_ARG(time_format(d->is.end_us, end)));
+                     d->is.state == JOB_STATE_NONE ? "-" : job_state_name(d->is.state), SLICE_ARG(time_format(d->is.end_us, end)));
 }
 
 bool decide_restored_end(struct job_decision *d)
@@ -285,6 +284,7 @@ bool decide_restored_end(struct job_decision *d)
     job_state_parse(state, &d->to.state);
     d->to.end_us = end_us;
     d->to.reason = SLICE("Restored");
-    d->to.message = SLICE("it ended before it was restored, and is not run again: to run it, create it without annotation " RAY_ANNOTATION_ENDED);
+    d->to.message =
+        SLICE("it ended before it was restored, and is not run again: to run it, create it without annotation " RAY_ANNOTATION_ENDED);
     return true;
 }
