@@ -62,7 +62,7 @@ void check_definition(struct check *c, struct jval have, struct jval ours)
     uint32_t before = c->results[CHECK_FAIL] + c->results[CHECK_WARN];
     for (struct jiter it = json_iter(json_get(have, "status.storedVersions")); json_next(&it, &key, &version);)
         if (!lists_version(ours, json_str(version, c->a), false))
-            check_say(c, CHECK_FAIL, "write its objects anew as v1, then take the version out of status.storedVersions",
+            check_say(c, CHECK_FAIL, "mobula crds migrate rewrites them, once our definition is applied",
                       "%.*s: objects are stored as %.*s, which our definition does not have", SLICE_ARG(name),
                       SLICE_ARG(json_str(version, c->a)));
     for (struct jiter it = json_iter(json_get(ours, "spec.versions")); json_next(&it, &key, &version);)

@@ -21,6 +21,7 @@ int cli_install(int argc, char **argv);         /* the manifests of an installat
 int cli_upgrade(int argc, char **argv);         /* the same, in place of an installation of another version */
 int cli_rollback(int argc, char **argv);        /* the installation as it was before */
 int cli_uninstall(int argc, char **argv);       /* the names of what they have made */
+int cli_crds(int argc, char **argv);            /* `crds migrate`: stored versions that are no longer needed */
 int cli_validate(int argc, char **argv);        /* checks manifests without a cluster */
 int cli_explain(int argc, char **argv);         /* the objects that would be made from a manifest */
 int cli_explain_cluster(int argc, char **argv); /* `explain cluster`: why a cluster is as it is */

@@ -26,6 +26,7 @@ static const struct subcommand {
     {"upgrade", "replace an installation of another version", cli_upgrade},
     {"rollback", "go back to what an installation was before", cli_rollback},
     {"uninstall", "delete what an installation has made, or print its names", cli_uninstall},
+    {"crds", "rewrite objects that are stored in an older version of their definition", cli_crds},
     {"check", "check a cluster and the way to it, before an installation or after", cli_check},
     {"images", "print the images that manifests need", cli_images},
     {"bundle", "verify, list, unpack or push an air-gap bundle", cli_bundle},

@@ -1,10 +1,11 @@
 """The definitions themselves: small, readable, and refusing what can be refused before anything is stored."""
 
 import json
+import re
 
 import pytest
 
-from cluster import LEGACY, ROOT, V1, Refused, definitions, eventually, kubectl, manifests, raycluster
+from cluster import LEGACY, ROOT, RUN, V1, Refused, definitions, eventually, kubectl, manifests, mobula, raycluster
 from test_legacy import raycluster as legacy
 
 CLIENT_SIDE_LIMIT = 256 * 1024  # kubectl apply keeps the whole object in an annotation
@@ -56,6 +57,34 @@ def test_a_cluster_that_once_ran_kuberay_0(api, space, restored):
     assert "v1alpha1" in crd["status"]["storedVersions"]
     space.change("old", {"suspend": True})
     assert space.cluster("old")["apiVersion"] == "ray.io/v1" and space.cluster("old")["spec"]["headGroupSpec"]
+
+
+def test_stored_versions_are_migrated(api, space, restored):
+    """Afterwards a definition without the older version is taken, and all objects can be read by it."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io"
+    crd = api.get(path)
+    for version in crd["spec"]["versions"]:
+        old = version["name"] == "v1alpha1"
+        version.update(storage=old, served=version["served"] or old)
+    api.call("PUT", path, crd)
+    alpha = space.path("rayclusters", group="/apis/ray.io/v1alpha1")
+    for n in range(130):  # more than a page
+        eventually(lambda n=n: made(api, alpha, raycluster(f"old{n}", 0) | {"apiVersion": "ray.io/v1alpha1"}))
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=manifests("--crds-only", "--kinds=all"))
+
+    def migrate(*flags):
+        return mobula("crds", "migrate", "--kubeconfig", str(RUN / "admin.kubeconfig"), *flags)
+
+    dry = migrate("--dry-run")
+    assert dry.returncode == 3 and re.search(r"rayclusters\.ray\.io: 1[3-9]\d would be rewritten\n", dry.stdout), dry
+    assert "v1alpha1" in api.get(path)["status"]["storedVersions"]
+    done = migrate()
+    assert done.returncode == 0 and "rewritten, " in done.stdout and "rayclusters.ray.io: stored as v1 alone now" in done.stdout, done
+    assert api.get(path)["status"]["storedVersions"] == ["v1"] and migrate("--dry-run").returncode == 0
+    crd = api.get(path)
+    crd["spec"]["versions"] = [v for v in crd["spec"]["versions"] if v["name"] == "v1"]
+    api.call("PUT", path, crd)  # refused while a version that goes is among the stored ones
+    eventually(lambda: len(api.get(space.path("rayclusters", group=V1))["items"]) == 130)
 
 
 def made(api, path, obj):
