@@ -215,6 +215,8 @@ struct op {
     uint32_t flights;
     uint32_t watches_denied; /* lists and watches that were answered 403 since the start */
     bool leading, stopping, released;
+    int64_t stop_ms, farewell_ms;       /* monotonic: since when it is to end; until when decisions go on for that; 0: not yet */
+    uint32_t farewell_asked;            /* questions of farewell.c without an answer */
     bool complete;                      /* all lists have been complete once */
     int64_t workers_from_ms;            /* see cluster_view */
     struct log_memory said[SAID_KINDS]; /* suppresses repeated log lines, see say_once */
@@ -333,6 +335,7 @@ struct kind {
     bool creation;                       /* decisions depend on creationTimestamp */
     bool finalizers;                     /* metadata.finalizers is kept: decisions depend on it */
     struct orphan_rule orphan;
+    const char *finalizer; /* of ours on its objects, which keeps a namespace from being deleted; NULL: there is none */
 
     /* For the command line; both NULL: nobody writes a manifest of it. A kind with `check` is a custom resource of ours, whose definition
      * is airgap/crds/PLURAL.yaml. */
@@ -413,6 +416,9 @@ void extract_record(struct op *op, struct source *from, struct jval object, uint
 void drop_record(struct op *op, struct source *from, struct jval object);
 void sweep_records(struct op *op, struct source *from, uint64_t version);
 struct jval record_status(const struct record *c, struct arena *a); /* no value: the object has no status */
+
+/* farewell.c: the process is to end. True: decisions go on, to remove finalizers in a namespace that is being deleted. */
+bool farewell_goes_on(struct op *op);
 
 /* setting.c */
 bool settings_start(struct op *op, struct err *e);

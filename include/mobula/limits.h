@@ -394,7 +394,8 @@ enum {
     HUB_CA_DAYS = 3650,           /* likewise its CA … */
     HUB_CA_RENEW_DAYS = 365,      /* … with the same key: clients that trust the old one trust the new one */
     HUB_CERT_LOOK_MS = 60 * 1000, /* between two reads of the certificate's objects */
-    HUB_STOP_MS = 3 * 1000,       /* for calls under way when the process is to end */
+    HUB_STOP_MS = 3 * 1000,       /* for calls under way when the process is to end … */
+    HUB_LEAVE_MS = 8 * 1000,      /* … and for finalizers of a namespace that is being deleted */
 };
 
 /* operator */

@@ -196,7 +196,7 @@ static bool stop(void *of, struct now now)
 
 int cli_control_plane(int argc, char **argv)
 {
-    static const struct cli_daemon daemon = {.renew = renew, .step = step, .stop = stop, .stop_ms = HUB_STOP_MS};
+    static const struct cli_daemon daemon = {.renew = renew, .step = step, .stop = stop, .stop_ms = HUB_STOP_MS + HUB_LEAVE_MS};
     struct process p = {.o = {.http = SLICE("127.0.0.1:8480"),
                               .metrics = SLICE(":8080"),
                               .sandbox = SLICE("auto"),

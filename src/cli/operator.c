@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { STOP_MS = 2000 };
+enum { STOP_MS = 12 * 1000 }; /* operator_stop ends before */
 
 struct options {
     struct slice namespaces, kubeconfig, context, kinds, tools, tools_resources, autoscaler, submitter, ray_access, cluster_domain,

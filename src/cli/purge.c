@@ -59,7 +59,7 @@ static bool strip_once(struct apply *p, const struct apply_object *o, bool *agai
         return err_set(e, ERR_STATUS, "%.*s %.*s: finalizer %.*s: %s", SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(gone),
                        ask_words(&answer, words));
     if (!*again)
-        printf("%.*s/%.*s in %.*s finalizer %.*s taken off: nothing else has done so\n", SLICE_ARG(o->kind), SLICE_ARG(o->name),
+        printf("%.*s/%.*s in %.*s finalizer %.*s taken off: nothing else does so\n", SLICE_ARG(o->kind), SLICE_ARG(o->name),
                SLICE_ARG(o->ns), SLICE_ARG(gone));
     return true;
 }
@@ -99,6 +99,30 @@ static bool purge_kind(struct apply *p, struct slice api_version, const char *ki
         if (!apply_find(p, api_version, kind, ns, NULL, NULL, e) || !delete_batch(p, runs, until_ms, e))
             return false;
     } while (p->count == APPLY_OBJECTS_MAX);
+    return true;
+}
+
+static bool release_kind(struct apply *p, struct slice api_version, const char *kind, struct slice ns, struct err *e)
+{
+    p->count = 0;
+    if (!apply_find(p, api_version, kind, ns, NULL, NULL, e))
+        return false;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!strip(p, &p->list[i], e))
+            return false;
+    return true;
+}
+
+bool purge_release(struct apply *p, bool plane, struct slice ns, struct err *e)
+{
+    struct apply found = {.ask = p->ask, .a = p->a};
+    if (!apply_read(&found, SLICE_NONE, e))
+        return false;
+    if (plane)
+        return release_kind(&found, SLICE("mobula.dev/v1"), "Workload", ns, e);
+    for (uint32_t i = 0; kinds[i]; i++)
+        if (kinds[i]->check && kinds[i]->finalizer && !release_kind(&found, kinds[i]->api_version, kinds[i]->name, ns, e))
+            return false;
     return true;
 }
 

@@ -248,6 +248,20 @@ static bool find_watched(struct uninstall_options *o, struct apply *p, struct in
     return true;
 }
 
+/* With --leave-work, once nothing runs that would add them again. */
+static bool release_work(const struct uninstall_options *o, struct apply *p, struct err *e)
+{
+    struct cli_namespaces store;
+    uint32_t count = 0;
+    const struct slice *watched = o->leave_work ? watched_list(o, &store, &count, e) : NULL;
+    if (o->leave_work && !watched)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!purge_release(p, o->plane, watched[i], e))
+            return err_wrap(e, "--leave-work");
+    return true;
+}
+
 static int apply(struct uninstall_options *o)
 {
     struct err e = {0};
@@ -258,7 +272,8 @@ static int apply(struct uninstall_options *o)
     int status = STATUS_OK;
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
     if (!ask_open(&ask, o->kubeconfig, o->context, &e) || !find_watched(o, &p, &now, &e) || !begin(o, &p, &now, until_ms, &e) ||
-        !read_all(o, &p, &e) || !apply_delete(&p, until_ms, &e) || (o->all_namespaces && !o->plane && !delete_tools(o, &p, until_ms, &e)))
+        !read_all(o, &p, &e) || !apply_delete(&p, until_ms, &e) || (o->all_namespaces && !o->plane && !delete_tools(o, &p, until_ms, &e)) ||
+        !release_work(o, &p, &e))
         status = apply_failed(&p, &e);
     ask_close(&ask);
     uint32_t absent = 0;

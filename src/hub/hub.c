@@ -133,10 +133,12 @@ bool hub_stop(struct hub *h, struct now now)
     h->now = now;
     if (!h->stopping) {
         h->stopping = true;
+        h->stop_ms = now.mono_ms;
         serve_stop(h->serve);
         calls_tick(h);
     }
-    return serve_stats(h->serve)->connections == 0;
+    bool late = now.mono_ms >= h->stop_ms + HUB_STOP_MS;
+    return !hub_leaves(h) && (late || serve_stats(h->serve)->connections == 0);
 }
 
 void hub_renew(struct hub *h, struct now now)

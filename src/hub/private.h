@@ -126,6 +126,7 @@ struct space {
     uint64_t floor;   /* what changed before is not known in order: a revision below it is answered in full */
     struct gone gone[LIMIT_HUB_GONE];
     uint32_t gone_at; /* the oldest: written next */
+    bool going;       /* leave.c: the namespace is being deleted */
 };
 
 struct hub_stats {
@@ -161,6 +162,9 @@ struct hub {
     char secret[TLS_MAC];  /* known to all replicas that have the same key */
     struct keeper *keeper; /* cert.c; NULL: the certificate is given */
     bool stopping;
+    int64_t stop_ms;  /* monotonic: since when */
+    uint32_t leaving; /* leave.c: questions without an answer … */
+    int64_t leave_ms; /* … and until when finalizers are waited for; 0: not yet */
 };
 
 /* peer.c: other replicas */
@@ -335,6 +339,9 @@ void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bo
 void hidden_write(struct hub *h, const struct workload *w, const char *why); /* the status says why it is hidden; NULL: not any more */
 void deployment_id_write(struct hub *h, const struct cloud *c);
 void end_write(struct hub *h, const struct workload *w); /* the status of a workload whose end only its annotation says */
+
+/* leave.c: the process is to end. True: finalizers of a namespace that is being deleted are still to be removed. */
+bool hub_leaves(struct hub *h);
 
 /* identity.c */
 struct slice identity_of_workload(const struct hub *h, struct jval object, struct arena *a);

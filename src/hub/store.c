@@ -70,7 +70,7 @@ static bool space_synced(const struct space *s)
 static void workload_care(struct hub *h, struct workload *w)
 {
     const struct space *s = hub_store_space(h, w->ns);
-    if (!s || !space_synced(s))
+    if (!s || !space_synced(s) || s->going)
         return;
     if (w->of->present && w->finalizer < 0 && !w->deleting)
         finalizer_write(h, NULL, w, true);

@@ -183,16 +183,25 @@ int64_t operator_step(struct op *op, struct now now)
     next = earlier(next, heads_tick(op));
     next = earlier(next, kube_events_tick(op->events, now));
     next = earlier(next, kube_client_tick(op->client, now));
+    if (op->farewell_ms || op->stop_ms)
+        next = earlier(next, now.mono_ms + 100); /* operator_stop looks again */
     /* More waits to be decided, or has come of these ticks, as what fails before it is sent does: after the links have had their turn. */
     return more || (decides && op->dirty_first) ? now.mono_ms : next;
 }
 
 bool operator_stop(struct op *op, struct now now)
 {
+    enum { STOP_MS = 2 * 1000 };
+    op->now = now;
     if (!op->stopping) {
+        if (farewell_goes_on(op))
+            return false;
         op->stopping = true;
+        op->stop_ms = now.mono_ms;
         execute_none(op);
     }
+    if (now.mono_ms >= op->stop_ms + STOP_MS)
+        return true;
     if (op->flights)
         return false;
     bool left = workloads_stop(op);

@@ -1,4 +1,5 @@
-/* A control plane whose objects come back from a backup object by object: with other uids, and without status. */
+/* A control plane whose objects come back from a backup object by object: with other uids, and without status; and one whose namespace is
+ * deleted. */
 #include "hubworld.h"
 
 static struct slice kept(struct hubworld *h, const char *plural, const char *name)
@@ -136,11 +137,44 @@ static void test_copies(void)
     finish(&h);
 }
 
+static bool held(struct hubworld *h, const char *name)
+{
+    return json_len(json_get(object_of(h, "workloads", name), "metadata.finalizers")) > 0;
+}
+
+static bool stop(struct hubworld *h)
+{
+    bool stopped = false;
+    for (int i = 0; i < 150 && !stopped; i++) {
+        stopped = hub_stop(h->hub, world_process_now(&h->w.process[1]));
+        run(h, 100);
+    }
+    return stopped;
+}
+
+static void test_namespace_goes(bool goes)
+{
+    struct hubworld h;
+    test_case("the control plane is told to end, %s",
+              goes ? "because its namespace is being deleted: its finalizers go" : "and its finalizers stay");
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "train", "edge", "");
+    CHECK(held(&h, "train"));
+    if (goes)
+        CHECK(world_call(&h.w, "DELETE", "/api/v1/namespaces/n", "application/json", SLICE("{}")) < 300);
+    CHECK(stop(&h));
+    CHECK(held(&h, "train") != goes);
+    finish(&h);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = 1};
     test_restored(true);
     test_restored(false);
     test_copies();
+    test_namespace_goes(false);
+    test_namespace_goes(true);
     return test_done();
 }

@@ -69,6 +69,7 @@ const struct kind kind_rayjob = {.name = "RayJob",
                                  .preview = rayjob_preview,
                                  .gone = "job deleted",
                                  .finalizers = true,
+                                 .finalizer = RAY_JOB_FINALIZER,
                                  .orphan = {.maker = RAY_LABEL_CRONJOB},
                                  .controller = &controller,
                                  .owned = true};
