@@ -129,7 +129,7 @@ bool adopt_answer(struct op *op, struct flight *f, const struct kube_answer *a)
     }
     struct jval pod = answer_object(op, a, &version);
     if (json_there(pod) && slice_empty(extract_owner(op, pod, &op->event_arena))) {
-        held_stripped(op, f, pod);
+        held_report_stripped(op, f, pod);
         return false;
     }
     if (json_there(pod))
