@@ -84,7 +84,7 @@ enum err_code {
     ERR_RANGE,     /* well formed, but the value does not fit */
     ERR_LIMIT,     /* a named limit was reached */
     ERR_MISSING,   /* something that must be there is not */
-    ERR_CONFIG,    /* what the user or the environment set cannot work */
+    ERR_CONFIG,    /* settings of the user or the environment cannot work */
     ERR_IO,        /* the operating system refused */
     ERR_DENIED,    /* the egress allowlist or a policy says no */
     ERR_DNS,       /* a name has no address */
@@ -101,8 +101,8 @@ enum err_code {
 
 enum { ERR_TEXT_MAX = KIB }; /* of a server's or a kubelet's own words, too: people act on their end as often as on their beginning */
 
-/* What failed, in words for the person who reads the log. The first one wins: setting an error that is set changes nothing, so a chain
- * of calls may be checked once, at its end. Zero-initialise it. */
+/* The failure, in words for the person who reads the log. The first one wins: setting an error that is set changes nothing, so a chain of
+ * calls may be checked once, at its end. Zero-initialise it. */
 struct err {
     enum err_code code;
     char text[ERR_TEXT_MAX]; /* NUL-terminated; of a longer one the beginning, and "…" */
@@ -319,8 +319,8 @@ bool utf8_valid(struct slice s);
 size_t utf8_step(struct slice s);
 /* Of one character, as utf8_step measures it: whether a terminal or a line reader would act on it. C0, DEL, and C1 in its UTF-8 form. */
 bool utf8_control(struct slice character);
-/* Somebody else's words as one line: white space and control characters become one space each run, what is no UTF-8 a question mark. What
- * has no room is cut off after a whole character, and "…" stands in its place. NUL-terminated; size is at least 1. */
+/* Foreign text as one line: white space and control characters become one space each run, bytes that are not UTF-8 a question mark. Text
+ * that has no room is cut off after a whole character, and "…" stands in its place. NUL-terminated; size is at least 1. */
 struct slice utf8_clean(struct slice text, char *out, size_t size);
 /* The text as it is, up to a byte that is no UTF-8; cut and ended likewise. */
 struct slice utf8_copy(struct slice text, char *out, size_t size);

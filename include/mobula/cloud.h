@@ -177,7 +177,7 @@ void cloud_add_header(struct cloud_call *c, const char *name, struct slice value
 void cloud_add_query(struct cloud_call *c, const char *name, struct slice value);
 
 struct cloud_store;
-/* What slices and endpoints of o point at stays the caller's, and must live as long as the store. */
+/* The memory that slices and endpoints of o point at stays the caller's, and must live as long as the store. */
 struct cloud_store *cloud_store_new(struct net *net, const struct cloud_store_options *o);
 void cloud_store_free(struct cloud_store *s);
 /* Starts a call; the previous one must be done. Transient errors are retried with backoff, up to CLOUD_TRIES attempts: a connection that

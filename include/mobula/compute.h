@@ -41,7 +41,7 @@ bool compute_read(struct reader *r, const struct place *at, const struct shape_t
 /* The one of no compute config: a head that does the work itself. */
 void compute_default(struct compute_config *out, struct arena *a);
 
-/* What is no matter of a compute config. */
+/* A subject that does not belong in a compute config. */
 struct compute_pods {
     struct slice image, ray_version, pull_secret; /* the latter two may be empty */
     struct jval env;                              /* an object of texts for Ray's container; may be absent */

@@ -96,7 +96,7 @@ struct record {
     int64_t not_before_ms;
     uint8_t waits;       /* consecutive creates refused because an older object of the same name is still being deleted */
     bool by_us;          /* our DELETE was accepted */
-    bool unsure;         /* somebody else deleted one of our pods or services. That may be garbage collection, so check that the
+    bool unsure;         /* another client deleted one of our pods or services. That may be garbage collection, so check that the
                             resource still exists before recreating anything */
     uint32_t pods_round; /* the outcome of a POST is unknown: no decision before a consistent list of pods of this round */
     uint32_t missed;     /* consecutive reads because of `unsure` that did not find it */
@@ -141,7 +141,7 @@ struct operator_stats {
 /* Rate limits of log lines: each of these has its own, so that a thousand lost heads do not hide a failing watch. */
 enum said_kind { SAID_SERVER, SAID_CLUSTER, SAID_HEAD, SAID_DRAIN, SAID_KINDS };
 
-/* What a ConfigMap of the operator's own namespace is for: a line of settings[]. */
+/* Purpose of a ConfigMap of the operator's own namespace: a line of settings[]. */
 struct setting_kind {
     /* Takes the text as it is now; text.ptr NULL: there is no such ConfigMap or key. False with *e: it is broken, and what was taken last
      * stays in force. The text is valid during the call. */
@@ -169,17 +169,17 @@ struct setting {
     bool broken, seen;        /* broken: the last text was refused, because `why`; seen: in the present list */
     bool frozen;              /* the ConfigMap, when it was seen last, had the annotation SETTING_FROZEN */
     uint64_t hash;            /* of the last text */
-    void *taken;              /* what setting_kind.on_text has made of the last text that it took; its `free` frees it. NULL: nothing */
-    struct err why;           /* … or, while nothing is known, why the ConfigMap cannot be read */
+    void *taken;    /* the result that setting_kind.on_text has made of the last text that it took; its `free` frees it. NULL: nothing */
+    struct err why; /* … or, while nothing is known, why the ConfigMap cannot be read */
 };
 
-/* What a record's bytes say. A few are kept: a RayJob, its cluster and their neighbours take turns. */
+/* The parsed content of a record. A few are kept: a RayJob, its cluster and their neighbours take turns. */
 enum { MODELS_KEPT = 4 };
 struct loaded {
     const struct record *of; /* NULL: nobody's. model_forget clears it */
     struct arena arena;
     struct spec_errors errors;
-    void *model; /* what kind.read made of them, in `arena`; the kind knows its type. Its texts lie in the record's spec and meta: it is of
+    void *model; /* the result of kind.read, in `arena`; the kind knows its type. Its texts lie in the record's spec and meta: it is of
                     no use any more once these have changed */
 };
 
@@ -210,7 +210,7 @@ struct op {
     struct loaded *kept[MODELS_KEPT]; /* these, the one that model_load was asked for last first … */
     struct loaded *loaded;            /* … which is this */
     struct setting settings[OPERATOR_SETTINGS];
-    void *own[LIMIT_KINDS]; /* what each of kinds[] keeps of all its objects together; made and freed by the kind */
+    void *own[LIMIT_KINDS]; /* the state that each of kinds[] keeps for all its objects together; made and freed by the kind */
     struct checks *checks;  /* of this operator and its cluster, kinds/workload/checks.c; NULL: they are off */
     uint32_t flights;
     uint32_t watches_denied; /* lists and watches that were answered 403 since the start */
@@ -228,7 +228,7 @@ struct op {
 
 /* ---- kinds: what is watched, a table each ---- */
 
-/* What happened to a child, for its owner. */
+/* An event of a child, for its owner. */
 enum child_news {
     CHILD_STARTED,  /* a pod is no longer pending */
     CHILD_ENDED,    /* a pod succeeded or failed, or its Ray container ended for good */
@@ -238,14 +238,14 @@ enum child_news {
     CHILD_RESTORED, /* it counted as being deleted, and a list shows that it is not */
 };
 
-/* What `mobula explain` asks a kind for: see kind.preview. */
+/* The request of `mobula explain` to a kind: see kind.preview. */
 struct preview {
     struct ray_options ray;
     const struct shape_types *types; /* NULL: instance types are not applied */
     bool steps;                      /* `untyped` is wanted, too */
     bool submitter_pods;             /* as in operator_options */
     int64_t now_us;
-    struct slice untyped; /* what the object given to put would be without its instance type; .ptr NULL: the same */
+    struct slice untyped; /* the object given to put as it would be without its instance type; .ptr NULL: the same */
     /* Takes one object that would be made, as JSON, and shows what would be made of that. False: p->err says why not. */
     bool (*put)(struct preview *p, struct slice object);
     const void *to; /* put's own */

@@ -98,7 +98,7 @@ bool ray_state_read(struct slice reply, struct arena *a, struct ray_state *out, 
 /* Hash of the state without version and idle times; 0: there is demand. */
 uint64_t ray_state_quiet(const struct ray_state *s);
 
-/* What the autoscaler reports back (ReportAutoscalingState) for `ray status`. Slices belong to the caller. */
+/* The report of the autoscaler (ReportAutoscalingState) for `ray status`. Slices belong to the caller. */
 struct ray_launch { /* decided, no pod yet */
     struct slice type;
     int64_t count, at_s; /* pods; seconds since 1970 */

@@ -22,7 +22,7 @@ struct health_finding {
     char message[HEALTH_MESSAGE];
 };
 
-/* What decisions look at beside the answers of the API server. */
+/* Input of decisions beside the answers of the API server. */
 struct health_facts {
     struct slice cloud;                              /* deployment id; empty: there is no control plane */
     struct slice gateway, gateway_ns, ingress_class; /* names; empty: none */
@@ -39,7 +39,7 @@ struct health_facts {
     struct slice trouble;   /* why the last call failed; empty: it did not, or there was none */
     struct slice bucket;    /* URL; empty: none is configured */
     bool bucket_checked;
-    struct slice bucket_trouble; /* what failed when it was checked; empty: nothing */
+    struct slice bucket_trouble; /* the failure when it was checked; empty: none */
     struct slice identity;       /* by which it knows this operator; empty: it has not said */
 };
 
@@ -74,7 +74,7 @@ int64_t health_minor(struct jval version, struct arena *a);
 
 /* Whether the rules of a SelfSubjectRulesReview (status.resourceRules) allow this; name: of one object only, where the rule has names. */
 bool rights_allowed(struct jval have, struct slice verb, struct slice group, struct slice resource, struct slice name, struct arena *a);
-/* What they do not allow of the rules of a Role, as "verb resource, …"; empty: nothing. */
+/* Those rules of a Role that they do not allow, as "verb resource, …"; empty: nothing. */
 struct slice rights_missing(struct jval have, struct jval want, struct arena *a);
 struct slice rights_review(struct slice ns, struct arena *a); /* the body of such a review */
 

@@ -63,7 +63,7 @@ enum http_step http_read_end(struct http_reader *r, struct err *e);
 /* The first header of this name (any case), trimmed; SLICE_NONE when absent. */
 struct slice http_header_get(const struct http_reader *r, struct slice name);
 struct slice http_bearer(const struct http_reader *r); /* the token of Authorization: Bearer; SLICE_NONE: none */
-/* What stands behind "name=" in the target's query, the first time; "" for a bare "name", SLICE_NONE when absent. Not percent-decoded. */
+/* The text behind "name=" in the target's query, the first time; "" for a bare "name", SLICE_NONE when absent. Not percent-decoded. */
 struct slice http_query_get(struct slice target, struct slice name);
 bool http_percent_decode(struct slice in, struct arena *a, struct slice *out); /* false: a % without two hexadecimal digits */
 bool http_query_decode(struct slice in, struct arena *a, struct slice *out);   /* the same for a query's value: + is a space there */
@@ -73,7 +73,7 @@ bool http_date(struct slice s, int64_t *wall_us);                              /
 int64_t http_retry_after_ms(const struct http_reader *r, int64_t wall_us);
 
 /* The texts of Warning headers (RFC 7234) with code 299, which is how an API server says what a user should know of a request that it
- * carried out; what is malformed ends its header. struct http_warnings it = {.reader = r}; *text is written anew each time. */
+ * carried out; what is malformed ends its header. struct http_warnings it = {.reader = r}; *text is written again each time. */
 struct http_warnings {
     const struct http_reader *reader;
     uint32_t header;   /* private, and so is the next */

@@ -25,7 +25,7 @@ struct hub_cert {
 };
 
 struct hub_options {
-    const struct slice *namespaces; /* whose objects are served: projects. One empty namespace: all of them */
+    const struct slice *namespaces; /* namespaces whose objects are served: projects. One empty namespace: all of them */
     uint32_t namespace_count;
     struct slice replica; /* the name of this process, in Cloud.status.session */
     uint64_t seed;

@@ -36,7 +36,7 @@ bool inspect_kind(uint32_t number, struct inspect_kind *out); /* false: there ar
 uint32_t inspect_namespaces(const struct op *op);             /* watched ones; 1: all of them, perhaps */
 /* How one kind is watched in one of the operator's namespaces. */
 struct inspect_view {
-    bool complete;    /* its list, or it is known that there is none */
+    bool complete;    /* its list, or it is known that no such object exists */
     bool again;       /* it has been listed more than once */
     uint64_t version; /* the watch has told everything up to it; 0: it has not, or nothing is watched */
 };
@@ -85,7 +85,7 @@ bool inspect_services(const struct op *op, uint32_t *at, struct inspect_service 
 /* As a watch of its first namespace would tell of this object, or of its end. False: there is no such kind, or that is no object. */
 bool inspect_tell(struct op *op, struct slice kind, struct slice object, bool gone);
 void inspect_complete(struct op *op); /* as if all lists were complete */
-/* What must hold of records, whatever an operator was told, and does not; NULL: all does. */
+/* The invariant of records that is violated, whatever an operator received; NULL: all does. */
 const char *inspect_broken(struct op *op);
 
 #endif

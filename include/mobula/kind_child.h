@@ -17,7 +17,7 @@ struct pod_record {
     const char *stop;           /* why the autoscaler chose it for removal, a literal; NULL: it did not */
     uint32_t stop_decision;     /* the autoscaler decision that chose it */
     bool stop_begun;            /* another host of its replica is already being deleted for that decision */
-    struct scale_seen seen;     /* what the autoscaler knows from earlier states of the head */
+    struct scale_seen seen;     /* the autoscaler's knowledge from earlier states of the head */
     struct doubt doubt;         /* our DELETE was answered 404 (pod.doubted) or 409 (pod.overtaken) */
     int64_t asked_ms;           /* pod.asked holds until then */
     uint32_t round;

@@ -25,7 +25,7 @@ struct kube_config {
     uint16_t port;
     bool tls, insecure, in_cluster;
     bool plugin;              /* its exec plugin is run while it is used */
-    struct slice tls_name;    /* what the certificate must be for */
+    struct slice tls_name;    /* the name or address that the certificate must be for */
     struct slice path_prefix; /* "" or "/k8s/clusters/c-1", no slash at the end */
     struct slice namespace_;  /* of the context or the service account; "default" when neither says */
     struct slice source;      /* "in-cluster" or the file, for messages */
@@ -52,7 +52,7 @@ extern const char *const kube_system_bundles[];
 struct kube_config_url {
     const char *url; /* https://HOST[:PORT][/PREFIX]; http:// only to this machine itself: no token goes over a network in the clear, unless
                         `clear` */
-    bool clear;      /* what the token is good for is little enough: docs/security.md */
+    bool clear;      /* the token's rights are few enough: docs/security.md */
     const char *setting, *name; /* as in struct kube_config */
     const char *token_file;     /* read again while it is used */
     struct slice token;         /* without token_file; empty: none */
@@ -157,7 +157,7 @@ struct kube_answer {
     enum kube_outcome outcome;
     struct kube_status status;
     struct slice body;     /* valid during the callback, and so are */
-    struct slice warnings; /* what the server warned of, where that was asked for: LIMIT_KUBE_WARNINGS lines at most, each a text fit to be
+    struct slice warnings; /* the server's warnings, where they were asked for: LIMIT_KUBE_WARNINGS lines at most, each a text fit to be
                               told */
     struct err err;        /* of a call without an answer. ERR_STATUS: its last try was refused, and there was no time for another */
     int told;              /* HTTP status of the last refusal of any of its tries; 0: none */

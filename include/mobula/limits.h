@@ -228,7 +228,7 @@ enum {
     REMOTE_REPORT_LEAST = 16 * KIB,         /* … and so many after a server that took none */
     REMOTE_WAIT_S = 25,                     /* an answer without news is held for so long: shorter than what a NAT remembers */
     REMOTE_CALL_MS = 45 * 1000,             /* a call, from its first byte to the answer's last */
-    REMOTE_BEGIN_MS = 10 * 1000,            /* a call that was not sent by then is made anew */
+    REMOTE_BEGIN_MS = 10 * 1000,            /* a call that was not sent by then is made again */
     REMOTE_LEAST_MS = 1000,                 /* between two calls to a server that does not hold its answers */
     REMOTE_SOON_MS = 100,                   /* between two calls that bring news */
     REMOTE_PAGES = 256,                     /* so many pages of a list come without a pause: more than LIMIT_REMOTE_WORKLOADS need */
@@ -239,9 +239,9 @@ enum {
     POLICY_FILE_MS = 60 * 1000,             /* between two looks at the policy file */
     LIMIT_REMOTE_AGENTS = 256,              /* connections of agents at a time; each is for one report */
     LIMIT_REMOTE_NEWS = 4 * MIB,            /* of statuses and reports that are not told yet: above it no report is taken */
-    REMOTE_REVIEW_MS = 5 * 60 * 1000,       /* whose an agent's token is, is remembered for so long; */
+    REMOTE_REVIEW_MS = 5 * 60 * 1000,       /* the workload of an agent's token is remembered for so long; */
     REMOTE_REFUSED_MS = 2 * 1000,           /* … that it is refused, for so long */
-    REMOTE_REPORT_MS = 25 * 1000,           /* a report that has changed in anything but the health is told once in so long, */
+    REMOTE_REPORT_MS = 25 * 1000,           /* a report that has changed in anything but the health is sent once in so long, */
     REMOTE_REPORT_SAME_MS = 5 * 60 * 1000,  /* … and one that has not changed */
     LIMIT_REMOTE_AGENT_CA = 64 * KIB,       /* bytes of CAs that each agent gets with its pod */
     LIMIT_REMOTE_IDENTITY = 256,            /* bytes of the name by which the control plane knows us */
@@ -305,7 +305,7 @@ enum {
 
 /* raycluster */
 enum {
-    RAYCLUSTER_UNSCHEDULED_MS = 10 * 60 * 1000,  /* a worker with an instance type that has had no node for so long is made anew */
+    RAYCLUSTER_UNSCHEDULED_MS = 10 * 60 * 1000,  /* a worker with an instance type that has had no node for so long is made again */
     RAYCLUSTER_SPOT_FALLBACK_MS = 2 * 60 * 1000, /* a pod of a PREFER_SPOT group that has waited so long for a node is made on demand … */
     RAYCLUSTER_SPOT_RETRY_MS = 10 * 60 * 1000,   /* … and so are the others of its group, for so long */
     RAYCLUSTER_ZONE_MS = 10 * 60 * 1000,         /* the next zone is tried when a cluster's minimum had no room in one for so long */
@@ -378,24 +378,24 @@ enum {
     HUB_CATCH_UP_MS = 5 * 1000,                           /* how long a replica waits for its own watch to reach the operator's revision */
     HUB_SESSION_MS = 60 * 1000,                           /* how long a cloud is its operator's after a call … */
     HUB_RENEW_MS = 30 * 1000,                             /* … how old that gets before a call renews it … */
-    HUB_SURE_MS = 55 * 1000,      /* … and how long behind its write nothing but its end is told on its strength */
-    HUB_QUESTION_MS = 20 * 1000,  /* for the operator's answer to a question */
-    HUB_HEAD_MS = 5 * 1000,       /* for the TLS handshake and the head of the first request */
-    HUB_REQUEST_MS = 20 * 1000,   /* for the body of a request, and for the head of each further request */
-    HUB_ANSWER_MS = 30 * 1000,    /* within which an answer must have been taken */
-    HUB_IDLE_MS = 120 * 1000,     /* a silent connection ends */
-    LIMIT_HUB_REPORT = 16 * KIB,  /* a pod's POST /v1/report */
-    LIMIT_HUB_BOOTSTRAP = KIB,    /* a pod's POST /v1/bootstrap, before it is known whose it is */
-    HUB_REPORT_MS = 5 * 1000,     /* pods of one workload may report once in so long */
-    HUB_CREDENTIAL_S = 10 * 60,   /* lifetime of a pod's credential */
-    HUB_PEER_MS = 5 * 60 * 1000,  /* connections to another replica are closed after so long without a request */
-    HUB_CERT_DAYS = 60,           /* a certificate of the hub's own making lasts, and is renewed … */
-    HUB_CERT_RENEW_DAYS = 30,     /* … when so much of that is left */
-    HUB_CA_DAYS = 3650,           /* likewise its CA … */
-    HUB_CA_RENEW_DAYS = 365,      /* … with the same key: clients that trust the old one trust the new one */
-    HUB_CERT_LOOK_MS = 60 * 1000, /* between two reads of the certificate's objects */
-    HUB_STOP_MS = 3 * 1000,       /* for calls under way when the process is to end … */
-    HUB_LEAVE_MS = 8 * 1000,      /* … and for finalizers of a namespace that is being deleted */
+    HUB_SURE_MS = 55 * 1000,                              /* … and how long behind its write only its end is reported on its strength */
+    HUB_QUESTION_MS = 20 * 1000,                          /* for the operator's answer to a question */
+    HUB_HEAD_MS = 5 * 1000,                               /* for the TLS handshake and the head of the first request */
+    HUB_REQUEST_MS = 20 * 1000,                           /* for the body of a request, and for the head of each further request */
+    HUB_ANSWER_MS = 30 * 1000,                            /* within which an answer must have been taken */
+    HUB_IDLE_MS = 120 * 1000,                             /* a silent connection ends */
+    LIMIT_HUB_REPORT = 16 * KIB,                          /* a pod's POST /v1/report */
+    LIMIT_HUB_BOOTSTRAP = KIB,                            /* a pod's POST /v1/bootstrap, before it is known whose it is */
+    HUB_REPORT_MS = 5 * 1000,                             /* pods of one workload may report once in so long */
+    HUB_CREDENTIAL_S = 10 * 60,                           /* lifetime of a pod's credential */
+    HUB_PEER_MS = 5 * 60 * 1000,                          /* connections to another replica are closed after so long without a request */
+    HUB_CERT_DAYS = 60,                                   /* a certificate of the hub's own making lasts, and is renewed … */
+    HUB_CERT_RENEW_DAYS = 30,                             /* … when so much of that is left */
+    HUB_CA_DAYS = 3650,                                   /* likewise its CA … */
+    HUB_CA_RENEW_DAYS = 365,                              /* … with the same key: clients that trust the old one trust the new one */
+    HUB_CERT_LOOK_MS = 60 * 1000,                         /* between two reads of the certificate's objects */
+    HUB_STOP_MS = 3 * 1000,                               /* for calls under way when the process is to end … */
+    HUB_LEAVE_MS = 8 * 1000,                              /* … and for finalizers of a namespace that is being deleted */
 };
 
 /* operator */

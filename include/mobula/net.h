@@ -148,7 +148,7 @@ bool net_url(struct slice url, struct endpoint *at, struct slice *authority, str
 /* net_allow_add for such a text; "[V6/BITS]:PORT" too. strict: no wildcards. */
 bool net_allow_text(struct net_allow *a, struct slice text, bool strict, const char *setting, struct err *e);
 
-/* What was added, in that order: for who tells firewalls of it. */
+/* The entries in the order in which they were added: for output to firewalls. */
 enum net_rule_kind { NET_NAME, NET_WILDCARD, NET_NETWORK };
 struct net_rule {
     struct net_rule *next;
@@ -167,7 +167,7 @@ bool net_allow_peer(struct net_allow *a, struct slice ip, uint16_t port, struct 
 void net_allow_drop_peer(struct net_allow *a, struct slice ip, uint16_t port);
 bool net_allow_check(const struct net_allow *a, struct slice host, uint16_t port, struct err *e);
 
-/* What says which proxy a connection goes through: the values of HTTPS_PROXY, NO_PROXY and MOBULA_PROXIES. */
+/* The settings that say which proxy a connection goes through: the values of HTTPS_PROXY, NO_PROXY and MOBULA_PROXIES. */
 struct net_proxies {
     struct slice https, none, table;
 };

@@ -21,7 +21,7 @@ enum operator_access {
 /* Which API groups are watched (--kinds). Each kind says to which it belongs. */
 enum operator_kinds { OPERATOR_ALL_KINDS, OPERATOR_RAY_IO, OPERATOR_LEGACY };
 
-/* Texts of ConfigMaps in the operator's own namespace, taken anew whenever they change. */
+/* Texts of ConfigMaps in the operator's own namespace, read again whenever they change. */
 enum operator_setting { OPERATOR_INSTANCE_TYPES, OPERATOR_PATCHES, OPERATOR_POLICY, OPERATOR_SETTINGS };
 /* The annotation by which a setting's ConfigMap is frozen; any value but "false" does. */
 #define SETTING_FROZEN "mobula.dev/frozen"
@@ -40,7 +40,7 @@ struct operator_plane {
     bool (*read_file)(struct slice path, struct arena *a, struct slice *out, struct err *e);
 };
 
-/* What it checks of itself and its cluster (health.h). */
+/* Its checks of itself and its cluster (health.h). */
 struct operator_checks {
     bool on;
     struct slice excluded;                           /* components that are not checked: "A,B" */

@@ -65,8 +65,8 @@ struct shape_listener {
     void *who;
 };
 /* The object as the patches make it, in a; the text itself when none is for it. A Service's hash annotation then changes with what comes of
- * it, so that one that was sent with other patches is sent anew. An error names the patch's number and line, and the
- * operation's number, its op and path. listener: hears every operation; NULL: nobody does. */
+ * it, so that one that was sent with other patches is sent again. An error names the patch's number and line, and the operation's number,
+ * its op and path. listener: hears every operation; NULL: nobody does. */
 bool shape_patches_apply(const struct shape_patches *set, struct slice object, const struct shape_listener *listener, struct arena *a,
                          struct slice *out, struct err *e);
 

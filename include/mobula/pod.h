@@ -16,7 +16,7 @@ enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOW
  * its containers have. */
 enum pod_orphan { POD_OWNED, POD_ORPHAN, POD_STRAY };
 
-/* What is kept of a pod: at most POD_RECORD_MAX bytes, however large the pod. */
+/* The kept part of a pod: at most POD_RECORD_MAX bytes, however large the pod. */
 struct pod {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1];
     uint32_t going_s;    /* seconds since 1970 by the API server's clock: when its deletion was requested; 0: it was not, or unknown */
@@ -63,7 +63,7 @@ bool pod_of_namespace(struct jval object, struct slice ns, struct arena *a);
 /* "pod X: Unschedulable: …": why the head is not ready, or if it is, the first other pod with a reason beyond starting. Empty: none. */
 struct slice pods_trouble(const struct pod *const *pods, uint32_t count, struct arena *a);
 
-/* What is kept of a service. */
+/* The kept part of a service. */
 struct service {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1]; /* ip "None": headless */
     uint64_t version, hash;                                                  /* hash: ray_service_hash of what the server has */
@@ -95,7 +95,7 @@ struct group_failures {
 
 #define POD_REASON_GOING "Terminating" /* pod.reason of a pod that is being deleted and has not ended */
 
-/* ---- what a record says ---- */
+/* ---- questions to a record ---- */
 
 /* It neither runs nor will run again: its place is free for a successor. */
 bool pod_failed(const struct pod *pod);

@@ -47,7 +47,7 @@ enum work_list {
     WORK_LISTS,
 };
 
-/* What pods ask for. An amount that cannot be read counts as LIMIT_RAY_AMOUNT, more than any node has. */
+/* Requests of pods. An amount that cannot be read counts as LIMIT_RAY_AMOUNT, more than any node has. */
 struct work_size {
     int64_t milli_cpu, memory, gpus, pods;
 };
@@ -77,7 +77,7 @@ struct work_policy {
     } allowed[WORK_LISTS];
 };
 
-/* What holds without a file: any namespace and any image, nothing else that must be named. */
+/* The policy without a file: any namespace and any image, nothing else that must be named. */
 void work_policy_default(struct work_policy *out);
 /* Reads the file's document; every error at once goes to r->errors. With an error nothing is allowed (frozen). */
 bool work_policy_read(struct reader *r, const struct place *at, struct work_policy *out);

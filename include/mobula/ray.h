@@ -88,7 +88,7 @@ struct ray_cluster {
     bool serves;            /* RAY_LABEL_MAKER_KIND is RayService: its workers take Serve requests */
     bool serve_service;     /* RAY_ANNOTATION_SERVE is true */
     bool typed;             /* a group names an instance type, and they are applied */
-    bool marketed;          /* a group has a type or a market: workers that no node takes are made anew */
+    bool marketed;          /* a group has a type or a market: workers that no node takes are made again */
     bool autoscaling;
     enum ray_scaler scaler;
     double upscaling_speed; /* the most pending nodes, as a multiple of running ones */
@@ -143,7 +143,7 @@ void ray_read_cluster_spec(const struct place *spec, struct jval annotations, st
                            struct spec_errors *errors);
 /* ray_notes for such a spec. */
 void ray_cluster_spec_notes(const struct place *spec, struct jval annotations, struct arena *a, struct spec_errors *notes);
-/* What ray_read makes ray_group.hash of; for a group whose template has been replaced since. */
+/* The text that ray_read makes ray_group.hash of; for a group whose template has been replaced since. */
 uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
 /* Notes on fields that are accepted and have no effect: unknown fields (mostly misspelt), and fields of missing features that are safe to
  * ignore. Fields that are not safe to ignore (enableK8sTokenAuth, tlsOptions, networkPolicy, gcsFaultToleranceOptions) are errors of
@@ -198,9 +198,9 @@ struct ray_options {
     struct ray_tools_resources tools_resources;
     struct slice cluster_domain; /* "cluster.local" */
     struct slice version;        /* mobula's, for Ray's usage tags */
-    int64_t unscheduled_ms;      /* a worker of a cluster with instance types that has had no node for so long is made anew; 0: never */
+    int64_t unscheduled_ms;      /* a worker of a cluster with instance types that has had no node for so long is made again; 0: never */
     int64_t zone_ms;             /* how long a cluster's minimum may take in one zone; 0: RAYCLUSTER_ZONE_MS */
-    int64_t starting_ms;         /* a cluster that was not ready for the first time within so long is told of; 0: never */
+    int64_t starting_ms;         /* a cluster that was not ready for the first time within so long is reported as late; 0: never */
     int64_t spot_fallback_ms, spot_retry_ms; /* 0: RAYCLUSTER_SPOT_FALLBACK_MS, RAYCLUSTER_SPOT_RETRY_MS */
     bool sidecar;                            /* default autoscaler: KubeRay's, as a container of the head */
     const struct slice *agent;               /* arguments of `mobula agent` in heads, ended by one without ptr; NULL: there is none */
@@ -315,7 +315,7 @@ extern const struct kube_resource ray_job_resource;
 
 enum { RAY_JOB_ID_MAX = 253 }; /* bytes of spec.jobId */
 enum ray_job_mode { RAY_JOB_K8S, RAY_JOB_HTTP, RAY_JOB_INTERACTIVE, RAY_JOB_SIDECAR };
-/* What is deleted after the end, in rising order. */
+/* The objects that are deleted after the end, in rising order. */
 enum ray_job_removal { RAY_REMOVE_NONE, RAY_REMOVE_WORKERS, RAY_REMOVE_CLUSTER, RAY_REMOVE_SELF };
 /* Kinds of end, as bits: one end may be several of them. */
 enum {

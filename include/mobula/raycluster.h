@@ -9,7 +9,7 @@
 #include <mobula/route.h>
 #include <mobula/scale.h>
 
-/* What can be done to it and for it. Behind a verb: the fields of struct action that it uses. */
+/* The actions on it and for it. Behind a verb: the fields of struct action that it uses. */
 extern const struct verb raycluster_create_account; /* an object that the head needs before it: index is an enum ray_account */
 extern const struct verb raycluster_apply_head_service, raycluster_apply_headless_service, raycluster_apply_serve_service;
 extern const struct verb raycluster_apply_ingress;                /* name */
@@ -32,7 +32,7 @@ struct held_name {
     struct slice uid; /* of the pod that occupies the name */
 };
 
-/* What the spec makes of a service, as far as one that is there is compared with it. */
+/* The part of a service, as the spec makes it, that an existing one is compared with. */
 struct service_want {
     uint64_t hash; /* ray_service_hash of it; 0: it cannot be made, or is not known */
     uint64_t ip;   /* hash64 of its clusterIP; 0: it asks for none */
@@ -53,7 +53,7 @@ struct cluster_view {
     const struct ray_cluster *cluster; /* with an autoscaler, `desired` of its groups is the autoscaler's */
     const struct scale_news *scaling;  /* NULL: this operator does not scale it */
     bool by_name;                      /* our autoscaler scales this cluster: on scale-down delete exactly the pods in workers_to_delete */
-    const struct spec_errors *errors;  /* what ray_read found */
+    const struct spec_errors *errors;  /* errors that ray_read found */
     struct slice warnings;             /* warnings of the API server about pods and services of this generation, a line each */
     const struct pod *const *pods;     /* owned by this cluster (by uid), in any order */
     uint32_t pod_count;

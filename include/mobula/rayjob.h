@@ -4,7 +4,7 @@
 
 #include <mobula/children.h>
 
-/* What can be done to it and for it. Behind a verb: the fields of struct action that it uses; text: the submission id, if any. */
+/* The actions on it and for it. Behind a verb: the fields of struct action that it uses; text: the submission id, if any. */
 extern const struct verb rayjob_create_cluster;   /* name */
 extern const struct verb rayjob_delete_cluster;   /* name, uid; why */
 extern const struct verb rayjob_suspend_workers;  /* name, uid of the RayCluster */
@@ -16,7 +16,7 @@ extern const struct verb rayjob_look;       /* asks the dashboard for its sessio
 extern const struct verb rayjob_submit, rayjob_stop;
 extern const struct verb rayjob_read_log; /* the last lines of the driver's log */
 
-/* What Ray says of a job. */
+/* The state of a job as Ray reports it. */
 enum job_state { JOB_STATE_NONE, JOB_PENDING, JOB_RUNNING, JOB_STOPPED, JOB_SUCCEEDED, JOB_FAILED };
 
 /* A RayCluster, as its jobs see it. */
@@ -38,7 +38,7 @@ struct job_cluster {
     struct jval status;       /* not there: none yet */
 };
 
-/* What the dashboard said so far. Zero-initialised: nothing yet. */
+/* The dashboard's answers so far. Zero-initialised: nothing yet. */
 struct job_said {
     struct slice cluster; /* the RayCluster of that dashboard: if the job has another one by now, all of this is void */
     struct slice session; /* Ray's session in the last answer; empty: no answer yet */
@@ -66,12 +66,12 @@ struct job_said {
     struct slice unsubmitted_why; /* its text */
     uint32_t unheard;             /* submissions without an answer from Ray since it last knew a job */
     int64_t unheard_ms;           /* monotonic: the last of them */
-    struct slice unheard_no;      /* who refused it instead of Ray (a proxy, the API server), and why; empty: nobody */
+    struct slice unheard_no;      /* the server that refused it instead of Ray (a proxy, the API server), and why; empty: none */
 };
 
 struct job_view {
     const struct ray_job *job;
-    const struct spec_errors *errors;   /* what ray_read_job found */
+    const struct spec_errors *errors;   /* errors that ray_read_job found */
     const struct job_cluster *clusters; /* those that the job owns, and the one to run on */
     uint32_t cluster_count;
     const struct pod *const *submitters; /* pods that the job owns */

@@ -55,7 +55,7 @@ void remote_refusal(int status, struct slice body, char out[REMOTE_WORDS]);
 
 /* ---- the client ---- */
 
-/* A call with news is not held by the server, and it is the only one with news that is under way: so what is told later counts. */
+/* A call with news is not held by the server, and it is the only one with news that is under way: so a later report counts. */
 enum remote_news { REMOTE_NO_NEWS, REMOTE_NEWS, REMOTE_MORE_NEWS };
 
 struct remote_user {
@@ -63,7 +63,7 @@ struct remote_user {
      * news was written, and whether there is more than fits. call: the number of this one. */
     enum remote_news (*tell)(void *owner, struct jout *w, size_t room, uint64_t call);
     void (*told)(void *owner, uint64_t call, bool taken); /* the server has what that call has told; or it is to be told again */
-    /* What it brings must be kept when this returns: the next call says so. */
+    /* The content of the answer must be kept when this returns: the next call says so. */
     void (*heard)(void *owner, const struct remote_answer *a, struct now now);
     void (*asked)(void *owner, const struct remote_question *q, struct now now);
     void (*wanted)(void *owner, bool types, bool nodes,
@@ -81,7 +81,7 @@ struct remote;
 /* config stays the caller's, and the slices. */
 struct remote *remote_new(struct net *net, struct kube_config *config, const struct remote_options *o);
 void remote_free(struct remote *r);
-/* Only the leader calls. Each start begins with an empty revision: everything is asked for anew. Answers to calls before are ignored. */
+/* Only the leader calls. Each start begins with an empty revision: everything is asked for again. Answers to calls before are ignored. */
 void remote_start(struct remote *r, struct now now);
 void remote_stop(struct remote *r);
 /* The last call, of a process that ends and writes no more: the cloud is given back, so that another instance gets it at once. Returns

@@ -11,13 +11,13 @@ struct pairs;
 
 extern const struct verb ingress_delete, gateway_delete, httproute_delete; /* name, uid; why */
 
-/* What is kept of a route. */
+/* The kept part of a route. */
 struct route {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1];
     uint64_t version;
     struct slice text;    /* {"metadata":{"labels","annotations"},"spec"} as the server has it */
     uint64_t hash;        /* of `text` */
-    struct slice trouble; /* what its controller's status says against it, or that it says nothing yet; empty: it is in force */
+    struct slice trouble; /* the objection in its controller's status, or that it says nothing yet; empty: it is in force */
     struct slice address; /* where its controller listens for it; empty: not known */
     bool deleting;
     uint64_t wanted, became; /* route_want.hash of our last apply, and the hash that the server made of it; 0: none by this process */
@@ -35,7 +35,7 @@ struct shape_patches;
 /* patches: NULL: none. Where they fail the text is without them: to send it fails then, and tells why. */
 struct route_want route_want_of(struct slice plain, const struct shape_patches *patches, struct arena *a);
 
-/* What a decision looks at. */
+/* Input of a decision. */
 struct route_view {
     const struct verb *apply, *remove; /* apply: name; text: route_want.plain */
     struct slice name;

@@ -22,13 +22,13 @@
  * ours (ignored), pods without a node (not joined yet). Garbage scales nothing down, and up by SCALE_STEP at a time, to the groups'
  * maximum. */
 
-/* What one decision passes to the next; one for each group. */
+/* The state that one decision passes to the next; one for each group. */
 struct scale_memory {
     int32_t target;     /* replicas; -1: nothing was decided yet */
     int64_t surplus_ms; /* monotonic: since when pods that have not started are not needed; 0: they are needed */
 };
 
-/* What earlier states said; one for each pod. */
+/* The contents of earlier states; one for each pod. */
 struct scale_seen {
     bool joined;      /* it has had a node in Ray */
     bool parting;     /* its node drains or was asked to: the end of the pod is no failure then */
@@ -96,7 +96,7 @@ struct scale_plan {
     struct scale_drain *drains;
     struct scale_removal *removals;
     struct scale_unmet *unmet;
-    struct slice *lines; /* what was decided and why, as text without the cluster's name */
+    struct slice *lines; /* the decision and its reason, as text without the cluster's name */
     uint32_t drain_count, removal_count, unmet_count, line_count;
     uint32_t lines_beyond;    /* lines dropped at LIMIT_SCALE_LINES: the last line says so */
     struct ray_report report; /* for the GCS */
@@ -130,7 +130,7 @@ struct ray_part {
     uint32_t name;
     int64_t amount;
 };
-/* What is asked for. */
+/* The request. */
 struct ray_shape {
     const struct ray_request *request;
     struct ray_part *parts; /* by name */
@@ -141,7 +141,7 @@ struct ray_want {
     struct ray_shape shape;
     int64_t count;
 };
-/* What a node has left. */
+/* The free resources of a node. */
 struct ray_room {
     struct ray_part *parts; /* by name */
     uint32_t count;

@@ -17,8 +17,8 @@ struct serve_ask {
 struct serve_user {
     /* A whole request has come. It is answered with serve_answer, now or later. */
     void (*ask)(void *owner, struct serve_ask *q, struct now now);
-    /* What came is no request, or one past a limit: to be answered now, with this status. The connection ends then. NULL: the answer
-     * has no body. */
+    /* The received bytes are no request, or one past a limit: to be answered now, with this status. The connection ends then. NULL: the
+     * answer has no body. */
     void (*bad)(void *owner, struct serve_ask *q, int status, const struct err *why, struct now now);
     /* The client has gone, or was closed, before it was answered: q is dead after this. NULL for who answers at once. */
     void (*gone)(void *owner, struct serve_ask *q);

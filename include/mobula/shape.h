@@ -18,7 +18,7 @@ struct ray_cluster;
 #define SHAPE_CROSS_ZONE RAY_NOTE_CROSS_ZONE     /* "true": in all of them at once */
 /* On the head's template, too, "25m": a cluster that was not ready for the first time by then gets condition StartingTimedOut. */
 #define SHAPE_STARTING_TIMEOUT RAY_NOTE_STARTING_TIMEOUT
-/* What nodes of a zone carry. */
+/* The label that nodes of a zone carry. */
 #define SHAPE_ZONE_LABEL "topology.kubernetes.io/zone"
 #define SHAPE_NODE_TYPE "anyscale.com/ray-node-type"
 /* On a pod template, "true": the pods that run follow a type that is changed, as if the template had been. */

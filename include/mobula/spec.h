@@ -7,7 +7,7 @@
 #include <mobula/base.h>
 #include <mobula/json.h>
 
-/* ---- what was found ---- */
+/* ---- findings ---- */
 
 /* Something that is wrong with a resource, or (in a list of notes) has no effect. */
 struct spec_error {
@@ -109,7 +109,7 @@ struct spec_object {
 };
 struct spec_object spec_object_of(struct jval object, struct arena *a);
 
-/* What every resource says of itself. Its name may come of generateName, which stands for one that the API server will choose. */
+/* The metadata that every resource has. Its name may come of generateName, which stands for one that the API server will choose. */
 struct metadata {
     struct slice ns, name, uid;
     int64_t generation, deleted_us; /* deleted_us: deletionTimestamp; 0: none that can be read */

@@ -17,7 +17,7 @@ struct status_writer {
     /* The members of status. stamp: the time of what changes with this write; empty when only the rest is asked for, to see whether there
      * is news, and what changes all the time stays out. */
     void (*write)(const void *about, struct jout *w, struct slice stamp);
-    struct slice next; /* what there is to write now, without times; by status_next, and so by status_look */
+    struct slice next; /* the fields to write now, without times; by status_next, and so by status_look */
     uint64_t next_hash;
 };
 

@@ -10,7 +10,7 @@
 
 #include <mobula/base.h>
 
-/* ---- what is trusted, and who we are: loaded once, shared by sessions, counted ---- */
+/* ---- anchors of trust and our own identity: loaded once, shared by sessions, counted ---- */
 
 struct tls_trust;
 /* Every certificate of the PEM text as a trust anchor. CRLF, a byte-order mark and a missing last newline are fine; text between blocks is
@@ -34,11 +34,11 @@ void tls_identity_drop(struct tls_identity *i);
 /* ---- sessions ---- */
 
 struct tls_options {
-    struct slice name;             /* what the certificate must be for: a plain DNS name or an IP address, no trailing dot, no brackets */
+    struct slice name; /* the name that the certificate must be for: a plain DNS name or an IP address, no trailing dot, no brackets */
     struct tls_trust *trust;       /* NULL only with insecure */
     struct tls_identity *identity; /* NULL: an empty list when the server asks */
     bool insecure;                 /* accept any certificate: kubeconfig's insecure-skip-tls-verify */
-    int64_t wall_us;               /* what the clock says, for the dates in certificates */
+    int64_t wall_us;               /* the clock's time, for the dates in certificates */
 };
 
 enum tls_state {
@@ -63,7 +63,7 @@ struct slice tls_read_peek(struct tls *t); /* plaintext for the caller */
 void tls_read_used(struct tls *t, size_t n);
 char *tls_write_room(struct tls *t, size_t *n); /* where the caller's plaintext goes */
 void tls_write_wrote(struct tls *t, size_t n);
-void tls_flush(struct tls *t); /* what was written becomes a record now */
+void tls_flush(struct tls *t); /* written bytes become a record now */
 
 /* The wire ended. Without close_notify before it the session fails, so that a cut answer is never taken for a whole one. Nothing is lost by
  * that: there is no room for ciphertext, and so no reason to read the wire, before all plaintext has been used. */

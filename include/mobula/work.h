@@ -38,7 +38,7 @@ struct work_options {
     const struct shape_types *types; /* NULL: not known, and no type is refused */
 };
 
-/* What a workload becomes. */
+/* The object that a workload becomes. */
 struct work_made {
     enum work_kind kind;
     bool terminate;                       /* its object is to be deleted, and `object` is empty */

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* What is written behind `at`; it ends in "…" where it has no room. */
+/* The text behind `at`; it ends in "…" where it has no room. */
 static void PRINTF_LIKE(3, 0) put(struct err *e, size_t at, const char *fmt, va_list ap)
 {
     static const char mark[] = "\xe2\x80\xa6";

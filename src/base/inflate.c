@@ -94,7 +94,7 @@ static bool copy(struct stream *s, size_t distance, size_t length)
     char *to = distance <= s->out->len ? buf_room(s->out, length) : NULL;
     if (!to)
         return false;
-    for (size_t i = 0; i < length; i++) /* what is copied may be what has just been written */
+    for (size_t i = 0; i < length; i++) /* the copied bytes may be those that have just been written */
         to[i] = to[(ptrdiff_t)(i - distance)];
     s->out->len += length;
     return true;

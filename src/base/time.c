@@ -60,7 +60,7 @@ struct now clock_now(void)
 
 static struct slice format(int64_t us, bool micro, char out[TIME_TEXT_MAX])
 {
-    us = us < FIRST_US ? FIRST_US : us > LAST_US ? LAST_US : us; /* what four digits of a year can say */
+    us = us < FIRST_US ? FIRST_US : us > LAST_US ? LAST_US : us; /* the range of a year with four digits */
     int64_t since = us - FIRST_US, fraction = since % US, second = since / US % SECONDS_PER_DAY;
     struct time_civil c = time_civil((since + FIRST_US - fraction - second * US) / US / SECONDS_PER_DAY);
     int n = snprintf(out, TIME_TEXT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d", c.year, c.month, c.day, (int)(second / 3600),

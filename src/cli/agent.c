@@ -88,7 +88,7 @@ static const char *ray_token(void)
     return token ? token : "";
 }
 
-/* ---- what Ray says ---- */
+/* ---- answers of Ray ---- */
 
 struct sum {
     struct slice name;

@@ -126,9 +126,9 @@ static bool parse(struct apply *p, const struct ask_answer *answer, struct jval 
     return true;
 }
 
-/* ---- what is there ---- */
+/* ---- existing objects ---- */
 
-/* Who leaves a flag out by mistake would learn it from what the operator no longer does. */
+/* A flag that was left out by mistake would show only in functions that the operator no longer has. */
 static bool keeps_flags(const struct apply *p, const struct apply_object *o, struct jval there, struct err *e)
 {
     struct json *doc = arena_new(p->a, struct json);
@@ -437,8 +437,8 @@ bool apply_find(struct apply *p, struct slice api_version, const char *kind, str
     return true;
 }
 
-/* What lies outside of all namespaces may not be there at all, and who may not even read it cannot know: that is told, and no error. So
- * it is with the Secret of revisions, which who may not read Secrets could not make. */
+/* An object outside of all namespaces may not exist at all, and without the right to read it that cannot be known: this is reported, and is
+ * no error. The same holds for the Secret of revisions: without the right to read Secrets it could not have been made. */
 static bool look_before_delete(struct apply *p, const struct apply_object *o, struct jval *there, bool *absent, struct err *e)
 {
     struct ask_answer answer = {0};

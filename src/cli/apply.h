@@ -1,5 +1,5 @@
 /* Applying the manifests of an installation: server-side apply of one object after another. Everything is tried in a dry run first, so that
- * a missing right, a foreign object or a namespace that is going away is told before anything is changed. */
+ * a missing right, a foreign object or a namespace that is going away is reported before anything is changed. */
 #ifndef MOBULA_CLI_APPLY_H
 #define MOBULA_CLI_APPLY_H
 
@@ -75,7 +75,7 @@ bool apply_purge(struct apply *p, int64_t until_ms, struct err *e);
 /* Deletes all of it in order and waits until each is gone. What is not there is passed over. */
 bool apply_delete(struct apply *p, int64_t until_ms, struct err *e);
 
-/* ---- what is read out of answers, as functions of them ---- */
+/* ---- reading of answers, as functions of them ---- */
 
 bool apply_is(const struct apply_object *o, const char *kind);
 /* The Helm release that an object belongs to; empty: none. */
@@ -93,13 +93,13 @@ struct slice apply_dropped_elsewhere(const struct apply *p, struct jval there, s
 struct slice apply_pods(const struct apply_object *o, struct arena *a);
 /* Whether a Deployment is available; *why says what is missing. */
 bool apply_available(struct jval deployment, struct arena *a, struct slice *why);
-/* What keeps a pod from running, in the kubelet's words; empty: nothing is known. */
+/* The reason why a pod does not run, in the kubelet's words; empty: nothing is known. */
 struct slice apply_pod_words(struct jval pod, struct arena *a);
 /* The last warning of a list of events. */
 struct slice apply_event_words(struct jval events, struct arena *a);
 /* "Role mobula: 403 Forbidden: …": the server's whole message on one line, and the remedy. */
 struct slice apply_refusal(const struct apply_object *o, const struct ask_answer *answer, struct arena *a);
-/* What to do about a refusal, as words to stand behind it; "" when its own text says it. */
+/* The remedy for a refusal, as words to stand behind it; "" when its own text says it. */
 const char *apply_remedy(const struct apply_object *o, const struct ask_answer *answer);
 
 #endif

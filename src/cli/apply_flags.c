@@ -30,7 +30,7 @@ struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *
     buf_init(&out, LIMIT_JSON_ITEM);
     for (struct jiter it = json_iter(inventory_arguments(there)); json_next(&it, &key, &old);) {
         struct slice flag = flag_of(old, a);
-        bool found = !slice_starts(flag, SLICE("--")) || is_off(old, a); /* what was off may be on */
+        bool found = !slice_starts(flag, SLICE("--")) || is_off(old, a); /* a function that was off may be on */
         for (struct jiter in = json_iter(inventory_arguments(wanted)); !found && json_next(&in, &key, &new);)
             found = slice_eq(flag, flag_of(new, a)) && !is_off(new, a) && !is_narrower(old, new, a);
         if (!found)

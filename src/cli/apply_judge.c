@@ -1,4 +1,4 @@
-/* What is read out of answers to an installation: functions of them alone. */
+/* Reads answers to an installation: functions of them alone. */
 #include "apply.h"
 #include "cli.h"
 #include "owner.h"
@@ -47,7 +47,7 @@ struct slice apply_refusal(const struct apply_object *o, const struct ask_answer
     return arena_dup(a, buf_slice(&out));
 }
 
-/* ---- what is there ---- */
+/* ---- existing objects ---- */
 
 static bool is_ours(struct jval there)
 {
@@ -95,7 +95,7 @@ bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struc
     return true;
 }
 
-/* What no installation brings, but the program makes, has no label. */
+/* Objects that the program makes, and no installation brings, have no label. */
 static bool has_label(const struct apply_object *o)
 {
     return !apply_is(o, "ConfigMap") && !apply_is(o, "Secret") && !apply_is(o, "Lease") && !apply_is(o, "CustomResourceDefinition");
@@ -110,7 +110,7 @@ bool apply_spared(const struct apply_object *o, struct jval there, struct arena 
                    SLICE_ARG(o->name), SLICE_ARG(release), SLICE_ARG(release));
 }
 
-/* ---- what is waited for ---- */
+/* ---- waiting ---- */
 
 struct slice apply_pods(const struct apply_object *o, struct arena *a)
 {

@@ -1,5 +1,5 @@
-/* What the pods of a Deployment need that the manifests do not bring: Secrets and ConfigMaps, looked for before anything is changed; and
- * what the kubelet reports while a pod waits for them. */
+/* Objects that the pods of a Deployment need and the manifests do not bring: Secrets and ConfigMaps, looked for before anything is changed;
+ * and what the kubelet reports while a pod waits for them. */
 #include "apply.h"
 
 #include <mobula/kube.h>

@@ -10,7 +10,7 @@ static const char *text_or_null(struct slice s)
 static void begin(struct ask *k)
 {
     *k = (struct ask){.allow = net_allow_new(), .timeout_ms = k->timeout_ms > 0 ? k->timeout_ms : ASK_MS};
-    log_global.level = LOG_ERROR; /* what goes wrong is the answer's to say */
+    log_global.level = LOG_ERROR; /* failures are reported by the answer */
 }
 
 static bool open_config(struct ask *k, struct err *e)
@@ -104,7 +104,7 @@ static void give_up(struct ask *k)
     k->client = NULL;
 }
 
-/* What another try will not mend: the server's certificate. */
+/* Failures that another try will not mend: the server's certificate. */
 static bool is_hopeless(const struct err *e)
 {
     return e->code == ERR_TLS_TRUST || e->code == ERR_TLS_NAME;
@@ -180,7 +180,7 @@ bool ask_text(struct ask *k, struct slice path, const struct http_header *header
     return ask_wait(k, &r, &w);
 }
 
-/* What may be sent again when its answer was lost. */
+/* Requests that may be sent again when its answer was lost. */
 static bool ask_again(struct ask *k, const char *method, const char *type, struct slice path, struct slice body, struct arena *a,
                       struct ask_answer *out, struct err *e)
 {

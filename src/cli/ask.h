@@ -39,7 +39,7 @@ struct ask_answer {
     struct slice body;                            /* in the arena given */
     struct slice message;                         /* of what is not 2xx: the server's words */
 };
-/* What refused, and in which words: "403 Forbidden: …". The message of an answer without a Status object is the HTTP status alone. */
+/* The refusing part and its words: "403 Forbidden: …". The message of an answer without a Status object is the HTTP status alone. */
 enum { ASK_WORDS = ERR_TEXT_MAX + 64 };
 const char *ask_words(const struct ask_answer *answer, char out[ASK_WORDS]);
 /* header: one more, for whom the server passes the request on to; NULL: none. False: no answer came, and *e says at which step it failed.

@@ -196,7 +196,7 @@ int cli_bundle(int argc, char **argv)
     if (!read_bundle(&o, &a, &key, b, &bytes, &e) || (load && !registry && !unpack(b, o.to, &e)))
         return cli_fail(&e);
     if (registry && !push(&o, b, &a, &out, &e)) {
-        cli_print(buf_slice(&out)); /* what has arrived */
+        cli_print(buf_slice(&out)); /* received bytes */
         return cli_fail(&e);
     }
     if (show)

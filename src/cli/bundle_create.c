@@ -44,7 +44,7 @@ static bool gather_one(struct creation *c, struct slice name)
         return gather_folder(c, arena_printf(c->a, "%.*s/", SLICE_ARG(name)));
     if (!S_ISREG(st.st_mode))
         return err_set(c->e, ERR_SYNTAX, "%s: a bundle holds plain files only", path.ptr);
-    if (slice_eq(name, SLICE("SHA256SUMS"))) /* is made anew */
+    if (slice_eq(name, SLICE("SHA256SUMS"))) /* is made again */
         return true;
     if (c->out->count == BUNDLE_FILES_MAX - 1)
         return err_set(c->e, ERR_LIMIT, "%.*s: more than %d files (BUNDLE_FILES_MAX)", SLICE_ARG(c->from), BUNDLE_FILES_MAX - 1);

@@ -104,7 +104,7 @@ int check_status(const struct check *c)
 
 /* ---- questions ---- */
 
-/* What is not 2xx, and not 404, as a row. A right that is missing is a gap in what was checked, and no fault of the cluster. */
+/* A status that is not 2xx, and not 404, as a row. A right that is missing is a gap in what was checked, and no fault of the cluster. */
 static void say_refused(struct check *c, struct slice path, const struct ask_answer *answer)
 {
     char words[ASK_WORDS];

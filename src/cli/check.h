@@ -17,7 +17,7 @@ struct check_row {
     const char *check; /* which check found it: a literal */
     enum check_result result;
     struct slice text;
-    const char *remedy; /* what to do; NULL: nothing */
+    const char *remedy; /* remedy; NULL: none */
 };
 
 struct check_options {
@@ -86,7 +86,7 @@ void check_certificates(struct check *c);
 void check_idle(struct check *c);
 void check_storage(struct check *c);
 
-/* ---- what they read, as functions of answers ---- */
+/* ---- reading, as functions of answers ---- */
 
 /* A CustomResourceDefinition beside the one that this program brings. */
 void check_definition(struct check *c, struct jval have, struct jval ours);
@@ -102,12 +102,12 @@ struct check_capacity {
 void check_node_item(struct check *c, void *state, struct jval node);
 void check_plane_answer(struct check *c, struct slice name, struct slice ns, int code, struct slice message);
 void check_cloud_item(struct check *c, void *state, struct jval cloud); /* state: struct slice, the deployment id */
-/* What c->args let the operator contact, read as the program itself would, beside what --reach names. */
+/* The places that c->args let the operator contact, read as the program itself would, beside what --reach names. */
 void check_allowlist(struct check *c);
 /* A Secret of type kubernetes.io/tls. */
 void check_secret_item(struct check *c, void *state, struct jval secret);
 
-/* What stands in `out`: a line for each row, or one JSON object. */
+/* The content of `out`: a line for each row, or one JSON object. */
 void check_write(const struct check *c, struct buf *out);
 int check_status(const struct check *c);
 

@@ -128,7 +128,8 @@ void check_namespace(struct check *c)
     }
     bool going = json_str_eq(json_get(ns, "status.phase"), SLICE("Terminating"));
     struct slice level = json_str(json_key(json_get(ns, "metadata.labels"), SLICE("pod-security.kubernetes.io/enforce")), c->a);
-    check_say(c, going ? CHECK_FAIL : CHECK_PASS, going ? "wait until it is gone and make it anew; its conditions say what keeps it" : NULL,
+    check_say(c, going ? CHECK_FAIL : CHECK_PASS,
+              going ? "wait until it is gone and create it again; its conditions say what keeps it" : NULL,
               "namespace %.*s %s; Pod Security: %.*s", SLICE_ARG(c->ns), going ? "is being deleted" : "is there",
               SLICE_ARG(slice_empty(level) ? SLICE("none set on it") : level));
 }
@@ -149,7 +150,7 @@ static struct slice dry_pod(struct check *c, const char *type, bool restricted)
         restricted ? "\"securityContext\":{\"allowPrivilegeEscalation\":false,\"capabilities\":{\"drop\":[\"ALL\"]}}," : "");
 }
 
-/* What the server says of one pod: nothing when it takes it. */
+/* The server's objection to one pod; nothing if it accepts the pod. */
 static bool dry_run(struct check *c, const char *type, bool restricted, struct slice *said, struct slice *warned)
 {
     struct ask_answer answer = {0};

@@ -30,14 +30,15 @@ static void on_kuberay(struct check *c, void *state, struct jval deployment)
                   SLICE_ARG(json_get_str(deployment, "metadata.namespace", c->a)));
 }
 
-/* What --reach names is as a rule for nodes or people, a registry for one. So a place that the operator may not contact is no fault. */
+/* A place that --reach names is as a rule for nodes or people, a registry for one. So a place that the operator may not contact is no
+ * fault. */
 static void hold_against(struct check *c, const struct net_allow *allow)
 {
     struct slice host;
     uint16_t port;
     for (struct slice rest = c->o->reach; !slice_empty(rest);) {
         struct slice item = slice_trim(slice_cut(&rest, ','));
-        if (net_place(item, &host, &port) && !net_allow_check(allow, host, port, NULL)) /* what is no place is told by check_reach */
+        if (net_place(item, &host, &port) && !net_allow_check(allow, host, port, NULL)) /* check_reach reports a text that is no place */
             check_say(c, CHECK_PASS, "mobula install --egress-allow=HOST:PORT,... where the operator itself has to",
                       "%.*s is not on the operator's allowlist: right where only nodes or people go there", SLICE_ARG(item));
     }
@@ -174,6 +175,6 @@ void check_sandbox(struct check *c)
               off   ? "take --sandbox=off out of the operator's arguments"
               : why ? "Linux 4.14 or later has what it needs; without it the operator runs all the same, and warns"
                     : NULL,
-              "%s%s%s", off ? "the operator is told to go without its sandbox; " : "",
+              "%s%s%s", off ? "the operator's flags turn its sandbox off; " : "",
               why ? "not possible on this machine: " : "possible on this machine", why ? why : "");
 }

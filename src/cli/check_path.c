@@ -9,7 +9,7 @@ static const int64_t DAY_US = 24LL * 3600 * 1000000;
 
 /* ---- the API server ---- */
 
-/* What to do about a connection that failed, by the step that failed. */
+/* The remedy for a connection that failed, by the step that failed. */
 static const char *remedy_of(enum err_code code)
 {
     switch (code) {
@@ -257,7 +257,7 @@ void check_secret_item(struct check *c, void *state, struct jval secret)
     (void)state;
     if (!base64_decode(json_str(json_key(json_key(secret, SLICE("data")), SLICE("tls.crt")), c->a), &pem, &e) ||
         !read_pem(buf_slice(&pem), &leaf, &e))
-        check_say(c, CHECK_WARN, "make the Secret anew", "Secret %.*s: tls.crt: %s", SLICE_ARG(name), e.text);
+        check_say(c, CHECK_WARN, "create the Secret again", "Secret %.*s: tls.crt: %s", SLICE_ARG(name), e.text);
     else
         say_expiry(c, "the certificate in Secret ", name, leaf.not_after_us);
 }

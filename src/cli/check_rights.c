@@ -56,7 +56,7 @@ bool check_wanted_rules(struct check *c, struct slice *rules, struct err *e)
     return install_rights(&o, c->ns, c->a, rules, e);
 }
 
-/* What is missing of the Roles that `mobula install` would make for this namespace, and of a ClusterRole. */
+/* The missing rules of the Roles that `mobula install` would make for this namespace, and of a ClusterRole. */
 static bool missing_of(struct check *c, struct jval have, struct slice *out, struct err *e)
 {
     struct slice rules;

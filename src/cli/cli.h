@@ -10,7 +10,7 @@
 int cli_operator(int argc, char **argv);      /* the controller itself */
 int cli_start(int argc, char **argv);         /* the same by the command line of the Anyscale operator */
 int cli_agent(int argc, char **argv);         /* how a head pod's Ray is, to a control plane */
-int cli_control_plane(int argc, char **argv); /* what operators of other clusters call */
+int cli_control_plane(int argc, char **argv); /* the server that operators of other clusters call */
 int cli_cloud(int argc, char **argv);         /* objects of a control plane (fleet.c) */
 int cli_compute_config(int argc, char **argv);
 int cli_job(int argc, char **argv);
@@ -27,19 +27,19 @@ int cli_explain(int argc, char **argv);         /* the objects that would be mad
 int cli_explain_cluster(int argc, char **argv); /* `explain cluster`: why a cluster is as it is */
 int cli_explain_job(int argc, char **argv);     /* `explain job`: why a RayJob is as it is */
 int cli_explain_service(int argc, char **argv); /* `explain service`: why a RayService is as it is */
-int cli_logs(int argc, char **argv);            /* what a job has printed */
+int cli_logs(int argc, char **argv);            /* output of a job */
 int cli_wait_gcs(int argc, char **argv);        /* waits until Ray's control service answers */
-int cli_egress(int argc, char **argv);          /* what may be contacted, for firewalls */
+int cli_egress(int argc, char **argv);          /* places that may be contacted, for firewalls */
 int cli_instance_types(int argc, char **argv);  /* lists instance types, or suggests some */
-int cli_check(int argc, char **argv);           /* what breaks in the field, before and after an installation */
+int cli_check(int argc, char **argv);           /* causes of failures in the field, before and after an installation */
 int cli_compute(int argc, char **argv);         /* compute configs: the RayCluster of one, and what is wrong with it */
-int cli_policy(int argc, char **argv);          /* what the administrator's policy refuses */
+int cli_policy(int argc, char **argv);          /* refusals of the administrator's policy */
 int cli_images(int argc, char **argv);          /* the images that manifests need */
 int cli_bundle(int argc, char **argv);          /* an air-gap bundle: verify, list, unpack, push to a registry */
 int cli_storage(int argc, char **argv);         /* lists, reads and writes objects of a bucket, and checks it */
 int cli_submit(int argc, char **argv);          /* submits a job to Ray's dashboard and follows it */
 
-/* ---- what those share that run until a signal comes (daemon.c) ---- */
+/* ---- commands that run until a signal comes share this (daemon.c) ---- */
 
 struct cli_daemon {
     void (*renew)(void *of, struct now now); /* SIGHUP */
@@ -62,7 +62,7 @@ bool cli_projects(struct slice given, bool all, struct slice otherwise, struct c
 /* --tls-name: what a certificate of the control plane's own making is for, "localhost" before them. */
 bool cli_server_names(struct slice text, struct arena *a, const struct slice **out, uint32_t *count, struct err *e);
 
-/* ---- what they share ---- */
+/* ---- shared by all commands ---- */
 
 /* Opens those of 0, 1 and 2 that were given to us closed, so that no socket or file becomes one of them and gets what is printed. As
  * before, what is read from them or written to them is an error. */

@@ -25,7 +25,7 @@ static size_t source_of(struct jval config, struct slice path)
     return json_offset(json_there(from) ? from : config);
 }
 
-/* What is wrong with the RayCluster is wrong with the pods that the config describes. */
+/* An error of the RayCluster is an error of the pods that the config describes. */
 static bool check_cluster(struct slice cluster, struct jval config, struct findings *f, struct err *e)
 {
     struct findings *made = arena_new(f->arena, struct findings);

@@ -1,4 +1,4 @@
-/* What `mobula compute-config` does, as a function of the texts. */
+/* The work of `mobula compute-config`, as a function of the texts. */
 #ifndef MOBULA_CLI_COMPUTE_H
 #define MOBULA_CLI_COMPUTE_H
 

@@ -1,4 +1,4 @@
-/* What the commands share that run until a signal comes: their log, their listeners, their turns of the event loop. */
+/* Shared by the commands that run until a signal comes: their log, their listeners, their turns of the event loop. */
 #include "cli.h"
 
 #include <signal.h>
@@ -67,7 +67,7 @@ int cli_daemon_end(const struct flags *f, bool started, const struct err *e)
 {
     if (started)
         log_info("stopped");
-    /* What is wrong with a flag itself is wrong usage; what the system refuses (a port in use) is not. */
+    /* An error in a flag itself is wrong usage; a refusal by the system (a port in use) is not. */
     if (!started && e->code != ERR_IO && slice_starts(slice_of(e->text), SLICE("--")))
         return flags_wrong(f, "%s", e->text);
     return started ? STATUS_OK : cli_fail(e);

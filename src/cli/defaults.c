@@ -18,7 +18,7 @@ static bool is_part(struct slice word)
     return all_parts[i] != NULL;
 }
 
-/* What goes into a quoted string of YAML as it is. */
+/* Characters that go into a quoted string of YAML as they are. */
 static bool is_plain(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -84,7 +84,7 @@ static struct slice with_parts(struct slice file, struct slice parts, bool marke
     return (struct slice){copy, file.len};
 }
 
-/* Whoever runs in the cluster is reached without a proxy; the kubelet fills in the variable. */
+/* Servers in the cluster are reached without a proxy; the kubelet fills in the variable. */
 #define NO_PROXY "localhost,127.0.0.1,::1,.svc,.cluster.local,$(KUBERNETES_SERVICE_HOST)"
 #define CA_FOLDER "/etc/mobula-ca"
 
@@ -144,7 +144,7 @@ static struct slice egress_patches(const struct default_patches *o, struct arena
     return arena_dup(a, buf_slice(&out));
 }
 
-/* What flags ask for, whatever the provider. Names are checked: they need no escape. */
+/* The settings that flags ask for, whatever the provider. Names are checked: they need no escape. */
 static struct slice flag_patches(const struct default_patches *o, struct arena *a)
 {
     struct slice rest = o->pull_secrets, text = egress_patches(o, a);

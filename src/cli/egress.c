@@ -16,7 +16,7 @@ struct egress_options egress_defaults(void)
 
 /* ---- profiles: rows of egress_domains.txt ---- */
 
-/* What fills the list, and where it goes. */
+/* The sources of the list, and where it goes. */
 struct gather {
     const struct egress_options *o;
     struct egress *list;
@@ -189,7 +189,7 @@ static bool read_sources(const struct egress_options *o, struct net_allow *sourc
     return true;
 }
 
-/* ---- what stands above it ---- */
+/* ---- lines above the list ---- */
 
 static struct slice shown(const struct net_rule *r)
 {
@@ -224,7 +224,7 @@ static void put_lines(struct slice text, struct buf *out)
     }
 }
 
-/* What the format cannot say, or says wider than it is. */
+/* Entries that the format cannot say, or says wider than they are. */
 static void note_rules(const struct egress *g, const struct egress_format *f, struct buf *notes)
 {
     for (const struct net_rule *r = g->rules; r; r = r->next) {

@@ -1,5 +1,5 @@
-/* What `mobula egress` prints: what may be contacted, as one firewall or another is told of it. The list is a net_allow that is filled as
- * the operator fills its own, so what is printed is what is enforced. */
+/* The output of `mobula egress`: the places that may be contacted, in the form that one firewall or another takes. The list is a net_allow
+ * that is filled as the operator fills its own, so the printed list is the enforced one. */
 #ifndef MOBULA_CLI_EGRESS_H
 #define MOBULA_CLI_EGRESS_H
 
@@ -15,7 +15,7 @@ struct egress_options {
 struct egress_options egress_defaults(void);
 extern const struct flags egress_flags;
 
-/* What a format is made of. */
+/* The parts of a format. */
 enum { EGRESS_HEAD_PORTS = 16 };
 struct egress {
     struct slice ns;
@@ -32,7 +32,7 @@ struct egress {
 /* One way to write the list. */
 struct egress_format {
     const char *name;
-    const char *about; /* what stands above it, in lines; NULL: the format has no comments */
+    const char *about; /* text above it, in lines; NULL: the format has no comments */
     bool pod;          /* it is for the operator's own pod, in the cluster */
     bool names;        /* it can hold names and "*.NAME" */
     bool prefixes;     /* and "PREFIX*.NAME" */

@@ -10,7 +10,7 @@ enum { EXPLAIN_OUTPUT_MAX = 512 * MIB };
 
 /* ---- one document ---- */
 
-/* What is the same for all objects of a document, those that are made of its own among them. */
+/* State that is the same for all objects of a document, those that are made of its own among them. */
 struct shown {
     const struct explain_how *how;
     const char *file;
@@ -62,7 +62,7 @@ static bool show_kind(const struct shown *s, const struct kind *kind, struct jva
     return well;
 }
 
-/* What is to be said about it has been said; an error of the caller's own would be said once more. */
+/* Its findings have been reported; an error of the caller's own would be said once more. */
 static bool show_made(struct preview *p, struct slice object)
 {
     const struct shown *s = p->to;

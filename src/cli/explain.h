@@ -1,4 +1,4 @@
-/* What `mobula explain` prints, as a function of the manifests: the objects that the operator would create in an empty namespace, by the
+/* The output of `mobula explain`, as a function of the manifests: the objects that the operator would create in an empty namespace, by the
  * very same decisions and builders. */
 #ifndef MOBULA_CLI_EXPLAIN_H
 #define MOBULA_CLI_EXPLAIN_H
@@ -10,7 +10,7 @@ struct explain_how {
     struct ray_options ray;
     const struct shape_types *types;     /* NULL: instance types are not applied */
     const struct shape_patches *patches; /* NULL: none are applied */
-    bool steps;                          /* what types and patches change is shown as diffs, instead of the objects */
+    bool steps;                          /* changes by types and patches are shown as diffs, instead of the objects */
     bool submitter_pods;                 /* as the operator has it */
     bool json;                           /* one v1 List; else YAML documents */
     int64_t now_us;                      /* when RayCronJobs are due */

@@ -94,7 +94,7 @@ static void count_ahead(struct job *j, struct explain_facts *f)
     } while (f->waits && more.len);
 }
 
-/* ---- what Ray says ---- */
+/* ---- answers of Ray ---- */
 
 /* Through the API server: the way that whoever may read the cluster has, wherever they sit. */
 static void hear_head(struct job *j, struct explain_facts *f)

@@ -25,7 +25,7 @@ struct explain_facts {
 
 /* One Pod. Those of an older cluster of the same name are passed over. */
 void explain_add_pod(struct explain_facts *f, struct jval pod, struct arena *a);
-/* What a page of the pods of a cluster is asked for with. A server whose `more` does not fit is not asked: cut short it is another's. */
+/* The query for a page of the pods of a cluster. A server whose `more` does not fit is not asked: cut short it is another's. */
 bool explain_page_path(struct slice ns, struct slice cluster, struct slice more, struct buf *path, struct err *e);
 /* The Pods of a page of a list; *more is what the next page is asked for with, or empty. A list has LIMIT_EXPLAIN_PAGES at most, and
  * LIMIT_EXPLAIN_PODS of the cluster's own, whatever the server takes for a page. */

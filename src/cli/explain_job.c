@@ -82,7 +82,7 @@ static void put_attempt(const struct words *w)
 
 /* ---- the operator's next step ---- */
 
-/* What happens in each phase, as in docs/rayjob.md. */
+/* The steps of each phase, as in docs/rayjob.md. */
 static const struct {
     const char *phase, *next;
 } steps[] = {

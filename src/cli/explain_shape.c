@@ -1,4 +1,4 @@
-/* What instance types and patches do to the objects of `mobula explain`: their files, and diffs of each step. */
+/* The effect of instance types and patches on the objects of `mobula explain`: their files, and diffs of each step. */
 #include "explain.h"
 #include "findings.h"
 

@@ -354,7 +354,7 @@ static void put_group(const struct words *w, const struct ray_group *g)
 
 /* ---- scaling ---- */
 
-/* What is said there one by one: the lines of the decision, joined by semicolons. */
+/* The lines that are printed there one by one: the lines of the decision, joined by semicolons. */
 static void put_parts(const struct words *w, struct slice text)
 {
     while (!slice_empty(text)) {

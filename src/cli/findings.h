@@ -1,4 +1,4 @@
-/* What is wrong, or odd, in a manifest: gathered from several sources, said once, in the order of lines. */
+/* Errors and oddities of a manifest: gathered from several sources, said once, in the order of lines. */
 #ifndef MOBULA_CLI_FINDINGS_H
 #define MOBULA_CLI_FINDINGS_H
 
@@ -19,7 +19,7 @@ struct finding {
 
 struct findings {
     struct arena *arena;
-    struct schemas *schemas; /* what values are compared with, once somebody asked */
+    struct schemas *schemas; /* the values to compare with, once asked for */
     struct slice prefix;     /* "items[2].", in front of the paths of what is added now */
     struct finding list[FINDINGS_MAX];
     uint32_t count, beyond;
@@ -34,7 +34,7 @@ void findings_add(struct findings *f, bool warning, struct slice path, size_t of
 void findings_add_below(struct findings *f, struct slice path, size_t offset, uint32_t below, struct slice text);
 /* Whether no more is kept: then one more is counted, and need not be put into words. */
 bool findings_full(struct findings *f, bool warning);
-/* What ray_read or ray_notes found. */
+/* The findings of ray_read or ray_notes. */
 void findings_add_spec(struct findings *f, bool warning, const struct spec_errors *errors);
 /* "file:line: path: text" for each, "file:line: warning: path: text" for warnings. */
 void findings_write(struct findings *f, const char *file, const struct yaml_doc *doc, struct buf *out);

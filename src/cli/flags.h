@@ -37,7 +37,7 @@ struct flag {
     const char *name;  /* without dashes; of one letter: given as -f */
     uint8_t type;      /* enum flag_type */
     uint16_t at;       /* offsetof the field in the command's options, which hold the default */
-    const char *value; /* what the usage calls the value: "NS[,NS…]"; NULL for switches */
+    const char *value; /* the value's name in the usage: "NS[,NS…]"; NULL for switches */
     const char *help;
 };
 
@@ -46,7 +46,7 @@ typedef bool flag_each(size_t n, struct flag *row);
 
 struct flags {
     const char *usage;              /* "mobula validate -f FILE [-f FILE …]" */
-    const char *about;              /* what the command does, for --help */
+    const char *about;              /* description of the command, for --help */
     const struct flag *list, *more; /* more: that several commands have */
     uint16_t count, more_count;
     uint16_t word;        /* offsetof the slice for a word that is no flag, which is never the first field; 0: none is taken */
@@ -62,7 +62,7 @@ bool flags_parse(const struct flags *f, int argc, char **argv, void *options, in
 /* The same without printing; *help is set by --help or -h and ends the reading. */
 bool flags_read(const struct flags *f, int argc, char **argv, void *options, bool *help, struct err *e);
 bool flags_has(const struct flags *f, struct slice name);
-/* What options have for a text, or for a switch as "true" or "false"; SLICE_NONE: there is no such flag, or it is of another type. */
+/* The value of options for a text, or for a switch as "true" or "false"; SLICE_NONE: there is no such flag, or it is of another type. */
 struct slice flags_value(const struct flags *f, const void *options, const char *name);
 /* For what the table cannot say ("--replicas must be at least 1"): prints it on stderr, and which command prints the usage, so that the
  * mistake is not lost above a page of flags. Returns STATUS_USAGE. */

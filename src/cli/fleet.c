@@ -49,7 +49,7 @@ static struct slice cell(struct desk *d, struct jval object, const char *path, c
         if (json_there(json_get(object, "metadata.deletionTimestamp")))
             text = SLICE("DELETING");
         else if (slice_empty(text))
-            text = SLICE("PENDING"); /* nobody has looked at it yet */
+            text = SLICE("PENDING"); /* not looked at yet */
     }
     if (strcmp(path, FLEET_HEAD) == 0 && slice_empty(text))
         text = json_raw(json_get(object, "spec.head_node.required_resources"));
@@ -222,7 +222,7 @@ bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct a
     return well(d, ask_post(&d->ask, d->way->path(d, SLICE_NONE), body, &d->a, a, NULL, e), a, e);
 }
 
-/* Whoever writes it at the same time is not overruled: it is read again then. */
+/* A concurrent write by another client is not overruled: the object is read again then. */
 bool fleet_update(struct desk *d, struct slice patch, struct ask_answer *a, struct err *e)
 {
     struct slice path = d->way->path(d, d->o.name), whole, over = arena_printf(&d->a, "{\"spec\":%.*s}", SLICE_ARG(patch));
@@ -253,7 +253,7 @@ bool fleet_show(struct desk *d, struct err *e)
     return fleet_get(d, d->o.name, &a, e) && fleet_print(d, a.body, e);
 }
 
-/* What it was registered with, and what its operator is started with. */
+/* The values it was registered with, and those its operator is started with. */
 static bool run_config_get(struct desk *d, struct err *e)
 {
     struct ask_answer a;
@@ -289,7 +289,7 @@ static bool run_delete(struct desk *d, struct err *e)
 
 static const struct noun cloud, job;
 
-/* What runs there would go on without anybody who can see or end it. */
+/* Jobs that run there would go on without anybody who can see or end them. */
 static bool cloud_delete(struct desk *d, struct err *e)
 {
     struct ask_answer a;

@@ -1,4 +1,4 @@
-/* What the commands share that are about objects of a control plane: cloud, compute-config, job, node, login. */
+/* Shared by the commands about objects of a control plane: cloud, compute-config, job, node, login. */
 #ifndef MOBULA_CLI_FLEET_H
 #define MOBULA_CLI_FLEET_H
 
@@ -36,7 +36,7 @@ struct fleet_way {
     void (*refused)(struct desk *d, const struct ask_answer *a, struct err *e);
     void (*silent)(struct desk *d, struct err *e); /* adds what to do when no answer came */
     bool (*logs)(struct desk *d, struct err *e);   /* of the job that is named */
-    /* What time it is there, for what nobody has written down while no control plane runs; 0: one that runs has. */
+    /* The time there, for events that are not recorded while no control plane runs; 0: one that runs has. */
     int64_t (*now_us)(struct desk *d);
     /* Stores the folder of the job that is named: its Workload is there. */
     bool (*upload)(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e);
@@ -89,7 +89,7 @@ bool fleet_print(struct desk *d, struct slice body, struct err *e); /* an object
 /* The same of rows that are no objects of their own: each has a name. */
 bool fleet_rows(struct desk *d, const struct column columns[FLEET_COLUMNS], struct jval list, struct err *e);
 
-/* ---- what can be done with them ---- */
+/* ---- operations ---- */
 
 typedef bool fleet_verb(struct desk *d, struct err *e);
 struct noun {
@@ -129,7 +129,7 @@ struct logs_bucket_options bucket_of_job(struct desk *d, struct jval workload);
 bool bucket_logs(struct desk *d); /* prints the log of the job's driver from there; false: it is not there, or cannot be read (stderr) */
 bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e); /* returns false */
 
-/* ---- who is logged in ---- */
+/* ---- the user who is logged in ---- */
 
 struct login {
     struct slice path; /* of the file */

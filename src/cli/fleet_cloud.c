@@ -57,7 +57,7 @@ static void name_bucket(struct fleet_options *o, struct arena *a)
     o->bucket = arena_printf(a, "%s://%.*s", slice_eq(o->provider, SLICE("gcp")) ? "gs" : "s3", SLICE_ARG(name));
 }
 
-/* What the file says of the spec, and over it what the flags do. */
+/* The file's fields of the spec, overridden by those of the flags. */
 static bool read_spec(struct desk *d, struct slice *spec, struct err *e)
 {
     struct fleet_options *o = &d->o;

@@ -315,6 +315,6 @@ bool job_terminate(struct desk *d, struct err *e)
     struct ask_answer a;
     if (!fleet_update(d, SLICE("{\"terminate\":true}"), &a, e))
         return false;
-    fprintf(stderr, "job %.*s is told to end\n", SLICE_ARG(d->o.name));
+    fprintf(stderr, "job %.*s will be stopped\n", SLICE_ARG(d->o.name));
     return true;
 }

@@ -150,7 +150,7 @@ static bool read_tail(struct desk *d, struct slice *text, struct err *e)
     return asked && a.code == 200;
 }
 
-/* What the window shows that the one before did not: they overlap, unless more than a window was printed meanwhile. */
+/* The part of the window that the one before did not show: they overlap, unless more than a window was printed meanwhile. */
 static struct slice behind(struct slice window, struct slice known)
 {
     while (!slice_starts(window, known))

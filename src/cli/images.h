@@ -1,4 +1,4 @@
-/* What `mobula images` prints, as a function of manifests. */
+/* The output of `mobula images`, as a function of manifests. */
 #ifndef MOBULA_CLI_IMAGES_H
 #define MOBULA_CLI_IMAGES_H
 

@@ -98,7 +98,7 @@ static struct slice part(const struct buf *b, struct arena *a)
     return b->len ? arena_dup(a, buf_slice(b)) : SLICE_NONE;
 }
 
-/* What each kind needs beyond what all need: airgap/install/role-PLURAL.yaml. */
+/* The rights that each kind needs beyond those that all need: airgap/install/role-PLURAL.yaml. */
 static struct slice kind_rules(struct slice files, const struct install_wanted *want, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out;
@@ -274,7 +274,7 @@ static void fill_program(struct variables *v, struct slice files, const struct i
         arena_printf(a, "      - name: program\n        configMap:\n          name: %.*s\n          defaultMode: 0555\n", SLICE_ARG(name)));
 }
 
-/* ---- what the templates are filled with ---- */
+/* ---- values for the templates ---- */
 
 #define FLAG_LINE "        - --"
 #define PLANE_FOLDER "/control-plane"
@@ -305,7 +305,7 @@ static void fill_role(struct variables *v, struct slice files, const struct inst
         set(v, i->variable, install_has(i->when, o, want) ? part_file(files, i->file, a) : SLICE_NONE);
 }
 
-/* The operator runs every kind unless it is told not to. */
+/* The operator runs every kind unless flags exclude it. */
 static void put_left_out(const struct install_wanted *want, struct buf *out)
 {
     for (size_t i = 0; kinds[i]; i++)

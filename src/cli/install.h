@@ -1,4 +1,4 @@
-/* What `mobula install --print` and `mobula uninstall` print, as functions of their options. */
+/* The output of `mobula install --print` and `mobula uninstall`, as functions of their options. */
 #ifndef MOBULA_CLI_INSTALL_H
 #define MOBULA_CLI_INSTALL_H
 
@@ -81,11 +81,11 @@ struct slice install_program_name(bool plane, struct slice program, struct arena
 
 struct uninstall_options {
     struct slice ns, watch, kinds, kubeconfig, context; /* as above */
-    struct slice program;                               /* whose ConfigMap is named; empty: none */
+    struct slice program;                               /* the namespace of the ConfigMap; empty: none */
     int64_t timeout_ms;
     bool crds, apply, purge, leave_work, plane, all_namespaces; /* all_namespaces: look-ups cover every namespace */
 };
-/* What there is to delete, as YAML documents with nothing but names. */
+/* The objects to delete, as YAML documents with nothing but names. */
 bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the flags of `mobula install` ask for, and which of them are wrong. */
+/* The settings that the flags of `mobula install` ask for, and errors in them. */
 #include "cli.h"
 
 #include "install_wanted.h"
@@ -27,7 +27,7 @@ static bool check_egress(const struct install_options *o, struct err *e)
 
 #define CREDENTIALS "$(PROXY_CREDENTIALS)" /* of --proxy-secret; the kubelet puts them in */
 
-/* What goes into a quoted string of YAML as it is. */
+/* Characters that go into a quoted string of YAML as they are. */
 static bool check_plain(struct slice text, const char *flag, struct err *e)
 {
     for (size_t i = 0; i < text.len; i++)

@@ -129,7 +129,7 @@ static const struct flags upgrade_flags = {
 
 /* ---- applying ---- */
 
-/* What to type to take back what was done. */
+/* The command that undoes the changes. */
 static void say_undo(const struct apply *p, const struct install_options *o)
 {
     bool any = false;

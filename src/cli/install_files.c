@@ -1,11 +1,11 @@
-/* What an installation consists of: the files of airgap/install, when each is there, and whose. `mobula install` prints them in this order,
+/* The parts of an installation: the files of airgap/install, when each is there, and whose. `mobula install` prints them in this order,
  * `mobula uninstall` takes the names of what it deletes out of them, and airgap/make-chart reads the tables of this file. */
 #include "install_wanted.h"
 
 #include <mobula/kinds.h>
 
 const struct install_file install_files[] = {
-    /* what needs a cluster's admin, the ClusterRole of --all-namespaces left out: its rights are the operator's */
+    /* objects that need a cluster's admin, the ClusterRole of --all-namespaces left out: its rights are the operator's */
     {"plane-reviews", ALWAYS, OF_PLANE, INSTALL_ADMIN},
     {"admission", IF_ADMISSION, OF_OPERATOR, INSTALL_ADMIN},
     {"admission-shapes", IF_ADMISSION_OF_SHAPES, OF_OPERATOR, INSTALL_ADMIN},

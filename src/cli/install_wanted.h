@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "install.h"
 
-/* What the flags ask for. */
+/* The settings that the flags ask for. */
 struct install_wanted {
     enum operator_kinds kinds;
     struct ray_options tools;

@@ -1,4 +1,4 @@
-/* What exists of an installation, and the work in the namespaces that it watches. */
+/* The existing objects of an installation, and the work in the namespaces that it watches. */
 #ifndef MOBULA_CLI_INVENTORY_H
 #define MOBULA_CLI_INVENTORY_H
 

@@ -46,7 +46,7 @@ bool cli_read_most(struct slice path, size_t max, const char *limit, struct aren
     if (fd < 0)
         return err_set(e, ERR_IO, "%s: %s", name, strerror(errno));
     __attribute__((cleanup(buf_free))) struct buf text;
-    buf_init(&text, max + 1); /* one more, to see that there is more */
+    buf_init(&text, max + 1); /* one more, to see whether the input is longer */
     ssize_t n;
     while ((n = read_more(fd, &text)) > 0)
         ;

@@ -47,7 +47,7 @@ enum {
     LAST_TRIES = 3, /* of reading the last of it, when the job has ended */
 };
 
-/* ---- what is known of the job ---- */
+/* ---- knowledge about the job ---- */
 
 struct target {
     struct slice id, cluster;    /* empty: it has none yet */
@@ -67,7 +67,7 @@ struct logs {
     uint64_t id;     /* of the job that is shown */
     uint64_t said;   /* the last line to people */
     unsigned failed; /* readings in a row, when it is over */
-    bool absent;     /* what was looked for is not there */
+    bool absent;     /* the object does not exist */
     bool missing;    /* the RayJob itself does not exist … */
     bool deleted;    /* … and its log may be in the bucket */
     struct err e;
@@ -331,7 +331,7 @@ static int run(struct logs *l)
     return l->e.code == ERR_NONE || l->deleted ? STATUS_ERROR : cli_fail(&l->e);
 }
 
-/* ---- what the bucket has ---- */
+/* ---- logs in the bucket ---- */
 
 /* A namespace is needed, and the API server only if -n does not name it. */
 static int read_bucket(struct logs *l)
@@ -397,7 +397,7 @@ int cli_logs(int argc, char **argv)
                                              : "--submission-id is for raycluster NAME");
     if (!seek_group_known(&o.seek))
         return flags_wrong(&flags, "--group is ray.io or cluster.ray.io");
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is told as an error */
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is reported as an error */
     struct logs l = {.o = &o};
     status = stored ? read_bucket(&l) : read_live(&l);
     seek_close(&l.seek);

@@ -11,7 +11,7 @@ struct logs_view {
     uint64_t shown, seen; /* bytes shown; and of the reading that is under way */
     bool json;            /* it comes as {"logs": "…"} */
     bool malformed;
-    bool deaf; /* nobody reads what is shown */
+    bool deaf; /* the output has no reader */
     struct ray_log_text text;
     char last[LOGS_LAST]; /* the end of what was shown */
     size_t last_len;

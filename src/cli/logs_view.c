@@ -56,7 +56,7 @@ bool logs_view_rest(struct logs_view *v, struct slice kept)
 {
     struct slice last = {v->last, v->last_len}, rest = SLICE_NONE;
     while (slice_ends(last, SLICE("\n")))
-        last.len--; /* what was kept has none at its end */
+        last.len--; /* the kept text has none at its end */
     size_t lines = v->last_len - last.len;
     for (size_t at = 0; !slice_empty(last) && at + last.len <= kept.len; at++)
         if (memcmp(kept.ptr + at, last.ptr, last.len) == 0)

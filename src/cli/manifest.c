@@ -177,7 +177,8 @@ bool manifest_files(const struct flag_texts *given, struct arena *a, struct mani
     for (uint32_t i = 0; i < given->count; i++) {
         struct slice path = given->list[i];
         DIR *folder = opendir(path.ptr);
-        bool well = folder ? add_folder(out, path, folder, a, e) : add_file(out, path, e); /* what cannot be read is said by who reads it */
+        bool well =
+            folder ? add_folder(out, path, folder, a, e) : add_file(out, path, e); /* the reader reports a text that cannot be read */
         if (folder)
             closedir(folder);
         if (!well)

@@ -14,7 +14,7 @@ enum manifest {
     MANIFEST_WRONG, /* no object, or one that comes near to one of ours and that no operator would ever see */
 };
 
-/* What is wrong with a MANIFEST_WRONG: the member, its value, and what to write instead. */
+/* The error of a MANIFEST_WRONG: the member, its value, and what to write instead. */
 struct manifest_fault {
     struct slice path;
     struct jval at;
@@ -23,12 +23,13 @@ struct manifest_fault {
 
 /* *kind is set for MANIFEST_KIND. */
 enum manifest manifest_what(struct jval object, struct arena *a, const struct kind **kind, struct manifest_fault *fault);
-/* What manifests are written for, as a text: "RayCluster, RayJob or RayCronJob". */
+/* The kinds that manifests are written for, as a text: "RayCluster, RayJob or RayCronJob". */
 struct slice manifest_kinds(struct arena *a);
 /* A line to out that it is passed over: "FILE:LINE: skipped: "APIVERSION KIND" BECAUSE". */
 void manifest_skip(const char *file, uint32_t line, struct jval object, const char *because, struct arena *a, struct buf *out);
 
-/* What -f named, with folders replaced by the *.yaml, *.yml and *.json in them, sorted by name, as kubectl takes them. Paths end in NUL. */
+/* The files that -f named, with folders replaced by the *.yaml, *.yml and *.json in them, sorted by name, as kubectl takes them. Paths end
+ * in NUL. */
 struct manifest_files {
     struct slice *list;
     uint32_t count;

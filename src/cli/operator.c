@@ -77,7 +77,7 @@ static const struct flag list[] = {
     {"patches-key", FLAG_TEXT, AT(patches.key), "KEY", "of their text in it"},
     DEFAULT_PATCHES_FLAGS(AT(defaults)),
     {"unscheduled-timeout", FLAG_DURATION, AT(unscheduled_ms), "TIME",
-     "a worker with an instance type that has had no node for so long is made anew; 0: never"},
+     "a worker with an instance type that has had no node for so long is made again; 0: never"},
     {"zone-starting-timeout", FLAG_DURATION, AT(zone_ms), "TIME",
      "how long a cluster's minimum may wait for nodes in one of its zones before the next is tried"},
     {"workload-starting-timeout", FLAG_DURATION, AT(starting_ms), "TIME",
@@ -138,7 +138,7 @@ static const struct flags flags = {
     .each = kind_flag,
 };
 
-/* What the process holds while it runs. */
+/* The state of the process while it runs. */
 struct process {
     struct options o;
     struct cli_namespaces watched;
@@ -156,7 +156,7 @@ static bool check_configmap(const struct operator_configmap *c, const char *flag
            err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not the name of a ConfigMap", flag, SLICE_ARG(c->name));
 }
 
-/* What is wrong whatever the cluster: told before any is looked for. */
+/* Errors that do not depend on the cluster: reported before any is looked for. */
 static bool check_flags(const struct options *o, struct err *e)
 {
     struct ray_options tools;
@@ -267,7 +267,7 @@ static const char *text_or_null(struct slice s)
     return slice_empty(s) ? NULL : s.ptr;
 }
 
-/* What `mobula agent` of each head is called with. */
+/* The arguments of `mobula agent` of each head. */
 static bool read_agent(struct process *p, struct operator_options *to, struct err *e)
 {
     const struct options *o = &p->o;

@@ -3,7 +3,7 @@
 
 enum { ARGS_MAX = 6 };
 
-/* What `mobula agent` of each pod is called with. */
+/* The arguments of `mobula agent` of each pod. */
 static struct slice *agent_words(const struct bucket_options *o, struct arena *a)
 {
     struct slice *words = arena_array(a, ARGS_MAX, sizeof *words);

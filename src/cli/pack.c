@@ -55,7 +55,7 @@ struct entry {
     bool deflated;
 };
 
-/* What stands before the file's bytes and in the directory. */
+/* The header before the file's bytes and its entry in the directory. */
 static void put_common(struct buf *b, const struct entry *n)
 {
     put_number(b, 2, VERSION);
@@ -166,8 +166,8 @@ static struct slice real_place(const char *path, struct arena *a)
     return n < 0 ? SLICE_NONE : arena_printf(a, "%.*s", (int)n, real);
 }
 
-/* What a link leads to is packed when it is a file of the folder itself that is not left out: whoever packs a folder means no other file of
- * this machine. */
+/* The target of a link is packed when it is a file of the folder itself that is not left out: packing a folder means no other file of this
+ * machine. */
 static bool leads_inside(const struct pack *p, struct slice place)
 {
     struct arena one = {0};

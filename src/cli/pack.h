@@ -4,7 +4,7 @@
 
 #include "flags.h"
 
-/* ---- what is left out: ignore.c ---- */
+/* ---- files that are left out: ignore.c ---- */
 
 /* A line of .gitignore. docs/control-plane.md says what it may be. */
 struct ignore_rule {

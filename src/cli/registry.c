@@ -165,7 +165,7 @@ static int ask_once(struct registry *r, const struct request *q, struct err *e)
             hint_ms = TIME_NEVER;
         }
         if (loop_signal(r->loop))
-            exit(STATUS_ERROR); /* what has been sent need not be sent again */
+            exit(STATUS_ERROR); /* blobs that have been sent need not be sent again */
         net_dispatch(net, now);
     }
     return e->code == ERR_NONE ? r->reader.status : 0;
@@ -235,7 +235,7 @@ static int talk(struct registry *r, const char *method, struct slice target, str
     return ask_once(r, &q, e);
 }
 
-/* What the registry's answer says, and what to do about it. */
+/* The message of the registry's answer, and the remedy. */
 static bool refused(const struct registry *r, int status, const char *what, struct err *e)
 {
     char words[WORDS];
@@ -331,7 +331,7 @@ static bool push_blob(const struct push *p, struct jval descriptor, struct err *
 
 static bool push_manifest(const struct push *p, struct jval descriptor, struct slice tag, int depth, struct err *e);
 
-/* What a manifest needs comes before it. */
+/* The blobs that a manifest needs come before it. */
 static bool push_parts(const struct push *p, struct jval manifest, int depth, struct err *e)
 {
     struct jval none, one;

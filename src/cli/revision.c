@@ -71,7 +71,7 @@ bool revision_write(struct apply *p, const struct revision *r, struct err *e)
            (answer.code < 300 || err_set(e, ERR_STATUS, "Secret %.*s: %s", SLICE_ARG(o.name), ask_words(&answer, words)));
 }
 
-/* ---- what belongs to a revision ---- */
+/* ---- the objects of a revision ---- */
 
 /* Rules that are all there is to a Role: no other Roles are added up in it, and no URLs. */
 static bool plain_rules(struct jval role)
@@ -163,7 +163,7 @@ void revision_next(struct revision *r, struct slice next)
     r->current = next;
 }
 
-/* ---- what a revision leaves behind ---- */
+/* ---- objects that only an earlier revision has ---- */
 
 static bool has_path(const struct apply *p, struct slice path)
 {

@@ -1,7 +1,6 @@
-/* What an installation was before an upgrade, so that it can go back: the objects of the present and of the previous revision in Secret
+/* The state of an installation before an upgrade, so that it can go back: the objects of the present and of the previous revision in Secret
  * mobula-revisions of the operator's namespace (mobula-control-plane-revisions of a control plane's), as Helm keeps them. Definitions and
- * namespaces are not among them: they stay as they are.
- */
+ * namespaces are not among them: they stay as they are. */
 #ifndef MOBULA_CLI_REVISION_H
 #define MOBULA_CLI_REVISION_H
 
@@ -21,7 +20,7 @@ bool revision_write(struct apply *p, const struct revision *r, struct err *e);
 struct slice revision_text(const struct revision *r, const struct apply *p);
 /* Sets r->current from the objects of p and gone that exist at the API server: an installation applied by kubectl has no revision yet. */
 bool revision_live(struct apply *p, struct revision *r, const struct apply *gone, struct err *e);
-/* What is recorded becomes the previous revision, and the list the current one, unless it is that already. */
+/* The recorded list becomes the previous revision, and the list the current one, unless it is that already. */
 void revision_next(struct revision *r, struct slice next);
 /* Whether an object may come out of a Secret: who may write that would otherwise decide what an admin applies. Of what an installation has
  * in its own namespace none may lie in another, and rights are for the installation's own account. */

@@ -30,7 +30,7 @@ enum { MODE_FILTER = 1, ALL_THREADS = 1, ACTION_AVAILABLE = 2 };
 
 enum rule { ANY, EQUAL, WITHOUT }; /* the argument's lower 32 bits: do not matter, are these, have none of these */
 
-/* What is called most stands first. Signals, events and listening sockets are made before the filter is. */
+/* The most frequent calls come first. Signals, events and listening sockets are made before the filter is. */
 static const struct call {
     uint16_t number;
     uint8_t argument, rule;
@@ -86,7 +86,7 @@ static const struct call {
     {SYS_clone, 0, EQUAL, THREAD},
     {SYS_rt_sigprocmask, 0, ANY, 0},
     {SYS_exit, 0, ANY, 0},
-    /* the end, also by abort(); a call that a stopped process was in is begun anew */
+    /* the end, also by abort(); a call that a stopped process was in is begun again */
     {SYS_rt_sigaction, 0, EQUAL, SIGABRT},
     {SYS_tkill, 1, EQUAL, SIGABRT},
     {SYS_exit_group, 0, ANY, 0},

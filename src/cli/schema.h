@@ -16,8 +16,8 @@ struct schemas {
 };
 struct schemas *schemas_of(struct findings *f);
 
-/* Where a value stands, as a chain up to the root: the path is written only for what is told. One points at the spot above it and must not
- * outlive it. */
+/* Where a value stands, as a chain up to the root: the path is written only for findings that are reported. One points at the spot above it
+ * and must not outlive it. */
 struct spot {
     struct findings *out;
     const struct spot *up; /* NULL: the root */

@@ -1,5 +1,5 @@
-/* What commands look up in the API server: a cluster, its head, the token of its dashboard; and the dashboard, through the API server's
- * proxy, which whoever may read the cluster has wherever they sit. */
+/* Objects that commands look up in the API server: a cluster, its head, the token of its dashboard; and the dashboard, through the API
+ * server's proxy, which whoever may read the cluster has wherever they sit. */
 #ifndef MOBULA_CLI_SEEK_H
 #define MOBULA_CLI_SEEK_H
 
@@ -34,7 +34,7 @@ struct seek {
     const struct seek_options *o;
     struct ask ask;
     struct slice ns;
-    struct arena *a; /* what is found lies in there */
+    struct arena *a; /* results lie in there */
 };
 bool seek_group_known(const struct seek_options *o); /* --group is one of the two, or not given */
 /* Wants seek_close, also after a failure. */
@@ -45,7 +45,7 @@ void seek_close(struct seek *s);
 struct slice seek_path(struct seek *s, const struct kube_resource *r, struct slice name, struct slice sub);
 /* "429 TooManyRequests: …" into *e, behind `what`: an answer that is not the object. */
 bool seek_refused(const struct ask_answer *answer, const char *what, struct err *e);
-/* The RayCluster of that name, of whichever kind. *absent: the server says that there is none. */
+/* The RayCluster of that name, of whichever kind. *absent: the server has none. */
 bool seek_cluster(struct seek *s, struct slice name, struct jval *object, bool *absent, struct err *e);
 /* A head that runs, among pods that were read; NULL: there is none. */
 const struct pod *seek_running_head(const struct explain_facts *f);

@@ -12,7 +12,7 @@ void shapes_list(const struct shape_types *types, struct arena *a, struct buf *o
 /* Types that fill the nodes of a cluster, gathered node by node: nodes that are alike are one type. */
 struct shapes_found {
     struct slice name, text; /* text: its YAML without the comment */
-    struct slice like;       /* what the first of these nodes says of itself */
+    struct slice like;       /* the attributes that the first of these nodes reports */
     uint32_t nodes;
 };
 struct shapes {

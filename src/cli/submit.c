@@ -31,7 +31,7 @@ static const struct flag list[] = {
     {"entrypoint-memory", FLAG_TEXT, AT(memory), "BYTES", "likewise memory"},
     {"entrypoint-resources", FLAG_TEXT, AT(resources), "JSON", "likewise other resources: an object of numbers"},
     {"token-file", FLAG_TEXT, AT(token_file), "FILE",
-     "with the cluster's token; read anew each time (RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH)"},
+     "with the cluster's token; read again each time (RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH)"},
     {"no-wait", FLAG_SWITCH, AT(no_wait), NULL, "print the id and end when the job is submitted"},
     {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "leave after this, whatever the job does (0: never)"},
     {"dashboard-timeout", FLAG_DURATION, AT(patience_ms), "TIME", "leave when the dashboard has been silent for so long (5m; 0: never)"},
@@ -94,7 +94,7 @@ static bool find_id(const struct submit_flags *f, struct rng *rng, struct arena 
     return (!slice_empty(*id) && utf8_valid(*id)) || err_set(e, ERR_CONFIG, "%s: is empty, or no UTF-8", setting);
 }
 
-/* ---- what is JSON already ---- */
+/* ---- texts that are JSON already ---- */
 
 static bool is_number(struct jval v)
 {
@@ -368,7 +368,7 @@ int cli_submit(int argc, char **argv)
     if (!flags_parse(&flags, dashes, argv, &f, &status))
         return status;
     rng_seed_system(&rng);
-    signal(SIGPIPE, SIG_IGN); /* a reader of the log that goes away is told as an error */
+    signal(SIGPIPE, SIG_IGN); /* a reader of the log that goes away is reported as an error */
     __attribute__((cleanup(desk_free))) struct desk *d = mem_alloc(sizeof *d);
     size_t count = dashes < argc ? (size_t)(argc - dashes - 1) : 0;
     struct slice *words = arena_array(&d->a, count, sizeof *words);

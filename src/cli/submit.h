@@ -24,7 +24,7 @@ enum {
     STATUS_SIGNAL = 128,          /* … and the signal's number */
 };
 
-/* What the caller is called with, never from inside submit_begin. */
+/* The arguments of the caller's callback, which is never called from inside submit_begin. */
 struct submit_voice {
     void (*say)(void *owner, const char *line);                     /* news for people, without a newline */
     bool (*show)(void *owner, struct slice text);                   /* of the log; false: nobody reads it any more */

@@ -17,7 +17,7 @@ struct submit_proxy {
     bool malformed;
 };
 
-/* As ray_dash_ask and ray_dash_forget; of `to` only who is told counts. */
+/* As ray_dash_ask and ray_dash_forget; of `to` only the receiver counts. */
 bool submit_proxy_ask(struct submit_proxy *p, const struct ray_dash_to *to, const struct ray_dash_request *r, struct now now,
                       struct err *e);
 void submit_proxy_forget(struct submit_proxy *p);

@@ -43,7 +43,7 @@ static void end(struct submit *s, int status)
     s->stage = SUBMIT_OVER;
 }
 
-/* What a person may do about a job that goes on. */
+/* The steps that a person may take about a job that goes on. */
 #define FOLLOW_AGAIN "follow it with the same command and --submission-id %.*s"
 
 /* Left before its end. */
@@ -142,7 +142,7 @@ static void recovered(struct submit *s)
     s->said[0] = 0;
 }
 
-/* A token that was just replaced is read anew once. */
+/* A token that was just replaced is read again once. */
 static void denied(struct submit *s, const struct ray_dash_answer *a, struct now now)
 {
     char why[LINE_MAX];
@@ -156,7 +156,7 @@ static void denied(struct submit *s, const struct ray_dash_answer *a, struct now
     end_unknown(s, STATUS_UNKNOWN, why);
 }
 
-/* ---- what the answers say, by stage ---- */
+/* ---- answers, by stage ---- */
 
 static void hear_session(struct submit *s, const struct ray_dash_answer *a, struct now now)
 {

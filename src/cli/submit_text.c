@@ -1,4 +1,4 @@
-/* What people type for a submission, made into what is asked. */
+/* Turns the arguments of a submission into its request. */
 #include "submit.h"
 
 enum { DASHBOARD_PORT = 8265 };
@@ -45,7 +45,7 @@ bool submit_address(struct slice text, const char *setting, struct slice *host, 
     return true;
 }
 
-/* ---- what runs ---- */
+/* ---- the command that runs ---- */
 
 static bool is_plain(struct slice word)
 {

@@ -52,7 +52,7 @@ static size_t span(struct slice s, bool (*holds)(char))
     return n;
 }
 
-/* What a known kind of token begins with. */
+/* The prefixes of known kinds of tokens. */
 static bool token_form(struct slice word)
 {
     static const char *const begins[] = {"eyJ",   "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "hf_",       "sk-",   "xoxb-",

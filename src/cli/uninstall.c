@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-/* What is no file of the installation: the program makes it. */
+/* Objects that are no files of the installation: the program makes them. */
 static const struct made {
     const char *api_version, *kind, *suffix; /* behind install_name */
     bool watched, by_plane;                  /* watched: in each of these namespaces; by_plane: by a control plane, too */
@@ -87,7 +87,7 @@ static void put_made(const struct uninstall_options *o, const struct cli_namespa
     }
 }
 
-/* What an admin of the namespaces may delete goes before what is the cluster's. */
+/* Objects that an admin of the namespaces may delete go before those of the cluster. */
 bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e)
 {
     struct cli_namespaces watched;
@@ -208,7 +208,7 @@ static bool spare_shared(const struct uninstall_options *o, struct apply *p, str
     return true;
 }
 
-/* What an operator of all namespaces has made wherever there was a cluster. */
+/* Objects that an operator of all namespaces has made in each namespace with a cluster. */
 static bool delete_tools(const struct uninstall_options *o, struct apply *p, int64_t until_ms, struct err *e)
 {
     struct apply found = {.ask = p->ask, .a = p->a};

@@ -10,7 +10,7 @@
 
 /* ---- documents ---- */
 
-/* What is the same for all documents of a text: a text has many. */
+/* State that is the same for all documents of a text: a text has many. */
 struct checker {
     const char *file;
     struct validated *sum;

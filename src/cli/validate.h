@@ -1,4 +1,4 @@
-/* What `mobula validate` says about a text, as a function of it. */
+/* The output of `mobula validate` for a text, as a function of it. */
 #ifndef MOBULA_CLI_VALIDATE_H
 #define MOBULA_CLI_VALIDATE_H
 

@@ -58,7 +58,7 @@ void model_forget(struct op *op, const struct record *c)
         if (op->kept[i]->of != c)
             continue;
         op->kept[i]->of = NULL;
-        if (i > 0) /* nobody works with it */
+        if (i > 0) /* not in use */
             arena_free(&op->kept[i]->arena);
     }
 }

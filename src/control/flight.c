@@ -1,4 +1,4 @@
-/* What an answer does to the records. A created object is in the cache before the next decision; a refusal is counted against its group; a
+/* Applies an answer to the records. A created object is in the cache before the next decision; a refusal is counted against its group; a
  * write with an unknown outcome is looked up by name before anything else is done for that record. */
 #include <mobula/control.h>
 

@@ -34,7 +34,7 @@ struct record *controller_record(struct op *op, struct space *space, struct slic
     struct slice uid;
     const struct kind *kind = controller_of(op, object, child, &op->event_arena, &uid);
     struct record *owner = kind ? record_make(op, uid, ns, space, kind) : NULL;
-    /* whoever may write an object may name any uid there, its own among them: of what is known by now its real kind decides */
+    /* a client that may write an object may name any uid there, its own among them: if the uid is known by now, its real kind decides */
     return owner && (!owner->present || may_own(owner->kind, child)) ? owner : NULL;
 }
 

@@ -136,7 +136,8 @@ void record_reread(struct op *op, struct record *c)
     model_forget(op, c);
 }
 
-/* What named it as its owner before it was seen, as one of a kind that it is not. So no chain of owners leads back to where it began. */
+/* Objects that named it as their owner before it was seen, with a kind that it does not have. So no chain of owners leads back to where it
+ * began. */
 static void disown(struct op *op, struct record *c)
 {
     for (struct record *own = c->owned, *next; own; own = next) {

@@ -47,7 +47,7 @@ static void say_note(struct op *op, struct record *c, const struct action *act)
     say_event(op, c, act->warning, act->why, act->text);
 }
 
-/* What a decision has to say. With a status it comes true when that is stored: a write that fails is decided anew, maybe otherwise. */
+/* The messages of a decision. With a status it comes true when that is stored: a write that fails is decided again, maybe otherwise. */
 void say_planned(struct op *op, struct record *c, const struct action *act)
 {
     if (!c->work->writes_status)

@@ -56,7 +56,7 @@ static void trouble(struct source *src, const struct kube_watch_event *ev)
     const struct err *e = ev->err;
     bool cut = !ev->status && e->code == ERR_CLOSED, denied = ev->status && ev->status->code == 401;
     bool skipped = ev->what == KUBE_WATCH_SKIPPED, own = ev->status || skipped;
-    /* A lost connection is told once for all watches: they are lost together, each with other words. */
+    /* A lost connection is logged once for all watches: they are lost together, each with other words. */
     uint64_t what = own ? hash64(slice_of(e->text), hash64(src->space->ns, hash64(slice_of(src->kind->plural), 0)))
                         : hash64(slice_of(err_code_name(e->code)), 0);
     src->trouble = *e;
@@ -66,7 +66,7 @@ static void trouble(struct source *src, const struct kube_watch_event *ev)
     if (say_once(src->op, SAID_SERVER, what))
         log_at(cut ? LOG_INFO : LOG_WARN,
                cut       ? "watch was cut and is taken up again"
-               : skipped ? "an object cannot be read and is passed over: all are listed anew"
+               : skipped ? "an object cannot be read and is passed over: all are listed again"
                          : "watch does not work",
                LF_CSTR("resource", src->kind->plural), LF_CSTR("error", e->text), LF_CSTR("step", err_code_name(e->code)),
                LF("namespace", slice_empty(src->space->ns) ? SLICE("all") : src->space->ns));

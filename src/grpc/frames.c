@@ -2,7 +2,7 @@
 #include "frames.h"
 
 enum {
-    FRAME_MAX = 16 * KIB, /* what we announced by announcing nothing */
+    FRAME_MAX = 16 * KIB, /* the default, which we announced by announcing nothing */
     PREFIX_NUMBER = 4,
     SETTING_SIZE = 6,
     SETTING_INITIAL_WINDOW = 4,

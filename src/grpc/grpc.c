@@ -209,7 +209,7 @@ bool call_headers(struct grpc *c, struct slice block, bool end, struct err *e)
 bool call_end(struct grpc *c, struct err *e)
 {
     c->calling = false;
-    c->going_away = c->going_away || c->body.len > 0; /* it has answered what it has not read: let both begin anew */
+    c->going_away = c->going_away || c->body.len > 0; /* it has answered a request that it has not read: let both begin again */
     if (c->http_status != HTTP_OK)
         return err_set(e, ERR_STATUS, "the server answers with HTTP status %d", c->http_status);
     if (c->status == GRPC_NO_STATUS)

@@ -53,7 +53,7 @@ static const unsigned char code_symbols[SYMBOLS] = {
 
 /* One code at a time, bit by bit. */
 struct huffman {
-    uint32_t code, first;  /* what was read of this code; the first code of as many bits */
+    uint32_t code, first;  /* the bits read of this code; the first code of as many bits */
     unsigned bits, before; /* how many bits; symbols with shorter codes */
     bool ones;             /* it is all ones, as padding is */
 };

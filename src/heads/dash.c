@@ -81,7 +81,7 @@ static void dash_close(struct dash *d)
     p->closed = d;
 }
 
-/* ---- what becomes of a call ---- */
+/* ---- the end of a call ---- */
 
 static void tell(struct dash *d, struct ray_dash_answer *a, struct now now)
 {

@@ -3,7 +3,7 @@
 
 enum { IN_OPENING, AT_VALUE, IN_NULL, IN_TEXT, IN_ESCAPE, IN_HEX, AFTER_VALUE, AT_END, IN_GARBAGE };
 
-/* What one byte can give: a surrogate without its other half is U+FFFD (three bytes), and the byte may be a character itself. */
+/* The longest output of one byte: a surrogate without its other half is U+FFFD (three bytes), and the byte may be a character itself. */
 enum { STEP_BYTES = 7 };
 
 struct sink {

@@ -1,5 +1,5 @@
-/* What a dashboard is asked, and what its answers say. Errors of it are never JSON: one line of text, or a traceback whose last line is the
- * reason. */
+/* Requests to a dashboard, and the reading of its answers. Errors of it are never JSON: one line of text, or a traceback whose last line is
+ * the reason. */
 #include <mobula/heads.h>
 #include <mobula/json.h>
 
@@ -47,9 +47,9 @@ struct http_header ray_dash_token(struct slice token, bool proxied, struct arena
                                 arena_printf(a, "Bearer %.*s", SLICE_ARG(token))};
 }
 
-/* ---- what went wrong ---- */
+/* ---- failures ---- */
 
-/* Nobody needs to read this line: it is blank, or where pydantic sends people who have a way out of here. */
+/* This line says nothing of use: it is blank, or where pydantic sends people who have a way out of here. */
 static bool is_idle(struct slice s)
 {
     if (slice_starts(slice_trim(s), SLICE("For further information visit ")))
@@ -243,7 +243,7 @@ static size_t whole_line(struct slice text)
     return 0;
 }
 
-/* {"logs": "…"}, or the end of it, from which the document is made anew. */
+/* {"logs": "…"}, or the end of it, from which the document is made again. */
 static bool read_log(struct slice body, bool cut, struct arena *a, struct ray_dash_answer *out, struct err *e)
 {
     struct jval doc;

@@ -38,7 +38,7 @@ struct ray_gcs {
     enum ray_gcs_call call;
     int64_t began_ms, until_ms;
     size_t held; /* of the pool's: by its answer */
-    /* what is asked for */
+    /* requests */
     struct drain *drains, **drains_end;
     uint32_t drain_count;
     struct buf report;
@@ -46,7 +46,7 @@ struct ray_gcs {
     bool check;
     int64_t check_until_ms;
     int64_t every_ms, due_ms;
-    /* what is known */
+    /* kept state */
     uint32_t calls; /* answered on this connection */
     uint32_t failures;
     uint64_t session; /* its hash; 0: none yet */
@@ -59,7 +59,7 @@ struct ray_gcs_pool {
     struct ray_gcs *first, *closed; /* closed: freed by the next tick, when no step can stand inside them */
     struct arena scratch;
     size_t held;     /* by answers that are coming in */
-    int64_t next_ms; /* nobody has anything to do before this */
+    int64_t next_ms; /* nothing is to be done before this */
 };
 
 static void soon(struct ray_gcs_pool *p, int64_t at_ms)
@@ -157,7 +157,7 @@ static struct grpc_request request_of(const struct ray_gcs *g, char authority[HO
     return r;
 }
 
-/* ---- what becomes of a call ---- */
+/* ---- the end of a call ---- */
 
 /* The next poll: after a failure later each time, and always on the grid. */
 static void poll_next(struct ray_gcs *g, struct now now)

@@ -1,4 +1,4 @@
-/* What the files of the GCS client share: the messages that go and come. Field numbers are those of Ray's autoscaler.proto. */
+/* Shared by the files of the GCS client: the messages that go and come. Field numbers are those of Ray's autoscaler.proto. */
 #ifndef MOBULA_RAY_GCS_H
 #define MOBULA_RAY_GCS_H
 

@@ -75,7 +75,7 @@ static void put_constraint(struct buf *b, uint32_t number, const struct ray_dema
 /* Whether what was put since `before` fits; else it is taken back. */
 static bool fits(struct buf *b, size_t before)
 {
-    enum { CLOSING = 3 }; /* what proto_close adds to a message of LIMIT_RAY_REPORT */
+    enum { CLOSING = 3 }; /* the bytes that proto_close adds to a message of LIMIT_RAY_REPORT */
     if (!b->full && b->len + CLOSING <= b->max)
         return true;
     b->len = before;

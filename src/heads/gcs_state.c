@@ -119,7 +119,7 @@ static void read_condition(struct reader *r, struct slice message, struct ray_co
     out->values = values;
     out->not_in = op == NOT_IN;
     if (op != IN && op != NOT_IN)
-        out->value_count = 0; /* nobody knows what it means: one of none, which no node meets */
+        out->value_count = 0; /* its meaning is unknown: one of none, which no node meets */
 }
 
 static void read_selector(struct reader *r, struct slice message, struct ray_selector *out)

@@ -6,7 +6,7 @@
 
 /* A method or the name of a header: at least one character, all of them tchar. */
 bool http_is_token(struct slice s);
-/* What a header's value, a reason or a chunk extension may hold: no control byte but tab. */
+/* The bytes that a header's value, a reason or a chunk extension may hold: no control byte but tab. */
 bool http_is_value(struct slice s);
 /* Printable ASCII without white space, at least one character: a request target or a host. */
 bool http_is_word(struct slice s);

@@ -7,7 +7,7 @@
 enum { QUOTE_MAX = 60 };
 #define QUOTE(s) SLICE_ARG(slice_head((s), QUOTE_MAX))
 
-/* What the headers say about where the message ends. */
+/* Reads from the headers where the message ends. */
 struct framing_headers {
     unsigned hosts, codings, credentials;
     bool close, keep_alive;

@@ -30,7 +30,7 @@ static bool take_warning(struct slice *rest, bool *persistent, struct buf *text)
     struct buf date;
     struct slice code = slice_cut(rest, ' ');
     *persistent = slice_is(code, "299");
-    slice_cut(rest, ' '); /* who warns: the API server writes - */
+    slice_cut(rest, ' '); /* the warning agent: the API server writes - */
     *rest = rest->ptr ? skip_blanks(*rest) : SLICE("");
     buf_clear(text);
     if (!take_quoted(rest, text))

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* What a review said of a token, or of a right: the key is the token's hash, or that and the right. */
+/* The result of a review of a token, or of a right: the key is the token's hash, or that and the right. */
 struct review {
     struct slice key;
     int64_t until_ms;
@@ -154,7 +154,7 @@ static struct jval review_status(struct call *c, const char *what)
     return (struct jval){.at = -1};
 }
 
-/* ---- who ---- */
+/* ---- the user of a call ---- */
 
 bool auth_pays(int64_t *full_ms, struct now now)
 {

@@ -87,7 +87,8 @@ int64_t calls_tick(struct hub *h)
 
 /* ---- answers ---- */
 
-/* Who did what, and whether it was allowed: writes by people, and whatever was refused. The same refusal is said once a minute. */
+/* The audit log (user, action, whether it was allowed): writes by people, and whatever was refused. The same refusal is said once a
+ * minute. */
 static void audit(struct call *c, int status)
 {
     struct hub *h = c->hub;
@@ -273,7 +274,7 @@ struct slice hub_path(struct hub *h, const struct kube_resource *r, struct slice
     return buf_slice(&h->path);
 }
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 static const struct route {
     const char *path; /* a * stands for one segment */

@@ -92,7 +92,7 @@ static void forget(struct keeper *k)
     }
 }
 
-/* A value that is no base64 counts as missing. A server's certificate of our own is then made anew; of any other the error tells. */
+/* A value that is no base64 counts as missing. A server's certificate of our own is then made again; of any other the error tells. */
 static void read_data(struct jval object, const char *name, bool encoded, struct buf *to, struct arena *a)
 {
     struct slice text = json_str(json_child(json_get(object, "data"), name), a);

@@ -80,7 +80,7 @@ void hub_free(struct hub *h)
     serve_free(h->metrics);
     hub_store_stop(h);
     peers_free(h);
-    kube_client_free(h->client); /* nobody is called back from here on */
+    kube_client_free(h->client); /* no callback is called from here on */
     calls_free(h);
     hub_store_free(h);
     hub_cert_free(h);

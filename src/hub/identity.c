@@ -7,7 +7,7 @@
 #define ENDED "mobula.dev/ended"                 /* of a Workload: "NAMESPACE/NAME STATE" */
 #define DEPLOYMENT_ID "mobula.dev/deployment-id" /* of a Cloud: "NAMESPACE/NAME ID" */
 
-/* What the annotation says of this very object; empty: nothing. An end is that of an object that was moved to another namespace, too. */
+/* Reads the annotation's value for this very object; empty: none. An end is that of an object that was moved to another namespace, too. */
 static struct slice said_of_it(struct jval object, const char *annotation, struct arena *a)
 {
     struct jval meta = json_get(object, "metadata");

@@ -21,7 +21,7 @@ void figures_write(const struct hub *h, struct buf *b)
         {"connections", "gauge", "Connections of operators and people.", s->connections},
         {"body_bytes", "gauge", "Bytes of requests that are being read or answered.", s->bytes},
         {"requests_total", "counter", "Requests that came.", s->requests},
-        {"requests_bad_total", "counter", "What came and was no request, or one past a limit.", s->bad},
+        {"requests_bad_total", "counter", "Received bytes that were no request, or a request past a limit.", s->bad},
         {"requests_refused_total", "counter", "Requests answered with a status from 400 on.", h->stats.refused},
         {"syncs_total", "counter", "Calls of operators that were answered.", h->stats.syncs},
         {"syncs_full_total", "counter", "Of them those that were answered in full, page by page.", h->stats.resyncs},

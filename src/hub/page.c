@@ -21,7 +21,8 @@ static int by_change(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* What its operator runs is named in full, also when nothing can be told of its newest generation: what is not named is deleted there. */
+/* The workloads that its operator runs are named in full, also when their newest generation cannot be sent: those that are not named are
+ * deleted there. */
 static bool is_kept(const struct workload *w)
 {
     return !w->shown && w->finalizer >= 0 && w->reporter && w->observed > 0;
@@ -34,7 +35,7 @@ static bool is_meant(const struct call *c, const struct workload *w)
     return c->full ? (w->shown || is_kept(w)) && slice_cmp(w->uid, c->cursor) > 0 : w->shown && w->changed > c->revision;
 }
 
-/* What the answer is about; list NULL: how much it is. */
+/* Fills in the subject of the answer; list NULL: only its size. */
 static uint32_t gather(const struct call *c, struct entry *list)
 {
     const struct space *s = hub_store_space(c->hub, c->cloud->ns);

@@ -78,7 +78,7 @@ void bootstrap_begin(struct call *c)
         call_refuse(c, &nobody, "the request carries no bearer token");
         return;
     }
-    if (c->ask->body.len > LIMIT_HUB_BOOTSTRAP) { /* nobody is known yet who could be told to send less */
+    if (c->ask->body.len > LIMIT_HUB_BOOTSTRAP) { /* no sender is known yet that could be asked to send less */
         call_refuse(c, &large, "the body has more than %d bytes", LIMIT_HUB_BOOTSTRAP);
         return;
     }
@@ -148,7 +148,7 @@ static void on_stored(struct call *c)
         call_refuse_as(c, c->answer);
 }
 
-/* What a report may hold, as a patch of the workload's status; its body is h->body. */
+/* The fields that a report may hold, as a patch of the workload's status; its body is h->body. */
 struct kube_request ray_write(struct call *c, const struct workload *of, struct jval ray)
 {
     struct hub *h = c->hub;

@@ -1,4 +1,4 @@
-/* What the files of the hub share.
+/* Shared by the files of the hub.
  *
  * A call is one request from its arrival to its answer. It goes through steps: who asks (auth.c), may he (auth.c), what is it about
  * (sync.c, rest.c). A step that needs the API server asks it with call_ask and goes on when the answer is there. */
@@ -123,7 +123,7 @@ struct space {
     struct slice ns; /* empty: all */
     struct source source[SOURCES];
     uint64_t version; /* workloads up to here are known */
-    uint64_t floor;   /* what changed before is not known in order: a revision below it is answered in full */
+    uint64_t floor;   /* changes before it are not known in order: a revision below it is answered in full */
     struct gone gone[LIMIT_HUB_GONE];
     uint32_t gone_at; /* the oldest: written next */
     bool going;       /* leave.c: the namespace is being deleted */
@@ -246,7 +246,7 @@ struct call {
     int64_t until_ms;            /* sync_touch comes again then; 0: not at all */
     int64_t ahead_ms, listed_ms; /* the operator has a newer revision than we: since when, and when a list was asked for */
     int64_t since_ms;            /* it is held since then; 0: not yet */
-    struct question *question;   /* whose answer it waits for */
+    struct question *question;   /* the peer whose answer it waits for */
     call_step *hide;             /* answers instead of a 403, which would show that the object exists; NULL: 403 */
     struct slice uid;            /* of the workload whose log is asked for */
     struct folder *folder;       /* folder.c */
@@ -275,7 +275,7 @@ struct refusal {
     int retry_s; /* 0: no Retry-After */
 };
 void call_refuse(struct call *c, const struct refusal *r, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* What the API server answered instead of 2xx, in our words. */
+/* An answer of the API server other than 2xx, in our words. */
 void call_refuse_as(struct call *c, const struct kube_answer *a);
 bool answer_too_large(const struct kube_answer *a);           /* refused for the object's size: 413, or a 500 that says so */
 void call_relay(struct call *c, const struct kube_answer *a); /* answers with another replica's refusal */
@@ -283,7 +283,7 @@ extern const struct refusal refuse_bad, refuse_unknown, refuse_later, refuse_los
 /* The path of an object of the hub's resources, in h->path. */
 struct slice hub_path(struct hub *h, const struct kube_resource *r, struct slice ns, struct slice name, struct slice sub);
 
-/* ---- who and whether: auth.c ---- */
+/* ---- authentication and rights: auth.c ---- */
 
 /* Goes on with `then` when the token is somebody's, whose name is c->user then; refuses otherwise. */
 void auth_who(struct call *c, call_step *then);
@@ -298,7 +298,7 @@ void auth_keep(struct call *c, struct slice key, bool yes, struct slice words);
 struct slice auth_kept(struct call *c, struct slice key);
 void auth_free(struct hub *h);
 
-/* ---- what is asked ---- */
+/* ---- the subject of a call ---- */
 
 void sync_begin(struct call *c); /* sync.c */
 void sync_read(struct call *c);  /* its request has been read: the memory of it is free again */

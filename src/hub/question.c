@@ -1,5 +1,5 @@
-/* What the operator of a cloud is asked on behalf of somebody who waits: questions go with the answers of its calls, and are answered in
- * its next one. They live as long as the call that asks. */
+/* Questions to the operator of a cloud on behalf of a client that waits: they go with the answers of its calls, and are answered in its
+ * next one. They live as long as the call that asks. */
 #include "private.h"
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ bool questions_write(struct cloud *c, struct jout *w)
     return any;
 }
 
-/* What the operator says of why there is none. One that names no code may be asked again. */
+/* The operator's reason why no answer exists. One that names no code may be asked again. */
 static const struct refusal *why_none(struct jval answer)
 {
     static const struct refusal refusals[] = {

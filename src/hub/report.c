@@ -236,7 +236,7 @@ void deployment_id_write(struct hub *h, const struct cloud *c)
     hub_ask(h, NULL, &r, NULL, NULL);
 }
 
-/* ---- what a call reports ---- */
+/* ---- the report of a call ---- */
 
 static void report(struct call *c, struct jval status)
 {
@@ -279,7 +279,7 @@ static void on_ray(struct hub *h, struct call *c, void *about, const struct kube
         fail(c, a);
 }
 
-/* What the operator has heard of a workload's own pods. */
+/* The operator's knowledge of a workload's own pods. */
 static void report_ray(struct call *c, struct jval report)
 {
     struct hub *h = c->hub;

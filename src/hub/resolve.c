@@ -35,7 +35,7 @@ const struct config *config_find(const struct hub *h, struct slice ns, struct sl
     return newest;
 }
 
-/* ---- what hides a workload ---- */
+/* ---- reasons to hide a workload ---- */
 
 const char HUB_UNRESOLVED[] = "ComputeConfigUnknown", HUB_UNFIT[] = "SpecTooLarge";
 

@@ -64,7 +64,7 @@ void session_refuse(struct call *c)
                 SLICE_ARG(c->cloud->ns), s->instance, left < 0 ? 0 : (int)left);
 }
 
-/* ---- what is reported ---- */
+/* ---- reports ---- */
 
 static const char *status_word(struct jval state)
 {
@@ -131,7 +131,7 @@ static uint64_t hash_of(struct slice list, struct arena *a)
     return json_read(&doc, list, a, NULL) ? hub_hash(doc) : 0;
 }
 
-/* What the operator has checked, and that it calls. Returns whether that is new; renew: the session is written anyway. */
+/* Records the operator's checks, and that it calls. Returns whether that is new; renew: the session is written anyway. */
 static bool write_health(struct call *c, struct jval health, bool renew, struct jout *w)
 {
     struct cloud *cloud = c->cloud;
@@ -180,7 +180,7 @@ static void write_session(struct call *c, struct jout *w)
               c->cloud->id);
 }
 
-/* What other replicas have written does not count: this one may have seen it late. */
+/* Writes of other replicas do not count: this one may have seen them late. */
 static bool is_fresh(const struct call *c)
 {
     const struct session *s = &c->cloud->session;
@@ -246,7 +246,7 @@ static void on_written(struct call *c)
     } else if (a->outcome == KUBE_REFUSED && a->status.code == 409) {
         call_refuse(c, &refuse_lost, "the status of cloud %s is written by others all the time: %s", c->cloud->key, a->status.message);
     } else {
-        call_refuse_as(c, a); /* what the operator reports may not be what the CRD allows */
+        call_refuse_as(c, a); /* the operator's report may break the CRD's rules */
     }
 }
 

@@ -1,4 +1,4 @@
-/* Records of the objects, as watches show them. A workload's record is made anew with each version. */
+/* Records of the objects, as watches show them. A workload's record is made again with each version. */
 #include "private.h"
 
 #include <stdio.h>
@@ -401,7 +401,7 @@ static bool in_space(const struct space *s, struct slice ns)
     return slice_empty(s->ns) || slice_eq(s->ns, ns);
 }
 
-/* What the list that is complete did not show is gone, unless it is newer than the list. */
+/* An object that the complete list did not show is gone, unless it is newer than the list. */
 static void sweep(struct hub *h, struct source *src, uint64_t version)
 {
     struct space *s = src->space;
@@ -460,7 +460,7 @@ static void trouble(struct source *src, const struct kube_watch_event *ev)
                  LF_CSTR("error", ev->err->text));
 }
 
-/* What each workload needs, once everything is known; and again from time to time, since such a write may fail. */
+/* Writes that each workload needs, once everything is known; and again from time to time, since such a write may fail. */
 void hub_store_care(struct hub *h)
 {
     struct workload *w;

@@ -167,7 +167,7 @@ static bool catch_up(struct call *c)
     return false;
 }
 
-/* Another instance has the cloud now, or may have it before this replica hears of that: the operator is told of no further work. */
+/* Another instance has the cloud now, or may have it before this replica hears of that: the operator receives no further work. */
 static bool session_lost(struct call *c)
 {
     const char *holder = c->cloud->session.instance;

@@ -4,7 +4,7 @@
 
 static void merge(struct jout *w, struct jval target, struct jval patch, struct arena *mem);
 
-/* What a patch makes of a member, which may not be there yet. null takes it away. */
+/* Applies a patch to a member, which may not exist yet. null takes it away. */
 static void merge_member(struct jout *w, struct slice key, struct jval target, struct jval patch, struct arena *mem)
 {
     if (json_type(patch) == JSON_NULL)

@@ -104,7 +104,7 @@ static bool is_pointer(struct slice pointer, struct arena *a, struct err *e)
     return true;
 }
 
-/* What add adds where no value is given: whoever reads the patches of the original relies on it. */
+/* The value that add adds where none is given: readers of the original's patches rely on it. */
 static const struct json_token null_token = {.end = 4, .next = 1, .type = JSON_NULL};
 static const struct json null_doc = {{"null", 4}, &null_token, 1};
 

@@ -1,4 +1,4 @@
-/* What the files of json share: the token, the scanning of strings, and numbers by value. */
+/* Shared by the files of json: the token, the scanning of strings, and numbers by value. */
 #ifndef MOBULA_JSON_TOKEN_H
 #define MOBULA_JSON_TOKEN_H
 
@@ -49,7 +49,7 @@ static inline const char *json_plain_end(const char *p, const char *end)
 
 /* Everything that jsmn would be slow on or blind to inside its tokens: depth, count, UTF-8, control bytes, escapes and surrogates. */
 bool json_scan(struct slice text, uint32_t *tokens, struct err *e);
-/* What a change has written, copied into a if it keeps to the limits of a document: whoever reads it next need not fail. */
+/* The output of a change, copied into a if it keeps to the limits of a document: so that a later parse cannot exceed a limit. */
 bool json_result(const struct buf *text, struct arena *a, struct slice *out, struct err *e);
 
 /* ---- string.c ---- */

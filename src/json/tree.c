@@ -112,7 +112,7 @@ static bool find_child(struct tree *t, struct node *in, struct slice token, stru
     return true;
 }
 
-/* What is looked for in arrays alone. */
+/* Members that are looked for in arrays alone. */
 static bool means_array(struct slice token)
 {
     size_t index;

@@ -28,7 +28,7 @@ struct tree {
 /* A place in a tree that a JSON pointer names: a node, or where one would be added. */
 struct place {
     struct node *in;    /* its container; NULL for the root */
-    struct node **link; /* what points, or would point, at it */
+    struct node **link; /* the pointer that points, or would point, at it */
     struct slice key;   /* in objects */
     bool there;
 };

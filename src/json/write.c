@@ -30,7 +30,7 @@ static bool is_plain(struct slice s)
     return slice_empty(s) || (json_plain_end(s.ptr, s.ptr + s.len) == s.ptr + s.len && utf8_valid(s));
 }
 
-/* What needs no escape, as nearly all keys and values do not, in one piece. */
+/* Text that needs no escape, as nearly all keys and values, is written in one piece. */
 static bool quote_plain(struct slice s, struct buf *to)
 {
     char *room = buf_room(to, s.len + 2);
@@ -71,7 +71,7 @@ static uint64_t level(const struct jout *w)
     return (uint64_t)1 << (w->depth - 1);
 }
 
-/* What stands before a value: a comma, or nothing where a key, the document or the container begins. */
+/* The text before a value: a comma, or nothing where a key, the document or the container begins. */
 static void before_value(struct jout *w)
 {
     if (w->depth == 0)

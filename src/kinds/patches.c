@@ -70,7 +70,7 @@ void patches_free(struct op *op)
     s->taken = NULL;
 }
 
-/* ---- what is written ---- */
+/* ---- writes ---- */
 
 /* A token that was generated for a Secret. Patches see asterisks in its place: no copy of it is left in memory behind them. */
 struct hidden {

@@ -120,7 +120,7 @@ bool kube_call(struct kube_client *c, const struct kube_request *r, struct now n
     call->again = r->again;
     call->at_once = r->at_once;
     call->secret = r->secret;
-    call->warnings = r->warnings && r->lane != KUBE_LANE_PROXY; /* what a head says there is not the server's */
+    call->warnings = r->warnings && r->lane != KUBE_LANE_PROXY; /* a head's answer there is not the server's */
     call->made_ms = now.mono_ms;
     call->timeout_ms = r->timeout_ms > 0 ? r->timeout_ms : KUBE_CALL_MS;
     call->deadline_ms = now.mono_ms + call->timeout_ms;

@@ -19,7 +19,7 @@ static void client_reload(struct kube_client *c, struct now now, bool at_once)
         log_warn("credentials cannot be read again: the old ones stay", LF("config", c->config->source), LF_CSTR("error", e.text));
     if (!changed)
         return;
-    log_info("certificates have changed: connections are opened anew", LF("config", c->config->source));
+    log_info("certificates have changed: connections are opened again", LF("config", c->config->source));
     c->generation++;
     close_idle(c);
 }
@@ -34,7 +34,7 @@ void client_renew(struct kube_client *c, int64_t apart_ms, struct now now)
 
 void kube_client_renew(struct kube_client *c, struct now now)
 {
-    c->reload_log = (struct log_limit){0}; /* who asks for it is told, whatever was said before */
+    c->reload_log = (struct log_limit){0}; /* a reload on request is logged, whatever was logged before */
     client_reload(c, now, true);
 }
 
@@ -61,7 +61,7 @@ static void show_window(struct kube_client *c)
     c->stats.waiting = window_waiting(&c->window);
 }
 
-/* ---- what stands between us and the server ---- */
+/* ---- proxies between us and the server ---- */
 
 void client_trouble(struct kube_client *c, const struct err *why, struct now now)
 {

@@ -1,4 +1,4 @@
-/* What the files of the client share: calls wait in lanes, and a lane sends them over a few connections. */
+/* Shared by the files of the client: calls wait in lanes, and a lane sends them over a few connections. */
 #ifndef MOBULA_KUBE_CLIENT_H
 #define MOBULA_KUBE_CLIENT_H
 
@@ -12,7 +12,7 @@ enum {
     CLIENT_RENEW_MS = 1000, /* many calls may be told 401 at once: the files are read for the first of them … */
     CLIENT_RENEW_HEARSAY_MS =
         KUBE_RELOAD_MS,  /* … and no more often than they are anyway where the 401 may be somebody else's than the server's */
-    BODY_KEPT = 4 * KIB, /* what a connection keeps of its body buffer between answers */
+    BODY_KEPT = 4 * KIB, /* the part of its body buffer that a connection keeps between answers */
 };
 
 /* A request and what became of it so far. It stands in one place at a time: a lane's queue, its list for later, or a connection. */
@@ -21,7 +21,7 @@ struct call {
     enum kube_lane lane;
     uint32_t class; /* window_class() */
     bool again;     /* may be sent twice */
-    bool at_once;   /* a 5xx is told at once, and a 429 about what was written */
+    bool at_once;   /* a 5xx is reported at once, and so is a 429 about a write */
     bool maybe;     /* an earlier try may have had an effect: it can never be KUBE_UNSENT any more */
     bool renewed;   /* 401 has been answered with fresh credentials once */
     bool secret;    /* its answer holds one */
@@ -35,11 +35,11 @@ struct call {
     void *owner;
     const void *about;
     uint64_t tag;
-    struct err why; /* what stopped the last try */
+    struct err why; /* the error that stopped the last try */
     int told;       /* the HTTP status of the last no */
     char method[8], content_type[48];
     struct buf request; /* as it goes over the wire, formed once; kept while it may have to be sent again, wiped then: it holds the token */
-    size_t path_at, path_len, body_len; /* within request, for forming it anew with other credentials; the body is its end … */
+    size_t path_at, path_len, body_len; /* within request, for forming it again with other credentials; the body is its end … */
     struct buf header;                  /* … and the value of the request's own header, which may be a secret too */
     struct slice header_name;           /* a literal */
 };
@@ -52,7 +52,7 @@ struct conn {
     enum kube_lane lane;
     struct call *call; /* NULL: idle, or closed */
     struct buf body, warnings;
-    bool secret; /* what body holds */
+    bool secret; /* the length of body's content */
     int64_t retry_after_ms, idle_since_ms;
     uint64_t serial;     /* of the request */
     uint32_t generation; /* of the trust and identity that it was opened with */
@@ -107,7 +107,7 @@ void call_reform(struct kube_client *c, struct call *call); /* with the credenti
 void call_free(struct call *call);
 /* Tells the owner, and frees it. The answer's outcome says the rest. */
 void call_finish(struct kube_client *c, struct call *call, struct kube_answer *answer, struct now now);
-/* Calls of this owner go on, but nobody is told. */
+/* Calls of this owner go on, but the owner is not called back. */
 void calls_orphan(struct kube_client *c, const void *owner);
 
 /* ---- lane.c, lane_wait.c: queues and connections ---- */

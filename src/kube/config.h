@@ -58,7 +58,7 @@ struct kube_config *kube_config_incluster(const char *dir, struct err *e);
  * *changed: trust or identity are others now. */
 bool kube_credentials_load(struct kube_config *c, int64_t wall_us, bool at_once, bool *changed, struct err *e);
 void kube_credentials_wipe(struct kube_config *c);
-/* The same when they are due (KUBE_RELOAD_MS) or now. Not for other rooms: a change is told once, and the client must hear of it. */
+/* The same when they are due (KUBE_RELOAD_MS) or now. Not for other rooms: a change is reported once, and the client must hear of it. */
 bool kube_config_reload(struct kube_config *c, struct now now, bool at_once, bool *changed, struct err *e);
 
 /* Runs an exec plugin (up to KUBE_EXEC_MS) and gives what its ExecCredential says; slices are in a. */
@@ -77,7 +77,7 @@ struct kube_url {
     uint16_t port;
     struct slice path; /* without a slash at its end */
 };
-/* what: the setting, for the message */
+/* name of the setting, for the message */
 bool kube_url_parse(struct slice text, const char *what, struct kube_url *out, struct err *e);
 
 /* The whole file in *out, whose max bounds it. */

@@ -9,7 +9,7 @@ static bool is_given(const struct kube_secret *s)
     return s->data.ptr || s->path;
 }
 
-/* What was given as bytes cannot change once it is loaded. */
+/* Credentials that were given as bytes cannot change once it is loaded. */
 static bool is_settled(const struct kube_secret *s)
 {
     return !s->path && s->seen != 0;
@@ -144,7 +144,7 @@ static bool load_trust(struct kube_config *c, bool *changed, struct err *e)
     return ok;
 }
 
-/* ---- who we are ---- */
+/* ---- our credentials ---- */
 
 static bool use_identity(struct kube_config *c, const struct buf *cert, const struct buf *key, struct err *e)
 {

@@ -210,7 +210,7 @@ static void send_count(struct kube_events *q, struct series *s, struct now now)
     buf_free(&body);
 }
 
-/* What was counted since the server was told goes out when nothing else of the series does, and the object has a write left. */
+/* Events that were counted since the last write are sent when nothing else of the series does, and the object has a write left. */
 static void tell(struct kube_events *q, struct series *s, struct now now)
 {
     if (s->created && !s->in_flight && s->count > s->told && take_token(q, s->object, now))

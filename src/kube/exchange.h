@@ -7,7 +7,7 @@
 
 struct exchange;
 
-/* What its user is told. head and body may close the exchange; only end, lost and code outside may send or open again; none may free it. */
+/* Callbacks to its user. head and body may close the exchange; only end, lost and code outside may send or open again; none may free it. */
 struct exchange_events {
     void (*head)(struct exchange *x, struct now now); /* x->reader holds the headers, until end */
     void (*body)(struct exchange *x, struct slice piece, struct now now);

@@ -28,7 +28,7 @@ static char **environment(const struct kube_exec *x, struct arena *a)
     while (environ[count])
         count++;
     char **env = arena_array(a, count + LIMIT_KUBE_EXEC_ARGS + 2, sizeof *env);
-    /* What stands first wins in most programs, so the plugin's own variables go first. */
+    /* The first variable of a name wins in most programs, so the plugin's own variables go first. */
     for (size_t i = 0; x->env && x->env[i]; i++)
         env[n++] = (char *)(uintptr_t)x->env[i];
     env[n++] = (char *)(uintptr_t)arena_printf(a,

@@ -9,7 +9,7 @@
 /* One file of the list, as JSON. */
 struct file {
     const char *path;
-    struct slice dir; /* what relative paths in it are relative to */
+    struct slice dir; /* the folder that relative paths in it start from */
     struct json doc;
 };
 

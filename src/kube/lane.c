@@ -78,7 +78,7 @@ static struct call *queue_pop(struct lane *lane)
     return call;
 }
 
-/* ---- what becomes of a call ---- */
+/* ---- the end of a call ---- */
 
 void finish_lost(struct kube_client *c, struct call *call, enum kube_outcome outcome, const struct err *why, struct now now)
 {
@@ -217,7 +217,7 @@ void conn_rest(struct conn *conn, struct now now)
     conns_push(conn->x.link ? &lane_of(conn)->idle : &c->closed, conn);
 }
 
-/* What an owner has been given cannot be taken back: such a call is sent once. */
+/* Output that an owner has received cannot be taken back: such a call is sent once. */
 static void hand_on(struct call *call, struct slice piece, struct now now)
 {
     call->again = false;

@@ -1,4 +1,4 @@
-/* What the files of a lane share: lane.c sends and hears, lane_wait.c looks after what waits. */
+/* Shared by the files of a lane: lane.c sends and hears, lane_wait.c looks after what waits. */
 #ifndef MOBULA_KUBE_LANE_H
 #define MOBULA_KUBE_LANE_H
 

@@ -18,7 +18,7 @@ static void run_later(struct lane *lane, struct now now)
     }
 }
 
-/* Takes one call out of the queue whose time is over; each time anew, because its owner may change the queue. */
+/* Takes one call out of the queue whose time is over; searched again each time, because its owner may change the queue. */
 static struct call *queue_expired(struct lane *lane, struct now now)
 {
     struct call *before = NULL;

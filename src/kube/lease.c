@@ -10,7 +10,7 @@
  *   4. while another holder's record has not stood still for its own leaseDuration, wait. A deletion, and a holder that was taken out by
  *      hand, are changes like any other, so they are waited out too: the holder leads until it finds out. (client-go does not wait then.)
  *      A release says that it is one by a duration of one second;
- *   5. else write our name into it; whoever is told 409 was too late.
+ *   5. else write our name into it; a client that receives 409 was too late.
  *
  * Who waits reads it once in retry_ms: LOOK_BEHIND_MS behind the time at which the holder renews it, so that a renewal is seen soon and
  * the wait begins soon, and at the moment at which the wait is over. The phase of the holder's renewals comes from renewTime, by two wall
@@ -204,11 +204,11 @@ static void decide(struct kube_lease *l, struct now now)
     bool taken = !ours && now.mono_ms < l->observed_ms + l->duration_ms;
     if (!ours)
         set_mine(l, false);
-    if (!taken && !l->releasing) /* who is about to end takes nothing: it would be nobody's until it lapses */
+    if (!taken && !l->releasing) /* a process that is about to end does not take the lease: it would be without a leader until it lapses */
         write_lease(l, l->identity, now);
 }
 
-/* Whoever deleted it has not stopped its holder. While our own term lasts there is no other. */
+/* Its deletion has not stopped its holder. While our own term lasts there is no other. */
 static void observe_absence(struct kube_lease *l, struct now now)
 {
     if (kube_lease_held(l, now))

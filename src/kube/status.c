@@ -4,7 +4,7 @@
 
 static const struct reason_name {
     enum kube_reason reason;
-    int code; /* what the bare code means when no Status came with it; 0: no bare code means this */
+    int code; /* the meaning of the bare code when no Status came with it; 0: no bare code means this */
     const char *text;
 } reasons[] = {
     {KUBE_UNAUTHORIZED, 401, "Unauthorized"},

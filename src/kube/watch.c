@@ -215,7 +215,7 @@ static void begin(struct kube_watch *w, struct now now)
     exchange_send(&w->x, buf_slice(&w->request), now);
 }
 
-/* L13: the server did not end the request in time, so the path to it is dead or it is. A live watch just begins anew. */
+/* L13: the server did not end the request in time, so the path to it is dead or it is. A live watch just starts again. */
 static void overdue(struct kube_watch *w, struct now now)
 {
     bool opening = w->x.link->state == LINK_OPENING;

@@ -1,4 +1,4 @@
-/* What the files of the watch share.
+/* Shared by the files of the watch.
  *
  *            ┌────────── 410, skipped item, older list ───────────┐
  *            ▼                                                    │
@@ -21,8 +21,8 @@ enum watch_phase {
 enum {
     WATCH_ABSENT_MS = 30 * 1000,
     WATCH_SHORT_MS = 1000,       /* a watch that ends earlier without an event is an error (L14) */
-    WATCH_QUIET_MS = 120 * 1000, /* without a failure for this long, the backoff starts anew (L15) */
-    WATCH_MARGIN_MS = 5 * 1000,  /* what we wait beyond the timeout that the server was given (L13) */
+    WATCH_QUIET_MS = 120 * 1000, /* without a failure for this long, the backoff starts again (L15) */
+    WATCH_MARGIN_MS = 5 * 1000,  /* the time that we wait beyond the timeout that the server was given (L13) */
     WATCH_SPREAD_SECONDS = 50,   /* the timeout is random in this range below KUBE_WATCH_SECONDS */
     WATCH_HOLE_SECONDS = 60,     /* the timeout after a list that was taken without an item of it: then it is taken again */
     WATCH_PROBE_MS = 10 * 1000,
@@ -53,7 +53,7 @@ struct kube_watch {
     bool complete;     /* LIST: the page has been read to its end */
     bool probing;
     bool new_link;           /* LIVE goes on on another connection, and it has not been asked yet whether the server stands below */
-    uint64_t probed_version; /* what had been seen when it was asked */
+    uint64_t probed_version; /* the version that had been seen when it was asked */
     uint64_t version;        /* everything up to here was handed out; 0: nothing yet */
     uint64_t highest;        /* of all that was ever seen: an older list is refused (C7) */
     uint64_t list_version;   /* of the pages of this list */

@@ -116,7 +116,7 @@ static void set_absent(struct kube_watch *w, struct now now)
     exchange_close(&w->x);
     w->phase = WATCH_WAIT;
     w->want_list = true;
-    buf_clear(&w->page); /* what earlier pages held counts as gone: the next list begins with its first */
+    buf_clear(&w->page); /* objects of earlier pages count as gone: the next list begins with its first */
     w->not_before_ms = now.mono_ms + WATCH_ABSENT_MS;
     w->synced = true;
     bool news = !w->absent;
@@ -194,7 +194,7 @@ static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answ
         else
             watch_again(w, now);
     } else if (w->phase == WATCH_LIVE && answer->outcome == KUBE_UNSENT) {
-        w->new_link = true; /* nobody was asked: after trouble watches come through before calls do */
+        w->new_link = true; /* no request was sent: after trouble watches come through before calls do */
     }
     arena_free(&a);
 }
@@ -215,6 +215,6 @@ void watch_probe(struct kube_watch *w, struct now now)
         w->new_link = false;
         w->probed_version = w->version;
     } else if (watch_silent(w, now)) {
-        watch_again(w, now); /* the queue is full: asking anew costs no call */
+        watch_again(w, now); /* the queue is full: asking again costs no call */
     }
 }

@@ -244,7 +244,7 @@ static void read_text(struct kube_watch *w, struct slice text, struct now now)
 
 void watch_read(struct kube_watch *w, struct slice piece, struct now now)
 {
-    while (w->x.busy) { /* what is read may have ended the stream, or the watch */
+    while (w->x.busy) { /* the bytes read may have ended the stream, or the watch */
         struct err e = {0};
         struct slice item;
         switch (json_slice(&w->slicer, &piece, &item, &e)) {

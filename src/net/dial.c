@@ -6,8 +6,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* What is known of a connection until it is open. The steps follow one another: DNS, TCP (each address in turn), the proxy, TLS. Each
- * has a time of its own beside the owner's deadline, and failing says at which step. */
+/* The state of a connection until it is open. The steps follow one another: DNS, TCP (each address in turn), the proxy, TLS. Each has a
+ * time of its own beside the owner's deadline, and failing says at which step. */
 struct dial {
     struct arena memory;
     struct endpoint to;
@@ -220,7 +220,7 @@ static void refused(struct wire *w, const char *why)
 }
 
 /* The system has no sockets of this address's family: a kernel without IPv6, mostly. It is as if the address were not there, so that the
- * others' reason is told; only of the last one it is the reason. */
+ * error of another address is reported; only for the last address it is the error. */
 static void unsupported(struct wire *w, const char *why)
 {
     struct dial *d = w->dial;
@@ -336,7 +336,7 @@ void dial_answer(struct lookup *answer)
         connect_begin(w);
 }
 
-/* ---- what the rest of the loop calls ---- */
+/* ---- calls from the rest of the loop ---- */
 
 struct link *dial_open(struct net *n, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms, struct err *e)
 {

@@ -7,7 +7,7 @@
 
 struct flow {
     char *ptr;
-    size_t at, end; /* what is under way: [at, end) of NET_BUFFER bytes */
+    size_t at, end; /* bytes under way: [at, end) of NET_BUFFER bytes */
 };
 
 static inline struct slice flow_peek(const struct flow *f)

@@ -1,6 +1,6 @@
 #include <mobula/net.h>
 
-/* What every kind of link shares, whoever carries its bytes. Nothing here asks the system for anything. */
+/* Shared by every kind of link, whatever carries its bytes. Nothing here asks the system for anything. */
 
 struct link *net_open(struct net *n, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms, struct err *e)
 {
@@ -64,7 +64,7 @@ void net_forget(struct link *l)
 
 bool net_dispatch(struct net *n, struct now now)
 {
-    /* Who is woken from inside a step joins the list of the next turn, so a turn ends however eager its owners are. */
+    /* A link that is woken from inside a step joins the list of the next turn, so a turn ends however eager its owners are. */
     n->turn_first = n->ready_first;
     n->ready_first = n->ready_last = NULL;
     bool any = false;

@@ -9,7 +9,7 @@
 
 enum { LOOP_EVENTS = 64 };
 
-/* ---- what epoll watches ---- */
+/* ---- descriptors that epoll watches ---- */
 
 void loop_watch(struct loop *l, struct watch *w, uint32_t events)
 {

@@ -78,7 +78,7 @@ struct wire {
     struct tls_trust *trust;
     struct tls_identity *identity;
     struct flow in, out;             /* plain: the owner's bytes. TLS keeps its bytes in the session */
-    size_t offered;                  /* what wire_room said last */
+    size_t offered;                  /* the last result of wire_room */
     int send_errno;                  /* why nothing can be sent any more */
     const struct listener *listener; /* that took it; NULL: we opened it */
     bool eof, shut, news, starved, late;

@@ -143,7 +143,7 @@ struct net_proxies net_proxies_environment(void)
     return (struct net_proxies){variable("HTTPS_PROXY", "https_proxy"), variable("NO_PROXY", "no_proxy"), slice_of(getenv(TABLE))};
 }
 
-/* What the table says about it; SLICE_NONE: nothing. */
+/* The table's entry for it; SLICE_NONE: nothing. */
 static bool look_up(struct slice table, const struct target *to, struct slice *url, struct err *e)
 {
     while (!slice_empty(table)) {

@@ -1,5 +1,5 @@
-/* resolve: names to addresses, on one helper thread, because getaddrinfo blocks for as long as it likes. The loop asks, goes on, and
- * is told through a descriptor. The thread starts with the first question: with IP addresses only, the process stays single-threaded.
+/* resolve: names to addresses, on one helper thread, because getaddrinfo blocks for as long as it likes. The loop asks, goes on, and is
+ * woken through a descriptor. The thread starts with the first question: with IP addresses only, the process stays single-threaded.
  *
  * A name is looked up as it stands in /etc/hosts, and then in DNS with a trailing dot, so that search domains are never tried: they leak
  * the name, and one of them answering REFUSED would end the lookup before the real name was asked. libc does not find a name with a

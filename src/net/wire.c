@@ -108,7 +108,7 @@ void wire_send(struct wire *w)
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
-        /* What the peer sent before it stopped listening, often the reason, may still be read: reading will find the end. */
+        /* Bytes that the peer sent before it stopped listening, often the reason, may still be read: reading will find the end. */
         if (n < 0)
             w->send_errno = errno;
         else if (w->tls)
@@ -147,7 +147,7 @@ bool wire_recv(struct wire *w)
     return (size_t)n == room;
 }
 
-/* ---- what the owner sees ---- */
+/* ---- functions for the owner ---- */
 
 static struct slice wire_peek(struct link *l)
 {
@@ -345,7 +345,7 @@ const struct link_ops wire_ops = {
     .close = wire_close,
 };
 
-/* ---- what the loop asks ---- */
+/* ---- questions of the loop ---- */
 
 void wire_ready(struct watch *watch)
 {

@@ -1,4 +1,4 @@
-/* What probes and Prometheus get: one answer per connection, then it is closed. */
+/* The answers for probes and Prometheus: one answer per connection, then it is closed. */
 #include "op.h"
 
 enum { ANSWER_MAX = 64 * KIB };

@@ -1,4 +1,4 @@
-/* What tests, the simulator and the fuzzers see. */
+/* The view that tests, the simulator and the fuzzers have. */
 #include <mobula/inspect.h>
 
 #include "op.h"

@@ -89,7 +89,7 @@ static void spaces_refresh(struct op *op)
             source_refresh(&op->spaces[i].source[k]);
 }
 
-/* Who leads decides; who does not keeps its caches warm and begins nothing. */
+/* The leader decides; other replicas keep their caches warm and begin nothing. */
 static void follow_lease(struct op *op)
 {
     bool leading = !op->lease || kube_lease_held(op->lease, op->now);

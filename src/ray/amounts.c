@@ -70,8 +70,8 @@ struct slice legacy_gpu_key(struct jval container, bool *several, struct arena *
     return found;
 }
 
-/* The old operator's rules: whole cores rounded up, all GPUs, and the part of the memory that is not the object store's. What is given
- * on neither side is told as 0, because Ray would take the machine's. */
+/* The old operator's rules: whole cores rounded up, all GPUs, and the part of the memory that is not the object store's. An amount that is
+ * given on neither side is passed as 0, because Ray would take the machine's. */
 struct slice legacy_resources(const struct ray_group *g, struct arena *a)
 {
     enum { OBJECT_STORE_TENTHS = 3 };

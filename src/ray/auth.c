@@ -28,7 +28,7 @@ static void check_version(struct reader *r, const struct place *spec, struct sli
         place_bad(r, at, "is %.*s: %s needs Ray 2.%d.0 or later", SLICE_ARG(slice_head(version, 40)), what, (int)(since % 1000));
 }
 
-/* Whoever asks a head that takes tokens of service accounts shows it one of Kubernetes. The operator's own may write every cluster of its
+/* A client of a head that takes tokens of service accounts shows it one of Kubernetes. The operator's own may write every cluster of its
  * namespaces, and a head runs what users bring. */
 static void check_service_accounts(struct reader *r, const struct place *spec, const struct place *options, struct slice version)
 {
@@ -60,7 +60,7 @@ void check_auth(struct reader *r, const struct place *spec, struct ray_cluster *
         check_version(r, spec, c->ray_version, TOKEN_SINCE, "token authentication");
 }
 
-/* ---- what holds the token ---- */
+/* ---- objects that hold the token ---- */
 
 void write_auth_env(struct jout *w, struct slice secret)
 {
@@ -90,7 +90,7 @@ bool build_auth_secret(const struct ray_cluster *c, struct slice token, struct a
     return !out->full;
 }
 
-/* What Ray reads of the variable: white space around it is none of it. What is left goes into a header as it is. */
+/* The part of the variable that Ray reads: without the white space around it. The rest goes into a header as it is. */
 bool ray_auth_token(struct slice text, struct slice *token, struct err *e)
 {
     *token = slice_trim(text);

@@ -1,4 +1,4 @@
-/* What the builders share: everything about one pod that is known before a byte is written. */
+/* Shared by the builders: everything about one pod that is known before a byte is written. */
 #ifndef MOBULA_RAY_BUILD_H
 #define MOBULA_RAY_BUILD_H
 
@@ -35,9 +35,9 @@ struct pod_build {
 struct slice replica_name(const struct ray_cluster *c, const struct ray_group *g, int32_t replica, struct arena *a);
 /* The hostname of a pod that is a host of a TPU slice: the others find it by the cluster's headless service. */
 struct slice host_name(const struct ray_cluster *c, const struct ray_group *g, int32_t index, struct arena *a);
-struct slice legacy_head_suffix(struct slice uid, struct arena *a); /* what the names of all heads of this cluster end with */
+struct slice legacy_head_suffix(struct slice uid, struct arena *a); /* the end of the names of all heads of this cluster */
 struct slice head_fqdn(const struct ray_cluster *c, const struct ray_options *o, struct arena *a);
-/* Whose child an object is. */
+/* The owner of an object. */
 struct owner owner_cluster(const struct ray_cluster *c);
 struct owner owner_job(const struct ray_job *job);
 

@@ -1,4 +1,4 @@
-/* What a RayJob becomes: a RayCluster, and the body that the dashboard's job API takes. */
+/* Builds the objects of a RayJob: a RayCluster, and the body that the dashboard's job API takes. */
 #include "build.h"
 
 const struct kube_resource ray_job_resource = {SLICE("ray.io"), SLICE("v1"), SLICE("rayjobs")};

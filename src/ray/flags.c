@@ -106,7 +106,7 @@ static void flag_of_accelerator(struct jval container, struct pairs *flags)
     pairs_set(flags, SLICE("resources"), resources_word(&all));
 }
 
-/* What the container may use, told to Ray, which would count the machine's otherwise. */
+/* The container's limits, passed to Ray, which would count the machine's otherwise. */
 static void flags_of_container(struct jval container, struct pairs *flags)
 {
     struct arena *a = flags->arena;

@@ -58,8 +58,8 @@ static void put_template(struct jout *w, struct jval template, struct arena *a)
     jout_end(w);
 }
 
-/* What the container autoscaler is made of. Whether there is one may be the operator's setting, of which no hash can know: who writes
- * options for it means it. */
+/* The parts of the spec that the container autoscaler is made of. Whether there is one may be the operator's setting, of which no hash can
+ * know: a spec with options for it counts as one that has it. */
 static void put_sidecar(struct jout *w, const struct ray_cluster *c, const struct ray_group *g)
 {
     static const char *const members[] = {"image",        "imagePullPolicy", "resources", "env", "envFrom",
@@ -73,7 +73,7 @@ static void put_sidecar(struct jout *w, const struct ray_cluster *c, const struc
         put_given(w, members[i], json_child(options, members[i]));
 }
 
-/* What a group's pods take from the rest of the spec. */
+/* The settings that a group's pods take from the rest of the spec. */
 static void put_cluster(struct jout *w, const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
 {
     if (c->autoscaling && c->scaler != RAY_SCALER_OPERATOR)

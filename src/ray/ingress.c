@@ -89,7 +89,7 @@ static int64_t dashboard_port(const struct ray_cluster *c, struct arena *a)
     return json_get_int(list_find(json_get(doc, "spec.ports"), "name", SLICE("dashboard")), "port", c->dashboard_port);
 }
 
-/* What belongs to the RayCluster alone is not copied. */
+/* Annotations that belong to the RayCluster alone are not copied. */
 static bool is_own(struct slice key)
 {
     return slice_is(key, CLASS) || slice_starts(key, SLICE("kubectl.kubernetes.io/")) || slice_starts(key, SLICE("mobula.dev/"));

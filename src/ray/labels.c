@@ -10,7 +10,7 @@ static void open_labels(const struct ray_cluster *c, struct slice type, struct p
 {
     pairs_set(out, SLICE(RAY_LABEL_NODE), SLICE("yes"));
     pairs_set(out, SLICE("ray.io/identifier"), arena_printf(out->arena, "%.*s-%.*s", SLICE_ARG(c->name), SLICE_ARG(type)));
-    if (c->kind == RAY_V1) { /* what other tools select KubeRay's pods by */
+    if (c->kind == RAY_V1) { /* labels by which other tools select KubeRay's pods */
         pairs_set(out, SLICE("app.kubernetes.io/name"), SLICE("kuberay"));
         pairs_set(out, SLICE("app.kubernetes.io/created-by"), SLICE("kuberay-operator"));
     }

@@ -1,6 +1,6 @@
-/* What a living pod is, whoever has changed it since it was built: webhooks put containers before ours and beside it, people change labels.
- * So a container is known by a variable that is fixed in it and in no other, and a head by its name. Both hold of pods that KubeRay made.
- */
+/* Recognises a living pod, whatever has changed it since it was built: webhooks put containers before ours and beside it, people change
+ * labels. So a container is known by a variable that is fixed in it and in no other, and a head by its name. Both hold of pods that KubeRay
+ * made. */
 #include "build.h"
 
 #include <mobula/pod.h>
@@ -18,7 +18,7 @@ struct jval ray_live_container(struct jval pod)
     return json_at(containers, 0); /* made by somebody whom we do not know */
 }
 
-/* What Ray and the operator must agree on: the variables of env.c that a user's own do not replace. */
+/* Settings that Ray and the operator must agree on: the variables of env.c that a user's own do not replace. */
 static const char *const agreed[] = {"KUBERAY_GEN_RAY_START_CMD",
                                      "RAY_OVERRIDE_RESOURCES",
                                      "RAY_CLUSTER_NAME",

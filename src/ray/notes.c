@@ -1,4 +1,4 @@
-/* What is accepted and has no effect. The tables name every field of both kinds: KubeRay v1.7.0's, and Ray's own operator's. */
+/* Fields that are accepted and have no effect. The tables name every field of both kinds: KubeRay v1.7.0's, and Ray's own operator's. */
 #include "reader.h"
 
 #include <mobula/yaml.h>
@@ -62,7 +62,7 @@ static void later(struct reader *r, const struct place *object, const char *key,
         place_bad(r, at, "%s", what);
 }
 
-/* What describes a container that is not made, and what asks for a scaling that there is none of. */
+/* Fields that describe a container that is not made, and fields that ask for scaling where none takes place. */
 static void note_scaling(struct reader *r, const struct place *spec, const struct place *annotations)
 {
     static const char *const container[] = {"image",        "imagePullPolicy", "resources", "env", "envFrom",

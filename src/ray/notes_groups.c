@@ -1,4 +1,4 @@
-/* What is likely to be a mistake in the groups of a ray.io/v1 cluster, although each field is right. */
+/* Likely mistakes in the groups of a ray.io/v1 cluster, although each field is right. */
 #include "build.h"
 
 static const struct place *first_container(const struct place *containers)
@@ -91,7 +91,7 @@ static void note_gpus(struct reader *r, const struct place *container)
             least = key;
     }
     if (kinds > 1)
-        place_bad(r, limits, "have more than one kind of GPU: Ray is told of %.*s alone, as it counts GPUs as one kind",
+        place_bad(r, limits, "have more than one kind of GPU: Ray sees %.*s alone, as it counts GPUs as one kind",
                   SLICE_ARG(slice_head(least, 64)));
 }
 

@@ -1,4 +1,4 @@
-/* What a pod of a group will have for Ray, read from the same flags that its `ray start` is given. */
+/* The resources of a pod of a group for Ray, read from the same flags that its `ray start` is given. */
 #include "build.h"
 #include "shell.h"
 

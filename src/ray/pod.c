@@ -1,4 +1,4 @@
-/* What a pod's record says about it. */
+/* Questions to a pod's record. */
 #include <mobula/pod.h>
 #include <mobula/spec.h>
 
@@ -92,7 +92,7 @@ struct slice pod_drained_text(const struct pod *pod, struct arena *a)
     return pod->idle_s ? arena_printf(a, "drained after %u s idle", (unsigned)pod->idle_s) : SLICE_NONE;
 }
 
-/* What every pod goes through on its way up. */
+/* The states that every pod passes on its way up. */
 static bool starts(const struct pod *pod)
 {
     return slice_empty(pod->reason) || slice_is(pod->reason, "ContainerCreating");

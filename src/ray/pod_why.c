@@ -3,7 +3,7 @@
 #include <mobula/pod.h>
 #include <mobula/spec.h>
 
-/* What is left behind a message for the words of put_logs: three names and "; kubectl -n … logs … -c … --previous". */
+/* The room behind a message for the words of put_logs: three names and "; kubectl -n … logs … -c … --previous". */
 enum { LOGS_ROOM = 3 * POD_NAME_MAX + 64 };
 
 struct teller {
@@ -11,7 +11,7 @@ struct teller {
     bool init;
 };
 
-/* What it waits for, or how it ended, where that is no part of a pod's ordinary life. */
+/* The condition that it waits for, or how it ended, where that is no part of a pod's ordinary life. */
 static struct slice container_reason(struct jval status, struct arena *a)
 {
     struct slice waiting = json_get_str(status, "state.waiting.reason", a), ended = json_get_str(status, "state.terminated.reason", a);
@@ -29,7 +29,7 @@ static struct jval first_with_reason(struct jval list, struct arena *a)
     return (struct jval){.at = -1};
 }
 
-/* What the Ray container says comes first. Until it starts that is nothing, and the init containers are asked. */
+/* The Ray container's state comes first. Until it starts it has none, and the init containers' states are used. */
 static struct teller find_teller(struct jval pod, struct jval ray, struct arena *a)
 {
     if (!slice_empty(container_reason(ray, a)))

@@ -3,7 +3,7 @@
 /* The longest names whose services and pods still have one: "<name>-serve-svc" and "<name>-ray-head" must fit 63 bytes. */
 enum { V1_NAME_MAX = 53, LEGACY_NAME_MAX = 54 };
 
-/* What Ray takes when autoscalerOptions does not say. */
+/* Ray's default when autoscalerOptions has no value. */
 enum { DEFAULT_UPSCALING = 1000, DEFAULT_IDLE_S = 60 };
 
 void cluster_clear(struct ray_cluster *c)
@@ -59,7 +59,7 @@ void read_tools_resources(struct reader *r, const struct place *annotations)
         place_bad(r, at, "%s", e.text);
 }
 
-/* Whoever gives no number of seconds gets the default. */
+/* Without a number of seconds the default holds. */
 static void read_deletion(struct ray_cluster *c, struct jval meta, struct arena *a)
 {
     struct slice wait = json_str(json_child(json_get(meta, "annotations"), RAY_ANNOTATION_REDIS_WAIT), a);

@@ -44,7 +44,7 @@ static void read_job_metadata(struct reader *r, const struct spec_object *from, 
     read_tools_resources(r, annotations);
 }
 
-/* ---- what is submitted ---- */
+/* ---- the submission ---- */
 
 static void read_runtime_env(struct job_reader *j, const struct place *spec)
 {
@@ -240,7 +240,7 @@ static void read_course(struct job_reader *j, const struct place *spec)
         place_bad(&j->r, retries, "must be 0 with InteractiveMode: nobody would submit the next try");
 }
 
-/* ---- what is deleted ---- */
+/* ---- deletion ---- */
 
 static const char *const policies[] = {[RAY_REMOVE_NONE] = "DeleteNone",
                                        [RAY_REMOVE_WORKERS] = "DeleteWorkers",

@@ -24,9 +24,9 @@ void check_v1_group(struct reader *r, const struct place *spec, const struct pla
 /* params.c: errors for rayStartParams that `ray start` refuses; notes on parameters that the group's Ray version does not know. */
 void check_params(struct reader *r, const struct place *group, const struct ray_cluster *c, bool head);
 void note_params(struct reader *r, const struct place *spec, const struct place *group, struct slice image);
-/* What Ray would refuse of a runtime environment, which is JSON here; at: where it stands. */
+/* Errors for which Ray would refuse a runtime environment, which is JSON here; at: where it stands. */
 void check_runtime_env(struct reader *r, const struct place *at, struct slice json);
-/* What is likely to be a mistake in the groups of a cluster: for ray_notes. */
+/* Likely mistakes in the groups of a cluster: for ray_notes. */
 void note_groups(struct reader *r, const struct place *spec);
 /* Notes on images that cannot be pulled and variables set twice. pod: a PodSpec. */
 void note_containers(struct reader *r, const struct place *pod);
@@ -35,7 +35,7 @@ void note_containers(struct reader *r, const struct place *pod);
 void read_ingress(struct reader *r, const struct place *head);
 void note_ingress(struct reader *r, const struct place *annotations, const struct place *head);
 
-/* Who scales it: sidecar.c. */
+/* Finds the autoscaler of a cluster: sidecar.c. */
 void read_scaler(struct reader *r, const struct place *annotations, struct ray_cluster *c);
 void read_tools_resources(struct reader *r, const struct place *annotations);
 

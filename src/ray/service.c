@@ -105,7 +105,7 @@ static bool build_head(const struct ray_cluster *c, struct arena *a, struct buf 
     return service_finish(&owner, name, metadata, &labels, &annotations, text, a, out, e);
 }
 
-/* Whoever may change the service may name its ports; what is no name of a port is left out. */
+/* A client that may change the service may name its ports; a text that is no name of a port is left out. */
 static void add_endpoint(struct jval port, struct pairs *out)
 {
     struct arena *a = out->arena;

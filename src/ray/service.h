@@ -1,4 +1,4 @@
-/* What the builders of services share. */
+/* Shared by the builders of services. */
 #ifndef MOBULA_RAY_SERVICE_H
 #define MOBULA_RAY_SERVICE_H
 

@@ -8,7 +8,7 @@
 bool shell_is_word(struct slice text);
 /* The text as a shell word: itself when it is one, else in single quotes. */
 struct slice shell_word(struct slice text, struct arena *a);
-/* What a shell makes of a word: the text without its quotes. False when it is no word or holds variables. */
+/* The result of a shell for a word: the text without its quotes. False when it is no word or holds variables. */
 bool shell_unquote(struct slice word, struct arena *a, struct slice *out);
 /* Puts a command behind what is in b, to run next: on a line of its own, because a user's text may end in a comment, in & or ;, in a
  * backslash or in a here-document. */

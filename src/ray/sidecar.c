@@ -18,7 +18,7 @@ bool has_sidecar(const struct pod_build *b)
     return b->group->head && ray_has_sidecar(b->cluster, b->options);
 }
 
-/* ---- what the cluster asks for ---- */
+/* ---- requests of the cluster ---- */
 
 void read_scaler(struct reader *r, const struct place *annotations, struct ray_cluster *c)
 {
@@ -114,7 +114,7 @@ void write_sidecar(struct jout *w, const struct pod_build *b)
     jout_end(w);
 }
 
-/* ---- what else of the head's pod it changes ---- */
+/* ---- other changes of the head's pod ---- */
 
 bool sidecar_logs(const struct pod_build *b)
 {

@@ -1,4 +1,4 @@
-/* What Ray itself refuses of a runtime environment, minutes later, when a cluster has been made for it. */
+/* Errors for which Ray itself refuses a runtime environment, minutes later, when a cluster has been made for it. */
 #include "build.h"
 
 static const char *const schemes[] = {"http", "https", "s3", "gs", "azure", "abfss", "file", "gcs", "local"};
@@ -60,7 +60,7 @@ void check_runtime_env(struct reader *r, const struct place *at, struct slice js
     struct jval doc;
     struct jval k, v;
     if (!json_read(&doc, json, r->arena, NULL))
-        return; /* whoever submits it says why */
+        return; /* the error text comes from the submission */
     struct jval variables = json_get(doc, "env_vars"), folder = json_get(doc, "working_dir"), modules = json_get(doc, "py_modules");
     if (value_given(variables) && json_type(variables) != JSON_OBJECT)
         place_bad(r, at, "env_vars is %s: must be names with texts", value_type_name(json_type(variables)));

@@ -117,7 +117,7 @@ static void failed(struct remote *r, bool push, const struct err *why, int64_t l
     r->stats.trouble = *why;
     r->stats.refused = 0;
     if (!push)
-        r->told = false; /* what it was to tell, the next one tells */
+        r->told = false; /* the next call carries its report */
     *(push ? &r->pushing : &r->polling) = false;
     *(push ? &r->push_ms : &r->next_ms) = now.mono_ms + wait_ms;
 }
@@ -143,7 +143,7 @@ static void well(struct remote *r, struct now now)
     r->stats.heard_us = now.wall_us;
 }
 
-/* What the control plane asks to wait. Its clock, and what it makes of it, decide nothing here. */
+/* The wait that the control plane asks for. Its clock, and dates made from it, decide nothing here. */
 static int64_t bounded(struct remote *r, int64_t asked_ms, struct now now)
 {
     if (asked_ms <= REMOTE_RETRY_AFTER_MAX_MS)
@@ -290,7 +290,7 @@ bool remote_release(struct remote *r, struct now now)
     if (!r->stats.heard_us || r->stats.trouble.code != ERR_NONE)
         return true;
     r->on = false;
-    if (r->pushing || (r->polling && !r->held) || r->releasing) /* what was told is not to be written behind the last call */
+    if (r->pushing || (r->polling && !r->held) || r->releasing) /* a report is not to be written behind the last call */
         return r->released;
     r->releasing = true;
     send_call(r, true, now);

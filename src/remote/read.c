@@ -157,7 +157,7 @@ bool remote_read(struct slice text, struct arena *a, struct remote_answer *out, 
 
 /* ---- refusals ---- */
 
-/* What to do about a status whose body names no remedy. */
+/* The remedy for a status whose body names none. */
 static const struct advice {
     int from, to;
     const char *code, *remedy;

@@ -96,7 +96,7 @@ static void meet_spread(struct scale_launch *l, struct scale_gang *g)
         ray_pack_add(l->pack, &l->free, &added.list[i], 1);
 }
 
-/* What placement groups alone would launch is launched at once. */
+/* Nodes that placement groups alone would launch are launched at once. */
 static void count_bypass(struct scale_launch *l, int64_t room)
 {
     if (l->groups.count == 0)

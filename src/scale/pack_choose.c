@@ -9,7 +9,7 @@ enum { BLOCK = 16 }; /* neighbours */
 
 struct block {
     uint32_t end;           /* of its wants in `live` */
-    struct ray_shape least; /* what every one of them asks for, and of that the least */
+    struct ray_shape least; /* the least amount that each of them asks for */
 };
 
 struct trial { /* of one kind */
@@ -38,7 +38,7 @@ static void note_asked(const struct chooser *c)
             c->asked[c->wants[c->live[i]].shape.parts[k].name] = true;
 }
 
-/* What both ask for. */
+/* The common part of two requests. */
 static void keep_common(struct ray_shape *least, const struct ray_shape *s)
 {
     uint32_t kept = 0, k = 0;
@@ -77,7 +77,8 @@ static void make_blocks(struct chooser *c)
     }
 }
 
-/* Forgets wants that are placed. What was common to a block's wants is still, so blocks are made anew only when half of them are gone. */
+/* Forgets wants that are placed. Resources that were common to a block's wants still are, so blocks are made again only when half of them
+ * are gone. */
 static void compact(struct chooser *c)
 {
     uint32_t before = c->live_count, kept = 0, from = 0;

@@ -37,7 +37,7 @@ struct scale_launch {
     uint32_t kind_count;
     int64_t most;                    /* nodes of all kinds together */
     double speed;                    /* upscalingSpeed */
-    struct ray_rooms free, whole;    /* what nodes have left, and what they have when idle; in the order in which they are to be filled */
+    struct ray_rooms free, whole;    /* free resources of nodes, and those of idle nodes; in the order in which they are to be filled */
     struct scale_wants *constraints; /* request_resources(); out: what is unmet */
     uint32_t constraint_count;
     struct scale_gang *spreads; /* STRICT_SPREAD groups */
@@ -73,7 +73,7 @@ struct scale_unit {
     bool started;    /* some pod of it is beyond Pending, or may be */
     bool twins;      /* see scale_member */
     bool victim;     /* it is above a max and will go */
-    bool needed;     /* somebody's demand was placed on it */
+    bool needed;     /* a demand was placed on it */
     int64_t idle_ms; /* of the busiest host that has joined, where the others have not started; -1: not idle */
     double busy;     /* mean part of its resources in use */
 };
@@ -110,9 +110,9 @@ void scale_put_name(struct buf *b, struct slice name);
 /* 1.5 for 15000 */
 void scale_put_amount(struct buf *b, int64_t amount);
 void scale_say(struct scale_plan *p, struct arena *a, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* What became of each group, and what fits nowhere. */
+/* The result for each group, and demands that fit nowhere. */
 void scale_explain(const struct scale_scene *s, struct scale_plan *p);
-/* What the GCS is told. */
+/* The report to the GCS. */
 void scale_report(const struct scale_scene *s, struct scale_plan *p);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* ---- what is wanted ---- */
+/* ---- demand ---- */
 
 struct wishes {
     const struct scale_scene *scene;
@@ -150,7 +150,7 @@ static void add_constraints(struct wishes *w, const struct ray_state *state)
         struct scale_wants *to = &w->launch.constraints[i];
         w->launch.constraint_count += i < LIMIT_SCALE_CONSTRAINTS;
         to->list = arena_array(w->scene->a, asked->count, sizeof *to->list);
-        for (uint32_t k = 0; k < asked->count; k++) /* beyond the limit each is told, and none is kept */
+        for (uint32_t k = 0; k < asked->count; k++) /* beyond the limit each is reported, and none is kept */
             if (asked->list[k].request.bundle.count > 0)
                 add_want(w, to, &asked->list[k].request, asked->list[k].count, (int32_t)i);
         to->count = ray_pack_sort(to->list, to->count);
@@ -176,9 +176,9 @@ static void learn_names(struct wishes *w)
     learn_requests(&w->pack, &state->demands);
 }
 
-/* ---- what there is ---- */
+/* ---- present nodes ---- */
 
-/* What a node tells of itself that its pod's spec may not: amounts that Ray found out, and its accelerator. */
+/* Data that a node reports and its pod's spec may not have: amounts that Ray found out, and its accelerator. */
 static bool told_by_node(struct slice name)
 {
     return slice_is(name, "CPU") || slice_is(name, "GPU") || slice_is(name, "memory") || slice_is(name, "object_store_memory") ||

@@ -49,7 +49,7 @@ void scale_find_victims(const struct scale_scene *s)
 static void drain(const struct scale_scene *s, struct scale_plan *p, const struct scale_unit *u, bool preempt, int64_t idle_s,
                   struct slice message)
 {
-    for (uint32_t i = 0; i < u->count; i++) /* a GCS accepts whatever id it is told: only what it told us is told back */
+    for (uint32_t i = 0; i < u->count; i++) /* a GCS accepts any id: only ids that it sent us are sent back */
         if (u->members[i].node && u->members[i].node->id.len != RAY_NODE_ID)
             return;
     for (uint32_t i = 0; i < u->count; i++) {

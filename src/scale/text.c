@@ -1,4 +1,4 @@
-/* What a cluster has and wants, in the two forms that people know: the old operator's log block, and `ray status`. */
+/* Resources and demand of a cluster, in the two forms that people know: the old operator's log block, and `ray status`. */
 #include "private.h"
 
 #include <stdio.h>
@@ -6,14 +6,14 @@
 enum { SUMS_MAX = 64 };
 static const char line[] = "---------------------------------------------------------------\n";
 
-/* What all nodes have together. A sum that would not fit stays at the most that does. */
+/* The resources of all nodes together. A sum that would not fit stays at the most that does. */
 struct sums {
     struct slice names[SUMS_MAX];
     int64_t all[SUMS_MAX], free[SUMS_MAX];
     uint32_t count;
 };
 
-/* What a placement group has of a node, CPU_group_0_<its id>: Ray's own accounts, of what counts as CPU already. */
+/* The share of a placement group in a node, CPU_group_0_<its id>: Ray's own accounts, of what counts as CPU already. */
 static bool is_reserved(struct slice name)
 {
     enum { ID = 36 };

@@ -158,7 +158,7 @@ static void sum_up(struct scale_unit *u, int32_t hosts)
         u->dead |= n && !alive(n);
         u->leaving |= n && (!alive(n) || n->status == RAY_NODE_DRAINING);
         u->joined &= n && !u->leaving;
-        int64_t idle = n ? idle_ms(n) : begun ? -1 : INT64_MAX; /* what has not started has nothing to do */
+        int64_t idle = n ? idle_ms(n) : begun ? -1 : INT64_MAX; /* a node that has not started has nothing to do */
         u->idle_ms = idle < u->idle_ms ? idle : u->idle_ms;
         u->busy += n ? part_in_use(n) / hosts : 0;
     }

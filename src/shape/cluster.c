@@ -49,7 +49,7 @@ static struct slice ray_market(struct slice market)
     return slice_is(market, "SPOT") ? SLICE("spot") : slice_is(market, "ON_DEMAND") ? SLICE("on-demand") : SLICE("");
 }
 
-/* What Ray schedules by. The group's own labels win. */
+/* The labels that Ray schedules by. The group's own labels win. */
 static bool label_nodes(struct slice accelerator, const struct ray_cluster *c, struct ray_group *g, struct arena *a, struct err *e)
 {
     struct buf b;

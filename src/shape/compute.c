@@ -1,4 +1,4 @@
-/* Reading a compute config. Fields are tables of names and functions, so that a name that is wrong is told with those that are right. */
+/* Reading a compute config. Fields are tables of names and functions, so that an error about a wrong name lists the right ones. */
 #include "types.h"
 
 #include <mobula/compute.h>

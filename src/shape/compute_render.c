@@ -28,7 +28,7 @@ static void put_env(const struct render *x, struct jout *w)
     jout_end(w);
 }
 
-/* What a template is before anything is laid over it. */
+/* The template before anything is laid over it. */
 static void put_base(const struct render *x, const struct compute_node *n, struct jout *w)
 {
     jout_form(w, "{metadata:{},spec:{");
@@ -41,7 +41,7 @@ static void put_base(const struct render *x, const struct compute_node *n, struc
     jout_form(w, "}]}}");
 }
 
-/* What the user's own fields do not change. The head's zones are those of its cluster. */
+/* The parts that the user's own fields do not change. The head's zones are those of its cluster. */
 static void put_last(const struct render *x, const struct compute_node *n, bool head, struct jval template, struct jout *w)
 {
     bool account = value_given(json_get(template, "spec.serviceAccountName")) || value_given(json_get(template, "spec.serviceAccount"));

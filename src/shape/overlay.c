@@ -4,7 +4,7 @@
 
 static void put_over(struct jout *w, struct slice key, struct jval under, struct jval over, struct arena *a);
 
-/* What an item of such a list is known by, as in Kubernetes' own strategic merge; "" adds items to the list. */
+/* The key of an item of such a list, as in Kubernetes' own strategic merge; "" adds items to the list. */
 static const struct {
     const char *list, *key;
 } keyed[] = {{"containers", "name"},

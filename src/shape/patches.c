@@ -5,7 +5,8 @@
 
 #include <mobula/patches.h>
 
-/* What the operator recognises its objects by. A whole map that holds one of them counts, too: its members can be changed one by one. */
+/* The fields by which the operator recognises its objects. A whole map that holds one of them counts, too: its members can be changed one
+ * by one. */
 static bool is_protected(struct slice path)
 {
     static const char *const whole[] = {

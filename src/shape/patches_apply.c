@@ -112,7 +112,7 @@ static bool run(struct applied *p, const struct shape_patches *set, const struct
     return p->edit && (!slice_is(p->kind, "Pod") || mirror_labels(p)) && apply_set(p, set) && p->e->code == ERR_NONE;
 }
 
-/* What Ray's container has lost with the first `most` operations; NULL: nothing. */
+/* The setting that Ray's container has lost with the first `most` operations; NULL: nothing. */
 static const char *lost_after(const struct shape_patches *set, const struct json *doc, uint64_t most, struct shape_step *last)
 {
     __attribute__((cleanup(arena_free))) struct arena mem = {0};
@@ -126,8 +126,8 @@ static const char *lost_after(const struct shape_patches *set, const struct json
     return ray_live_lost(json_root(doc), json_root(&made));
 }
 
-/* What Ray's container is started and known by stays: else the operation that changes it is named. It is searched for by halves, as the pod
- * after each of thousands of operations would be a lot of text. */
+/* The settings by which Ray's container is started and recognised stay: else the operation that changes it is named. It is searched for by
+ * halves, as the pod after each of thousands of operations would be a lot of text. */
 static bool check_pod(const struct applied *p, const struct shape_patches *set, const struct json *doc, struct slice made)
 {
     uint64_t kept = 0, changed = p->run;

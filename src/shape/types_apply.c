@@ -47,8 +47,8 @@ static const char *name_text(struct jval container, struct arena *a)
     return arena_dup(a, json_get_str(container, "name", a)).ptr;
 }
 
-/* What a container asks for: its request, else its limit, as the scheduler counts it. Of memory the limit, which is no less: what is used
- * beyond the request is taken from somebody, where CPU is only shared. */
+/* The request of a container: its request, else its limit, as the scheduler counts it. Of memory the limit, which is no less: memory used
+ * beyond the request is taken from other pods, where CPU is only shared. */
 static bool asked(const struct applied *p, struct jval container, struct slice resource, int64_t *out)
 {
     struct jval limit = json_key(json_get(container, "resources.limits"), resource);
@@ -84,7 +84,7 @@ static bool sum_init(const struct applied *p, const struct shape_amount *have, i
     return true;
 }
 
-/* What is left of a resource for the Ray container. */
+/* The remainder of a resource for the Ray container. */
 static bool rest_of(const struct applied *p, const struct shape_amount *have, int64_t *out)
 {
     struct jval k, v;
@@ -204,7 +204,7 @@ static bool put_containers(const struct applied *p, struct jout *w)
     return true;
 }
 
-/* What the template says stays. */
+/* The template's own values stay. */
 static void put_node_selector(const struct applied *p, struct jout *w)
 {
     static const char arch[] = "kubernetes.io/arch";

@@ -1,4 +1,4 @@
-/* What every custom resource says of itself. */
+/* The metadata of every custom resource. */
 #include <mobula/spec.h>
 
 /* The API server puts five letters behind a generateName. A name with five others stands for the one that it will choose. */

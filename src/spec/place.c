@@ -101,7 +101,7 @@ void place_bad(struct reader *r, const struct place *p, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    const struct place *there = p; /* what is missing is complained of where it should be */
+    const struct place *there = p; /* a missing field is reported at the place where it should be */
     while (there->up && !json_there(there->value))
         there = there->up;
     spec_errors_add(r->errors, (struct spec_error){

@@ -40,7 +40,7 @@ void write_metadata(struct jout *w, const struct owner *o, struct slice name, st
 {
     static const char *const ours[] = {
         "name", "generateName", "namespace", "labels", "annotations", "ownerReferences",
-        /* what only the API server may set, and what stands in a template that was taken from a living object */
+        /* fields that only the API server may set, and fields of a template that was taken from a living object */
         "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields",
         "selfLink", NULL};
     jout_form(w, "metadata:{name:'%.*s',namespace:'%.*s',labels:", SLICE_ARG(name), SLICE_ARG(o->ns));

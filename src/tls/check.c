@@ -17,7 +17,7 @@ static struct tls_check *check_of(const br_x509_class **ctx)
 static void start_chain(const br_x509_class **ctx, const char *server_name)
 {
     struct tls_check *c = check_of(ctx);
-    (void)server_name; /* what goes into SNI; what is checked is c->name */
+    (void)server_name; /* the name for SNI; c->name is checked */
     c->certificates = 0;
     buf_clear(&c->leaf);
     if (c->insecure)
@@ -90,7 +90,7 @@ static uint32_t verify_rsa(const unsigned char *x, size_t len, const unsigned ch
     return tls_verify_rsa(x, len, c->pss ? (const unsigned char *)"" : oid, hash_len, key, out);
 }
 
-/* What the chain's being good does not say: whether the certificate is this server's. */
+/* Checks that a good chain does not include: whether the certificate is this server's. */
 static unsigned check_leaf(struct tls_check *c, const struct tls_leaf *leaf)
 {
     if (!leaf->has_name) {

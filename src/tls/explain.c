@@ -29,7 +29,7 @@ static const struct {
 #define CURVES "X25519, P-256/384/521"
 #define GROUPS "X25519MLKEM768, " CURVES
 
-/* What the peer did, behind the word "server" or "client". */
+/* The peer's action, behind the word "server" or "client". */
 static const struct {
     int code;
     const char *server, *client; /* client NULL: the same text */

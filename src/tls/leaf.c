@@ -1,4 +1,4 @@
-/* What a server's certificate says about itself: its names, its purpose, its dates and its issuer (RFC 5280 §4).
+/* Reads a server's certificate: its names, its purpose, its dates and its issuer (RFC 5280 §4).
  *
  * BearSSL has checked signatures before any of this decides something, but the same walk also runs on certificates that failed, for the
  * sake of the error text; so nothing here trusts a byte. */
@@ -18,7 +18,7 @@
 
 enum { GENERAL_DNS_NAME = DER_CONTEXT | 2, GENERAL_IP_ADDRESS = DER_CONTEXT | 7 };
 
-/* What is looked for: bytes of an address, or a name. */
+/* The subject of the search: bytes of an address, or a name. */
 struct wanted {
     struct slice name;
     unsigned char address[16];

@@ -6,7 +6,7 @@
 
 struct pem_block {
     struct slice label; /* "CERTIFICATE" */
-    struct slice body;  /* what stands between BEGIN and END */
+    struct slice body;  /* the label between BEGIN and END */
 };
 
 /* Takes the next block off the front of *text. False at the end, and with *e set when a BEGIN has no END of its own. */

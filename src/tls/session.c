@@ -66,7 +66,7 @@ void tls_free(struct tls *t)
     mem_free(t);
 }
 
-/* ---- what became of it ---- */
+/* ---- the result of a session ---- */
 
 static void fail(struct tls *t, enum err_code code, const char *text)
 {

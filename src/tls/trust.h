@@ -1,4 +1,4 @@
-/* What sessions see of anchors and identities. */
+/* The view that sessions have of anchors and identities. */
 #ifndef MOBULA_TLS_TRUST_H
 #define MOBULA_TLS_TRUST_H
 

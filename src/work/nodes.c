@@ -31,7 +31,7 @@ static struct slice accelerator(struct jval labels, struct arena *a)
     return SLICE("");
 }
 
-/* What keeps pods off the node, or soon may. */
+/* Conditions that keep pods off the node, or soon may. */
 static void write_pressure(struct jval node, struct jout *w)
 {
     static const char *const conditions[] = {"MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"};

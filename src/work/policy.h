@@ -19,7 +19,7 @@ bool policy_matches(const struct work_policy *p, enum work_list list, struct sli
 
 enum member_test { ANY, OFF, NEVER, LISTED, LOOK };
 
-/* What is allowed of an object: every member that is none of these is refused by `other`. */
+/* The allowed members of an object: every member that is none of these is refused by `other`. */
 struct member_rule {
     const char *key;
     uint8_t rule, test, list; /* the latter two: enum member_test, enum work_list */

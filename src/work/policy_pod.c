@@ -1,4 +1,4 @@
-/* What a workload may say of a pod. */
+/* The parts of a pod that a workload may set. */
 #include "policy.h"
 
 #define END                                                                                                                                \

@@ -112,7 +112,7 @@ static void read_pods(struct rendering *x, const struct place *spec)
 
 /* ---- a job ---- */
 
-/* What Ray sets up before the program, as JSON in YAML's place. */
+/* The environment that Ray sets up before the program, as JSON in YAML's place. */
 static void put_runtime_env(struct rendering *x, const struct place *spec, struct jout *w)
 {
     static const struct {

@@ -1,7 +1,7 @@
-/* What pods ask for, one of them and altogether. */
+/* The requests of pods, of one and of all. */
 #include <mobula/policy.h>
 
-/* Nobody has so much of anything; and two of it do not overflow. */
+/* More than any cluster has; and the sum of two does not overflow. */
 #define MOST (INT64_C(1) << 61)
 
 static int64_t sum_of(int64_t a, int64_t b)
@@ -45,7 +45,7 @@ static void add_container(struct jval container, const struct shape_type *type, 
             if (!to || !value_given(v) || type_has(type, json_str(k, a)))
                 continue;
             if (!quantity_parse(text, to == &side.milli_cpu ? 3 : 0, &n, NULL) || n > LIMIT_RAY_AMOUNT)
-                n = LIMIT_RAY_AMOUNT; /* what cannot be read is more than anybody has */
+                n = LIMIT_RAY_AMOUNT; /* an amount that cannot be read counts as more than any cluster has */
             *to = sum_of(*to, n);
         }
         most.milli_cpu = side.milli_cpu > most.milli_cpu ? side.milli_cpu : most.milli_cpu;

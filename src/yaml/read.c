@@ -6,7 +6,7 @@ struct reader {
     struct slice part; /* of the text: one document, nearly always */
     uint32_t line;     /* of the part's first one */
     struct arena *a;
-    struct err *e; /* what ends the reading of the whole text */
+    struct err *e; /* the error that ends the reading of the whole text */
     struct err why;
     uint32_t why_line;
     struct tree tree;

@@ -1,4 +1,4 @@
-/* What a scalar means: the rules of sigs.k8s.io/yaml, which kubectl and client-go read with (YAML 1.1, as Go's yaml.v2 has it). */
+/* The meaning of a scalar: the rules of sigs.k8s.io/yaml, which kubectl and client-go read with (YAML 1.1, as Go's yaml.v2 has it). */
 #ifndef MOBULA_YAML_SCALAR_H
 #define MOBULA_YAML_SCALAR_H
 

@@ -1,4 +1,4 @@
-/* What stands before the documents: encodings, and where one document ends and the next begins. */
+/* The text before the documents: encodings, and where one document ends and the next begins. */
 #ifndef MOBULA_YAML_TEXT_H
 #define MOBULA_YAML_TEXT_H
 

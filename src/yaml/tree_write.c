@@ -11,7 +11,7 @@ struct writer {
     size_t copies;             /* bytes that were written so */
 };
 
-/* What a mapping holds when its merge keys are followed. */
+/* The content of a mapping when its merge keys are followed. */
 struct member {
     struct member *next;
     struct slice key;

@@ -171,7 +171,7 @@ static bool put_key(struct writer *w, struct jval key)
 
 static bool put_block(struct writer *w, struct jval v, unsigned indent);
 
-/* What stands behind "key:", with its line's end. A list stands under its key, not to the right of it. */
+/* The text behind "key:", with its line's end. A list stands under its key, not to the right of it. */
 static bool put_member_value(struct writer *w, struct jval v, unsigned indent)
 {
     if (json_len(v) == 0) {

@@ -110,7 +110,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     c->ready_count += p->ready;
     c->ready_count -= before.ready;
     if (p->ready && !before.ready && c->ready_count == c->pod_count)
-        c->decided_ms = 0; /* what its user waits for is said without a pause */
+        c->decided_ms = 0; /* news that its user waits for is reported without a pause */
     keep_text(op, &r->group, &p->group, now.group);
     keep_text(op, &r->reason, &p->reason, now.reason);
     keep_text(op, &r->words, &p->words, now.words);

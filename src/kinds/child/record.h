@@ -1,4 +1,4 @@
-/* What the files of this folder use of each other. */
+/* Shared by the files of this folder. */
 #ifndef MOBULA_CHILD_RECORD_H
 #define MOBULA_CHILD_RECORD_H
 

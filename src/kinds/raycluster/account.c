@@ -1,9 +1,10 @@
-/* What must stand before the head: a service account, a role and their binding, by which KubeRay's autoscaler acts, and a Secret with the
- * cluster's token; all of them owned by the cluster. What is there already stays as it is: it is the user's own, or ours of before. One of
- * an older cluster of this name goes with that cluster, and is waited for: a head that started with it would soon have none. */
+/* Objects that must exist before the head: a service account, a role and their binding, by which KubeRay's autoscaler acts, and a Secret
+ * with the cluster's token; all of them owned by the cluster. An object that exists already stays as it is: it is the user's own, or ours
+ * of before. One of an older cluster of this name goes with that cluster, and is waited for: a head that started with it would soon have
+ * none. */
 #include "record.h"
 
-/* Nobody has seen this token, and who sent it does not keep it: it is read from the Secret when it is needed. */
+/* The generated token is not kept in memory: it is read from the Secret when it is needed. */
 static void build_secret(struct op *op)
 {
     enum { SECRET_MAX = 4 * KIB };
@@ -57,7 +58,7 @@ static void there(struct op *op, const struct flight *f)
     record_touch(op, f->c);
 }
 
-/* Whose is the one of that name? */
+/* Finds out whether the object of that name is this cluster's. */
 static void found(struct op *op, struct flight *f, struct jval object)
 {
     char text[ERR_TEXT_MAX];
@@ -89,7 +90,7 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
 {
     char text[ERR_TEXT_MAX + POD_NAME_MAX + 160];
     op->stats.refused[verb_number(op, f->verb)]++;
-    /* What to do stands first: reasons are cut. */
+    /* The remedy comes first: reasons are cut. */
     bool secret = f->index == RAY_ACCOUNT_SECRET;
     const char *flag = secret ? "ray-auth" : "autoscaler=sidecar", *of = secret ? "authOptions" : "the autoscaler";
     snprintf(text, sizeof text, "%s %s of %s%s%s%s: %d %s: %s", ray_account_resources[f->index].plural.ptr, f->name, of,

@@ -30,7 +30,7 @@ struct slice status_errors(const struct facts *f, size_t max)
                      max);
 }
 
-/* What a spec that is carried out does not get: the first group whose replicas are beyond its bounds. */
+/* The part of a valid spec that is not carried out: the first group whose replicas are beyond its bounds. */
 static struct slice clamped(const struct facts *f)
 {
     struct slice text = SLICE("");
@@ -67,7 +67,7 @@ static void write_valid(const struct facts *f, struct jout *w)
               f->valid ? warnings_text(f, MESSAGE_MAX) : status_errors(f, MESSAGE_MAX));
 }
 
-/* Since when is the kubelet's to say: who is told late is told the same. */
+/* The transition time comes from the kubelet, so a late observer computes the same one. */
 static void write_head_is_ready(const struct facts *f, struct jout *w)
 {
     struct facts then = *f;
@@ -166,7 +166,7 @@ static void write_late(const struct facts *f, struct jout *w)
                   arena_printf(f->a, "not ready within %lld s: %.*s", (long long)(starting_ms(f) / 1000), SLICE_ARG(lacking(f))));
 }
 
-/* KubeRay's words where a pod could not be made. It has none for pods that end, which it makes anew for ever, nor for a service, whose
+/* KubeRay's words where a pod could not be made. It has none for pods that end, which it makes again for ever, nor for a service, whose
  * refusal counts as one of the head's and begins with its name. */
 static struct slice failure_reason(bool head, bool ended, struct slice text)
 {

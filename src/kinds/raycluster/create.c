@@ -89,7 +89,7 @@ void flight_failed(struct op *op, const struct flight *f, const char *text)
 }
 
 /* Whether a pod was made, or is still there, cannot be found out. The next plan might call it by another name, as soon as the one that it
- * replaces is gone: so nothing is decided before all have been listed anew, by a list that begins from now on. */
+ * replaces is gone: so nothing is decided before all have been listed again, by a list that begins from now on. */
 static void never_known(struct op *op, const struct flight *f, const char *text)
 {
     record_trouble(op, f->c, f, text);
@@ -181,7 +181,7 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
     char uid[UID_TEXT_MAX + 1];
     struct slice owner = extract_owner(op, pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
     bool owned = slice_is(owner, c->uid), labelled = extract_labelled(pod) && !extract_elsewhere(pod, &op->event_arena);
-    if (!f->looking && !(owned && labelled)) { /* nobody will tell of it again */
+    if (!f->looking && !(owned && labelled)) { /* no further event will report it */
         held_report_stripped(op, f, pod);
         return;
     }
@@ -207,8 +207,7 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
     if (f->group < 0 && told)
         c->decided_ms = 0; /* its workers are made without a pause */
     if (f->group < 0)
-        raycluster_of(c)->accounts =
-            0; /* the next head's are looked at anew: whoever took them away meanwhile took them from this one only */
+        raycluster_of(c)->accounts = 0; /* the objects are checked again for the next head: they may have been deleted in the meantime */
     if (made)
         raycluster_of(c)->made_ms = op->now.mono_ms;
     if (!c->work || !made)
@@ -232,7 +231,7 @@ static void on_look(struct op *op, struct flight *f, const struct kube_answer *a
         return;
     }
     int failed = f->failed;
-    f->failed = 0; /* what follows is not said in the words of the first answer … */
+    f->failed = 0; /* later answers are not reported in the words of the first … */
     if (!json_read(&doc, a->body, &op->event_arena, &e) || json_type(json_get(doc, "items")) != JSON_ARRAY) {
         never_known(op, f, "the server's answer is not a list of pods");
         return;
@@ -309,7 +308,7 @@ bool answer_try(struct op *op, struct flight *f, const struct kube_answer *a)
     utf8_copy(slice_of(a->status.message), g->reason, sizeof g->reason);
     if (!news ||
         !say_once(op, SAID_CLUSTER, said_of(c, slice_of(a->status.message), hash64(group_name(op, f->group), verb_number(op, f->verb)))))
-        return false; /* who leads anew, or is given another template of that fault, has said it before */
+        return false; /* a new leader, or the next template with the same fault, does not report it again */
     log_warn("the API server refuses a changed pod template: what runs stays as it is", LF("namespace", istr_slice(c->ns)),
              LF_CSTR("cluster", c->name), LF("group", group_name(op, f->group)), LF_INT("generation", f->generation),
              LF_CSTR("reason", a->status.message));

@@ -42,7 +42,7 @@ enum ray_service raycluster_service_of(const struct verb *apply)
     return which;
 }
 
-/* Somebody else who sets it back each time is answered at this pace. */
+/* Minimum interval between our writes while another client keeps reverting the field. */
 enum { SERVICE_AGAIN_MS = 5 * 1000 };
 
 static bool must_apply(const struct cluster_view *in, const struct verb *apply, const struct service *have, uint64_t want, struct plan *p)
@@ -224,7 +224,7 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
         return;
     enum renewal renewal = decide_renewal(&head, p);
     if (renewal == RENEWAL_TRIED)
-        return;                   /* what is made now for the head that runs would go with it in a moment */
+        return;                   /* pods made now for the running head would be deleted with it in a moment */
     if (renewal == RENEWAL_DUE) { /* a new head takes the workers along: they could not join it */
         for (uint32_t i = 0; i < in->pod_count; i++)
             if (!in->pods[i]->deleting)

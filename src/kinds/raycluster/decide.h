@@ -33,7 +33,7 @@ void decide_market(const struct group_view *g, struct plan *p);
 bool market_on_demand(const struct group_view *g); /* pods that are created now are on-demand ones */
 /* Whether pods of another zone are going, or the zone is changed: nothing else is decided. head, groups: of the view, head first. */
 bool decide_zone(const struct group_view *groups, uint32_t count, struct plan *p);
-/* Why a pod that waits for a node is made anew: the group has left spot, or it has waited too long; NULL: it stays. */
+/* Why a pod that waits for a node is made again: the group has left spot, or it has waited too long; NULL: it stays. */
 const char *market_lost(const struct group_view *g, const struct pod *pod);
 /* Whether workersToDelete holds its name. */
 bool decide_given_up(const struct ray_group *spec, const struct pod *pod);

@@ -77,7 +77,7 @@ static bool runs_outdated(const struct cluster_view *in, const struct ray_group 
     return false;
 }
 
-/* Pods that the spec wants made anew, and that will be: until then the cluster is not what is asked for. */
+/* Pods that the spec wants made again, and that will be: until then the cluster is not what is asked for. */
 static bool to_be_renewed(const struct facts *f)
 {
     const struct ray_cluster *c = f->in->cluster;
@@ -96,7 +96,7 @@ static bool drifts(const struct facts *f)
     return any;
 }
 
-/* A refusal matters as long as there is something that it keeps running: pods may be made anew for another reason, a new head. */
+/* A refusal matters as long as something keeps running because of it: pods may be made again for another reason, a new head. */
 static int32_t find_refused(const struct cluster_view *in)
 {
     const struct ray_cluster *c = in->cluster;
@@ -131,7 +131,7 @@ static bool fails(const struct facts *f)
     return failing;
 }
 
-/* A cluster that was ready stays so while it scales and while workers that somebody deleted are made anew: with the head it is of use. It
+/* A cluster that was ready stays so while it scales and while workers that somebody deleted are made again: with the head it is of use. It
  * is ready for the first time, or again after its head has ended, when all of it is. Without its head service nobody finds it. */
 static bool is_ready(const struct facts *f)
 {

@@ -9,7 +9,7 @@ struct group_numbers {
     int64_t running, ready;
 };
 
-/* What is to be told, gathered once from the view. */
+/* The facts to report, gathered once from the view. */
 struct facts {
     const struct cluster_view *in;
     struct arena *a;
@@ -51,10 +51,10 @@ void facts_gather(const struct cluster_view *in, struct jval prior, struct arena
  * ours go through as they are: the list is written as a whole. */
 void status_write_conditions(const struct facts *f, struct jout *w);
 
-/* Milliseconds until the cluster is told to be late with its start; TIME_NEVER: it has started, or nobody asks. */
+/* Milliseconds until the cluster is reported as late with its start; TIME_NEVER: it has started, or no limit is set. */
 int64_t status_late_in_ms(const struct facts *f);
 
-/* What is wrong with the spec, in one line of at most max bytes; empty when it is valid. */
+/* The errors of the spec, in one line of at most max bytes; empty when it is valid. */
 struct slice status_errors(const struct facts *f, size_t max);
 
 #endif

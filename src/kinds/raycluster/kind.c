@@ -79,7 +79,7 @@ static void respecified_cluster(struct op *op, struct record *c)
 static void lead_cluster(struct op *op, struct record *c, bool leads)
 {
     if (leads) {
-        extract_failures(op, c); /* somebody else has counted meanwhile, and may have moved it */
+        extract_failures(op, c); /* another client has counted meanwhile, and may have moved it */
         zones_reread(op, c);
         return;
     }

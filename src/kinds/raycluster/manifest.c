@@ -1,4 +1,4 @@
-/* What the command line asks of a RayCluster's manifest, of either API group: kind.check and kind.preview. */
+/* The command line's questions to a RayCluster's manifest, of either API group: kind.check and kind.preview. */
 #include "record.h"
 
 #include <stdio.h>

@@ -31,7 +31,7 @@ static int64_t waits_for_ms(const struct group_view *g, const struct pod *pod)
     return g->spec->on_demand && !pod->on_demand && waits(pod) ? fallback_ms(g) - age_ms(g, pod) : TIME_NEVER;
 }
 
-/* Milliseconds until the pod has waited so long for any node that it is made anew; TIME_NEVER: it stays. */
+/* Milliseconds until the pod has waited so long for any node that it is made again; TIME_NEVER: it stays. */
 static int64_t stays_for_ms(const struct group_view *g, const struct pod *pod)
 {
     int64_t most_ms = g->in->options->unscheduled_ms;
@@ -47,7 +47,7 @@ const char *market_lost(const struct group_view *g, const struct pod *pod)
 {
     if (market_on_demand(g) && waits_for_ms(g, pod) <= 0)
         return "no spot node has taken it: an on-demand pod takes its place";
-    return stays_for_ms(g, pod) <= 0 ? "no node has taken it for too long: it is made anew" : NULL;
+    return stays_for_ms(g, pod) <= 0 ? "no node has taken it for too long: it is made again" : NULL;
 }
 
 void decide_market(const struct group_view *g, struct plan *p)

@@ -1,5 +1,5 @@
-/* What becomes of a service that was applied. An answer is not the end of it: what the watch has gone past without a word is listed, and
- * what is not there the next time is made again, at once when it had stayed, and ever more rarely when it had not. */
+/* Follows a service that was applied. An answer is not the end of it: a service that the watch has passed without an event is listed, and
+ * one that is missing the next time is made again, at once when it had stayed, and ever more rarely when it had not. */
 #include "record.h"
 
 static void say_missing(struct op *op, const struct record *c, const struct flight *f, int64_t again_ms)

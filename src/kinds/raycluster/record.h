@@ -1,4 +1,4 @@
-/* What is kept of a RayCluster beside what a record of any kind has. */
+/* The state of a RayCluster beside that of a record of any kind. */
 #ifndef MOBULA_RAYCLUSTER_RECORD_H
 #define MOBULA_RAYCLUSTER_RECORD_H
 
@@ -24,7 +24,8 @@ struct service_pace {
     int64_t from_ms;
 };
 
-/* What a question to the head goes by beside its pod and service: of each job's many, and of models only a few are kept. */
+/* The part of the model that a question to the head needs beside its pod and service: of each job's many, and of models only a few are
+ * kept. */
 struct head_way {
     uint16_t dashboard_port;
     struct slice service, secret; /* names of its head service, and of the Secret with its token; empty: it needs none */
@@ -87,7 +88,7 @@ const struct route_view *view_ingress(struct op *op, struct record *c);
 int64_t decide_cluster(struct op *op, struct record *c, struct plan *p);
 void read_cluster(struct op *op, struct record *c, const struct spec_object *from);
 
-/* ---- what the files of this folder use of each other ---- */
+/* ---- shared by the files of this folder ---- */
 
 struct slice group_name(const struct op *op, int32_t group); /* of the loaded model; group: as in struct action */
 const struct group_failures *view_failures(struct op *op, struct record *c);

@@ -1,4 +1,4 @@
-/* What a RayCluster's decision sees of its Ingress, and how that is sent. */
+/* The view that a RayCluster's decision has of its Ingress, and how that is sent. */
 #include "record.h"
 
 #include <mobula/kind_route.h>

@@ -1,4 +1,4 @@
-/* What was done for pods, in one line for the log, one event for a plan, and the legacy kind's "<cluster>:" lines. */
+/* Reports the actions on pods: one line for the log, one event for a plan, and the legacy kind's "<cluster>:" lines. */
 #include "record.h"
 
 /* "2020-12-12 13:55:36,814\tINFO -- text", each line of it after the cluster's name and a colon: what people grep for. */

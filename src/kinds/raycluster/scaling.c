@@ -39,7 +39,7 @@ static struct scaling *scaling_there(const struct record *c)
     return own ? own->scaling : NULL;
 }
 
-/* ---- what is kept ---- */
+/* ---- kept state ---- */
 
 static uint64_t name_hash(struct slice name)
 {
@@ -72,7 +72,7 @@ static void remember_pods(struct scaling *s, const struct scale_seen *seen)
         r->seen = seen[at++];
 }
 
-/* A head that has begun anew is given the time to hear from its nodes. */
+/* A head that has started again is given the time to hear from its nodes. */
 static void forgive_pods(struct scaling *s)
 {
     for (struct pod_record *r = s->c->pods; r; r = r->next)
@@ -151,7 +151,7 @@ static struct scale_view view_make(struct scaling *s, const struct ray_state *st
     return v;
 }
 
-/* ---- what is said ---- */
+/* ---- reports ---- */
 
 /* As the old operator logged it at each of its looks, every five seconds: here when something changed, else once a minute. */
 static void say_block(struct scaling *s, const struct scale_view *v, const struct scale_plan *p)
@@ -226,7 +226,7 @@ static bool has_news(const struct ray_report *r)
     return r->launch_count || r->launching_count || r->failure_count || r->infeasible.count || r->gang_count || r->constraint_count;
 }
 
-/* What is pending and what failed, for `ray status`; nothing of it any more is worth a report too. */
+/* Pending and failed launches, for `ray status`; that none are left is worth a report, too. */
 static void report(struct scaling *s, const struct scale_plan *p)
 {
     bool news = has_news(&p->report);
@@ -383,7 +383,7 @@ static const char *reason_of(const struct ray_gcs_answer *answer)
     return code == ERR_TIMEOUT ? "GCSHangs" : "GCSAnswerInvalid";
 }
 
-/* A head that is silent for longer than a restart takes is told in status; what it said last is no ground for anything then. */
+/* A head that does not answer for longer than a restart takes is reported in status, and its last state is no longer used. */
 static void on_failure(struct scaling *s, const struct ray_gcs_answer *answer)
 {
     enum { SILENT_AFTER = 5, REFUSED_AFTER = 2 }; /* a token that was just changed is read again first */
@@ -433,7 +433,7 @@ static void hang_up(struct scaling *s)
     forgive_pods(s);
 }
 
-/* What is running stays as it is. */
+/* Running pods stay as they are. */
 static void tell_tokenless(struct scaling *s, const struct err *e)
 {
     struct slice line = slice_of(e->text);
@@ -441,7 +441,7 @@ static void tell_tokenless(struct scaling *s, const struct err *e)
     keep_news(s, false, "TokenMissing", &p);
 }
 
-/* What the last head said holds no more. A cluster that has not begun yet has said nothing, and tells nothing. */
+/* The last head's state is no longer valid. A cluster that has not started yet has no state, and reports none. */
 static void tell_headless(struct scaling *s)
 {
     struct slice line = SLICE("no head runs: nothing is scaled by demand until one does");
@@ -517,7 +517,7 @@ void scaling_follow(struct op *op, struct record *c)
         call_head(s, head, (uint16_t)model->gcs_port);
     if (slice_empty(head) && s->news.works)
         tell_headless(s);
-    /* Who hears nothing knows the spec all the same: a new group, a maximum that was lowered. */
+    /* A silent head does not hide the spec: a new group, a maximum that was lowered. */
     bool known = s->group_count == model->group_count && op->now.mono_ms - s->heard_ms <= SCALE_STALE_MS;
     for (uint32_t i = 0; i < model->group_count && known; i++)
         known = remembered(s, model->groups[i].name) != NULL;

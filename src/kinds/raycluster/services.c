@@ -91,7 +91,7 @@ void group_refused(struct op *op, struct flight *f, const struct kube_status *s)
         flight_failed(op, f, text);
 }
 
-/* What was refused before is taken. */
+/* A spec that was refused before is accepted. */
 static void forget_refusal(struct op *op, const struct flight *f)
 {
     const struct group_failures *g = failures_of(op, f->c, SLICE_NONE, true, false);

@@ -238,7 +238,7 @@ static bool acts(const struct plan *p)
     return false;
 }
 
-/* What every head goes through on its way up: a fleet that starts tells of none of it. */
+/* The states that every head passes on its way up: a starting fleet does not report them. */
 static bool is_start(struct jval condition)
 {
     static const char *const course[] = {"HeadPodNotFound", "HeadPodTerminating", "ContainersNotReady", "ContainerCreating",

@@ -162,7 +162,7 @@ static void ask(struct op *op, struct record *c)
     buf_free(&path);
 }
 
-/* ---- what others ask ---- */
+/* ---- questions of other files ---- */
 
 static struct auth *auth_of(struct op *op, struct record *c)
 {

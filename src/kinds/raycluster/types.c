@@ -62,7 +62,7 @@ bool types_awaited(const struct op *op, const struct record *c)
     return raycluster_of(c)->typed && setting_awaited(setting_of(op));
 }
 
-/* Their models are read anew, and what was refused for its size is tried at once. */
+/* Their models are read again, and pods that were refused for their size are tried at once. */
 static void touch_typed(struct op *op)
 {
     struct record *c;

@@ -1,4 +1,4 @@
-/* What a decision about a RayCluster may look at, and how it is carried out. */
+/* The view of a decision about a RayCluster, and how the decision is carried out. */
 #include "record.h"
 
 enum { LOCAL_ROUNDS = 4 };
@@ -163,7 +163,7 @@ void forget_failures(struct op *op, struct record *c, const struct action *act)
     failures_over(op, c, group_name(op, act->group), act->group < 0);
 }
 
-/* Who made them may have ended before it had seen to the tools that they wait for. */
+/* The process that made them may have ended before it had made the tools that they wait for. */
 static bool workers_wait(const struct record *c)
 {
     for (const struct pod_record *r = c->pods; r; r = r->next)
@@ -204,7 +204,7 @@ int64_t decide_cluster(struct op *op, struct record *c, struct plan *p)
     for (int i = 0; i < LOCAL_ROUNDS && again; i++) {
         struct cluster_view v;
         arena_reset(&op->plan_arena, 256 * KIB);
-        model_load(op, c); /* what was moved may have changed it */
+        model_load(op, c); /* a moved entry may have changed it */
         view_fill(op, c, &v);
         raycluster_decide(&v, &op->plan_arena, p);
         op->stats.decisions++;

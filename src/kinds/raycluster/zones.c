@@ -36,7 +36,7 @@ void zones_reread(struct op *op, struct record *c)
     model_forget(op, c);
 }
 
-/* Suspended, for one: it begins anew. The last of its pods may go with nothing else that would have its spec read again. */
+/* Suspended, for one: it starts again. The last of its pods may go with nothing else that would have its spec read again. */
 void zones_follow(struct op *op, struct record *c)
 {
     if (!raycluster_of(c)->zone_settled || c->pod_count)

@@ -1,4 +1,4 @@
-/* What is due, and what stands in its way. */
+/* Finds the due run, and the obstacles to it. */
 #include "decide.h"
 
 #include <mobula/spec.h>

@@ -14,7 +14,7 @@ static void read_cron(struct op *op, struct record *c, const struct spec_object 
     op->loaded->model = model;
 }
 
-/* Read anew for each decision: the folder may be another by now. */
+/* Read again for each decision: the folder may be another by now. */
 static const struct zone *zone_of(const struct op *op, struct slice name, struct arena *a, struct slice *why)
 {
     struct zone *zone = arena_new(a, struct zone);

@@ -48,7 +48,7 @@ bool raycronjob_build_job(const struct raycronjob *c, int64_t due_s, struct buf 
 #define CRON_NEVER INT64_MIN
 int64_t raycronjob_scheduled(struct jval metadata, struct slice name, struct arena *a);
 
-/* ---- what to do ---- */
+/* ---- decisions ---- */
 
 struct cron_child {
     struct slice name, uid;
@@ -63,7 +63,7 @@ struct cron_child {
 
 struct cron_view {
     const struct raycronjob *cron;
-    const struct spec_errors *errors; /* what raycronjob_read found */
+    const struct spec_errors *errors; /* errors that raycronjob_read found */
     const struct zone *zone;          /* NULL: it cannot be read … */
     struct slice zone_why;            /* … and why */
     const struct cron_child *jobs;    /* all that it owns */
@@ -75,7 +75,7 @@ struct cron_view {
     struct now now;
 };
 
-/* What can be done for it. Behind a verb: the fields of struct action that it uses. */
+/* The actions for it. Behind a verb: the fields of struct action that it uses. */
 extern const struct verb raycronjob_create_job; /* name; text is the time for which it is made */
 extern const struct verb raycronjob_delete_job; /* name, uid; why */
 

@@ -201,7 +201,7 @@ int64_t schedule_next(const struct schedule *s, const struct zone *z, int64_t fr
         int64_t until_s, wait = until_maybe(s, at + zone_offset(z, at, &until_s));
         if (wait == 0)
             return at;
-        /* Where the clock is put in between, what it shows is looked at anew. */
+        /* Where the clock is put in between, its time is looked at again. */
         at = at < until_s && until_s < at + wait ? (floor_div(until_s - 1, MINUTE_S) + 1) * MINUTE_S : at + wait;
     }
     return INT64_MAX;

@@ -60,7 +60,7 @@ bool schedule_parse(struct slice text, struct schedule *out, struct err *e);
 enum { SCHEDULE_YEARS = 8 }; /* a 29th of February may be eight years away */
 int64_t schedule_next(const struct schedule *s, const struct zone *z, int64_t from_s, int64_t after_s);
 
-/* What is due in (after_s, until_s]: the last one, and how many there are; at most SCHEDULE_MISSED_MAX are counted. */
+/* The runs that are due in (after_s, until_s]: the last one, and how many there are; at most SCHEDULE_MISSED_MAX are counted. */
 enum { SCHEDULE_MISSED_MAX = 100 };
 struct schedule_due {
     int64_t last_s; /* INT64_MIN: none is due */

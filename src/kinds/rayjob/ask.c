@@ -1,8 +1,8 @@
-/* What plans for RayJobs ask of a head's dashboard. One question of a job is under way at a time, so that a dashboard that hangs holds one
- * connection and delays nobody else. What it said is kept, copied and cut to size, until the next decision has made a status of it. */
+/* Questions of plans for RayJobs to a head's dashboard. One question of a job is under way at a time, so that a dashboard that hangs holds
+ * one connection and delays nobody else. Its answer is kept, copied and cut to size, until the next decision has made a status of it. */
 #include "record.h"
 
-/* ---- what is kept ---- */
+/* ---- kept answers ---- */
 
 /* Copies the texts of what was said into one block of the job's own. */
 static void keep_texts(struct job *j)

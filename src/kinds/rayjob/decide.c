@@ -76,9 +76,10 @@ static const struct job_cluster *find_cluster(const struct job_view *in, struct 
 }
 
 /* Status is older than what it tells of: somebody has put it back from a backup. The cluster of a later attempt is there, and that of this
- * one has gone before it was made. Made anew it would run the program beside that, a second time in this attempt; so the later one is taken
- * up as it stands. What became of those between is not known: they count as failed, as far as that leaves the later one its turn. One that
- * waits for its next attempt has counted its own failure, and the cluster of that is waited for as ever: only one beyond it is news. */
+ * one has gone before it was made. Made again it would run the program beside that, a second time in this attempt; so the later one is
+ * taken up as it stands. What became of those between is not known: they count as failed, as far as that leaves the later one its turn. One
+ * that waits for its next attempt has counted its own failure, and the cluster of that is waited for as ever: only one beyond it is
+ * news. */
 static bool take_up_later(struct job_decision *d)
 {
     int32_t told = d->is.phase == JOB_PHASE_RETRYING;

@@ -19,7 +19,7 @@ enum job_phase {
     JOB_PHASE_INVALID,
 };
 
-/* What status holds. Times are wall clock; 0: not there. */
+/* The content of status. Times are wall clock; 0: not there. */
 struct course {
     enum job_phase phase;
     enum job_state state;
@@ -55,7 +55,7 @@ void decide_job_status(struct job_decision *d);
 void decide_job_running(struct job_decision *d);
 /* Asks the dashboard, when it is time to. id may be empty. */
 void decide_look(struct job_decision *d, struct slice id);
-/* What the dashboard said of this attempt's cluster; all zero when that was another. */
+/* The dashboard's answer about this attempt's cluster; all zero when it was about another. */
 struct job_said job_heard(const struct job_decision *d);
 /* Why there is no answer, for status: what was answered instead, or `silent`. Empty: there is one. */
 struct slice job_silence(const struct job_decision *d, const struct job_said *said, struct slice silent);

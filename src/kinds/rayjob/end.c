@@ -101,7 +101,7 @@ static bool deletes(const struct plan *p, const struct pod *pod)
     return false;
 }
 
-/* A submitter that lives when its attempt is over may submit yet: to a head that began anew, or after the job was told to stop. One that
+/* A submitter that lives when its attempt is over may submit yet: to a head that started again, or after the job was told to stop. One that
  * has ended cannot, and its log is read. Returns whether none is left. */
 bool decide_remove_submitters(struct job_decision *d, bool ended, const char *why)
 {

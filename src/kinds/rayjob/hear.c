@@ -1,5 +1,5 @@
-/* What a dashboard's answer says of a RayJob. The dashboard is untrusted: a word that is not known is a job that runs, a time that cannot
- * be is none. */
+/* Reads a dashboard's answer about a RayJob. The dashboard is untrusted: a word that is not known is a job that runs, a time that cannot be
+ * is none. */
 #include "decide.h"
 
 #include <mobula/heads.h>
@@ -90,7 +90,7 @@ static void hear_submitted(struct job_said *said, struct slice id)
     said->state = JOB_PENDING;
 }
 
-/* What it has done to a job that Ray knows shows later. */
+/* The effect on a job that Ray knows shows later. */
 static void hear_stop(struct job_said *said, struct slice id, bool absent, struct now now)
 {
     said->stops += said->stops < UINT32_MAX;

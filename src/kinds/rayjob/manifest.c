@@ -1,4 +1,4 @@
-/* What the command line asks of a RayJob's manifest: kind.check and kind.preview. */
+/* The command line's questions to a RayJob's manifest: kind.check and kind.preview. */
 #include "record.h"
 
 void rayjob_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)

@@ -1,4 +1,4 @@
-/* What is kept of a RayJob beside what a record of any kind has. */
+/* The state of a RayJob beside that of a record of any kind. */
 #ifndef MOBULA_RAYJOB_RECORD_H
 #define MOBULA_RAYJOB_RECORD_H
 
@@ -15,7 +15,7 @@ struct job_time {
 struct job {
     struct op *op;
     struct record *c;
-    struct job_said said;                                   /* what the dashboard said */
+    struct job_said said;                                   /* the dashboard's answer */
     char *texts;                                            /* the bytes that the slices of `said` point at */
     struct name_watch follows;                              /* the cluster in status, if the job does not own it */
     int64_t submitter_ms;                                   /* when this process created the last submitter pod; 0: it has not */

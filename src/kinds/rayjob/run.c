@@ -41,7 +41,7 @@ void decide_look(struct job_decision *d, struct slice id)
     struct job_said said = job_heard(d);
     if (said.asking)
         return;
-    bool other = !slice_empty(id) && !slice_eq(said.id, id) && !said.failures; /* what was asked before is not what is to be known */
+    bool other = !slice_empty(id) && !slice_eq(said.id, id) && !said.failures; /* an earlier question is not the one to ask now */
     bool at_once = other || (d->stale && !said.failures);
     int64_t due_ms = at_once ? d->in->now.mono_ms : next_look_ms(d, &said);
     if (d->in->now.mono_ms >= due_ms)
@@ -155,7 +155,7 @@ static void decide_submitter(struct job_decision *d, const struct job_said *said
 
 /* ---- the run ---- */
 
-/* Nobody will say more of it. Of a job whose end is in status already that is no news. */
+/* No further answer will come. If status already has the end, there is nothing to record. */
 static void lost(struct job_decision *d, const char *reason, struct slice why, enum retry retry)
 {
     struct job_said known = {.state = d->is.state, .message = why, .log_asked = true};
@@ -166,8 +166,8 @@ static void lost(struct job_decision *d, const char *reason, struct slice why, e
 }
 
 /* A time that the head tells. Its clock is not ours: one that is behind shows in a start before the submission, and all that it tells is so
- * much later; of one that is ahead nothing is later than now. What was heard first stays: what is told in the future would else come true
- * when our clock gets there. */
+ * much later; of one that is ahead nothing is later than now. The first answer stays: else a time in the future would come true when our
+ * clock gets there. */
 static int64_t told_us(const struct job_decision *d, const struct job_said *said, int64_t us, int64_t known_us)
 {
     int64_t behind_us = said->started_us ? d->is.start_us - said->started_us : 0, now_us = d->in->now.wall_us;
@@ -243,7 +243,7 @@ static bool submit(struct job_decision *d, const struct job_said *said)
         return false;
     }
     if (d->in->errors->count || said->asking || d->in->namespace_going)
-        return false; /* what would be submitted is not what was meant */
+        return false; /* the submission would differ from the intended one */
     if (!slice_empty(d->job->selected) && !d->job->finalizer)
         plan_add(d->p, &rayjob_add_finalizer)->text = SLICE(RAY_JOB_FINALIZER); /* stored before the job is submitted */
     else if (job_uses_pod(d))
@@ -260,7 +260,7 @@ static struct slice head_lost_text(const struct job_decision *d)
     return arena_printf(d->a, "the head was restarted, and Ray has forgotten the job%s%.*s", end.len ? ": " : "", SLICE_ARG(end));
 }
 
-/* What the dashboard said decides first: an end that is known beats every deadline. Returns whether the run is over. */
+/* The dashboard's answer decides first: an end that is known beats every deadline. Returns whether the run is over. */
 static bool hear(struct job_decision *d, const struct job_said *said)
 {
     if (slice_empty(said->session))
@@ -360,7 +360,7 @@ static void run(struct job_decision *d)
     }
 }
 
-/* What moves on is not submitted any more: it would run where nobody follows it. */
+/* A job that moves on to another attempt is not submitted any more: it would run where it is not followed. */
 static void withhold(struct plan *p)
 {
     uint32_t kept = 0;

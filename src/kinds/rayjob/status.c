@@ -240,7 +240,7 @@ static void write_job_status(const void *about, struct jout *w, struct slice sta
     write_conditions(d, w, stamp);
 }
 
-/* What is told belongs to the status that tells it: without one it would be told again with the next plan. */
+/* A report belongs to the status that holds it: without one it would be reported again with the next plan. */
 static void drop_events(struct plan *p)
 {
     uint32_t kept = 0;

@@ -1,8 +1,9 @@
-/* What was given up, or lost its RayJob, is stopped where its cluster goes on. Ray's answer to a stop proves nothing: it says "stopped" of
- * a job that waits for a place, too, and leaves it PENDING. So the job is looked at after each stop, until it is over or the time is. */
+/* A job that was given up, or lost its RayJob, is stopped where its cluster goes on. Ray's answer to a stop proves nothing: it says
+ * "stopped" of a job that waits for a place, too, and leaves it PENDING. So the job is looked at after each stop, until it is over or the
+ * time is. */
 #include "decide.h"
 
-/* What Ray has taken is not started again. What it has not, a submitter that lives may submit after the stop. */
+/* A job that Ray has accepted is not started again. One that it has not accepted, a submitter that lives may submit after the stop. */
 static bool may_stop(const struct job_decision *d, const struct job_said *said, bool submitters_gone)
 {
     return submitters_gone || (said->known && slice_eq(said->id, d->is.id));
@@ -55,7 +56,7 @@ static void decide_stop(struct job_decision *d, bool submitters_gone)
     act->text = d->is.id;
 }
 
-/* ---- what could not be stopped ---- */
+/* ---- jobs that could not be stopped ---- */
 
 static struct slice why_left(const struct job_decision *d, bool submitters_gone)
 {
@@ -97,7 +98,7 @@ static bool has_tried(struct job_decision *d, bool submitters_gone)
     return said.stops ? !said.stopping : !submitters_gone;
 }
 
-/* By the clock that nobody sets: one that was put forward would end all attempts at once. Another process tries anew. */
+/* By the monotonic clock: one that was put forward would end all attempts at once. Another process tries again. */
 static bool stop_is_late(const struct job_decision *d)
 {
     int64_t due_ms = d->in->end_known_ms + JOB_STOP_MS;
@@ -145,7 +146,7 @@ bool decide_stop_first(struct job_decision *d)
 }
 
 /* A cluster of the job's own goes with it, and so does what runs there; what runs on a selected one is stopped. The user waits for that,
- * but not for ever, and is told. */
+ * but not for ever, and the wait is reported. */
 void decide_job_deleted(struct job_decision *d)
 {
     if (!d->job->finalizer)

@@ -183,8 +183,8 @@ static void hear_put(struct serve_asked *q, const struct ray_dash_answer *answer
     say_put(q, true, "");
 }
 
-/* What the head says that its applications were deployed from, as a configuration. What else was in that is left out: HTTP and gRPC options
- * of a Serve that runs cannot be changed. */
+/* The configuration that the head reports its applications were deployed from. Other members of it are left out: HTTP and gRPC options of a
+ * Serve that runs cannot be changed. */
 static void keep_reported(struct serve_asked *q, const struct ray_dash_answer *answer)
 {
     struct jout w;

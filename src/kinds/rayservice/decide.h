@@ -18,7 +18,7 @@ struct service_decision {
     bool moved;                             /* all requests and all capacity are with the pending cluster */
     bool due;                               /* a step waits for the next answer of a head */
     int32_t weight;                         /* percent of the requests that the pending cluster is to get */
-    struct slice waits;                     /* what the next step waits for */
+    struct slice waits;                     /* the condition that the next step waits for */
     bool timed_out;                         /* no cluster became active within the initializing timeout: all are deleted */
 };
 
@@ -42,7 +42,7 @@ bool rayservice_rolled_back(const struct service_decision *d); /* the pending cl
 int32_t rayservice_capacity(const struct service_decision *d, const struct service_cluster *c);  /* percent that its head has taken */
 int32_t rayservice_goal(const struct service_decision *d, const struct service_cluster *c);      /* percent that it is to have */
 int32_t rayservice_traffic(const struct service_decision *d, const struct service_cluster *c);   /* percent; -1: no route tells */
-struct jval rayservice_prior(const struct service_decision *d, const struct service_cluster *c); /* what status says of it */
+struct jval rayservice_prior(const struct service_decision *d, const struct service_cluster *c); /* its text in status */
 /* Why requests do not come through the Gateway; empty: they do. */
 struct slice rayservice_routes_trouble(const struct service_decision *d);
 /* Plans that both routes go. Returns whether they are gone. */

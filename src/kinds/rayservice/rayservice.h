@@ -99,7 +99,7 @@ bool rayservice_build_route(const struct rayservice *s, const struct service_clu
                             int32_t weight, uint64_t seed, struct arena *a, struct buf *out, struct err *e);
 /* The configuration with target_capacity, in a. of: the spec's, or what a head has told. */
 struct slice rayservice_with_capacity(struct slice config, int32_t capacity, struct arena *a);
-/* What stands for a change of capacity in serve_said.refused_hash. */
+/* The value that means a change of capacity in serve_said.refused_hash. */
 uint64_t serve_scale_id(int32_t capacity);
 
 /* ---- answers of heads ---- */

@@ -1,4 +1,4 @@
-/* What a RayService's decision sees of its Gateway and HTTPRoute, and how these and the annotation of a cluster are sent. */
+/* The view that a RayService's decision has of its Gateway and HTTPRoute, and how these and the annotation of a cluster are sent. */
 #include "record.h"
 
 #include <mobula/kind_route.h>

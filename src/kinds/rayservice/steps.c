@@ -21,7 +21,7 @@ bool rayservice_in_steps(const struct service_decision *d)
     return d->s->upgrade == SERVICE_UPGRADE_STEPS;
 }
 
-/* ---- what is ---- */
+/* ---- the present state ---- */
 
 struct jval rayservice_prior(const struct service_decision *d, const struct service_cluster *c)
 {
@@ -78,7 +78,7 @@ bool rayservice_rolled_back(const struct service_decision *d)
     return s.active == 100 && s.traffic == 0;
 }
 
-/* ---- what the next step waits for ---- */
+/* ---- the condition of the next step ---- */
 
 static bool wait_for(struct service_decision *d, struct slice what)
 {
@@ -195,7 +195,7 @@ static int32_t goal_back(const struct service_decision *d, const struct shares *
 
 int32_t rayservice_goal(const struct service_decision *d, const struct service_cluster *c)
 {
-    struct service_decision scratch = *d; /* what it waits for is said by rayservice_steps */
+    struct service_decision scratch = *d; /* rayservice_steps reports the condition that it waits for */
     struct plan none = {.arena = d->a, .next_ms = TIME_NEVER};
     scratch.p = &none;
     if (!rayservice_in_steps(d) || !d->active || !d->pending)

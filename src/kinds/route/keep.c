@@ -29,7 +29,7 @@ struct route_record *route_named(const struct op *op, const struct record *c, co
     return name_find(op, k, c->ns, name);
 }
 
-/* ---- what is kept ---- */
+/* ---- kept state ---- */
 
 /* Without status, which its controller changes as it likes, and without what only the API server writes. */
 static struct slice text_of(struct op *op, struct jval object)

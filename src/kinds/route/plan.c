@@ -1,4 +1,4 @@
-/* What plans do to routes, and how one is written. */
+/* Actions of plans on routes, and how a route is written. */
 #include <mobula/pairs.h>
 #include <mobula/patches.h>
 #include <mobula/route.h>

@@ -1,4 +1,4 @@
-/* What the files of this folder use of each other. */
+/* Shared by the files of this folder. */
 #ifndef MOBULA_ROUTE_RECORD_H
 #define MOBULA_ROUTE_RECORD_H
 
@@ -23,12 +23,12 @@ struct routes {
     struct slab slab;
 };
 
-/* What one kind has beside its table. */
+/* The parts of one kind beside its table. */
 struct route_kind {
     const struct kind *kind;
     const struct verb *remove;
     struct slice suffix; /* of the names of ours: of somebody else's objects only those with it are kept, because they may be in the way */
-    /* What the object's status says: trouble and address as in struct route; in the arena or the object. */
+    /* The content of the object's status: trouble and address as in struct route; in the arena or the object. */
     void (*read)(struct jval object, struct arena *a, struct slice *trouble, struct slice *address);
 };
 extern const struct route_kind route_kinds[]; /* ended by one without a kind; flight.index is the place in it */

@@ -111,7 +111,7 @@ static void take(struct agents *g, struct serve_ask *q, struct slice pod)
     }
 }
 
-/* ---- whose token it is ---- */
+/* ---- which workload a pod's token belongs to ---- */
 
 static struct agent_known *slot(struct agents *g, const char *token)
 {

@@ -1,5 +1,5 @@
-/* What this operator checks of itself and its cluster. Components that need the API server are checked every five minutes, by one request
- * at a time, and the rights every OPERATOR_CHECK_RIGHTS_MS where there is a control plane; the others are decided from what the operator
+/* Checks by this operator of itself and its cluster. Components that need the API server are checked every five minutes, by one request at
+ * a time, and the rights every OPERATOR_CHECK_RIGHTS_MS where there is a control plane; the others are decided from what the operator
  * knows, whenever a report is written. Nothing else waits for a check. */
 #include "checks.h"
 
@@ -144,7 +144,7 @@ static void advance(struct checks *k)
     end_check(k);
 }
 
-/* ---- what is told ---- */
+/* ---- reports to the control plane ---- */
 
 static void write_health(struct checks *k, struct jout *w)
 {
@@ -342,7 +342,7 @@ int64_t checks_tick(struct op *op)
     return earlier(bucket_ms, k->asking || op->stopping ? TIME_NEVER : earlier(k->next_ms, rights_due(k)));
 }
 
-/* ---- what is shown ---- */
+/* ---- output for people ---- */
 
 bool checks_run(struct op *op, struct buf *out)
 {

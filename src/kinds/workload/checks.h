@@ -1,4 +1,4 @@
-/* What checks.c and nodes.c share. */
+/* Shared by checks.c and nodes.c. */
 #ifndef MOBULA_WORKLOAD_CHECKS_H
 #define MOBULA_WORKLOAD_CHECKS_H
 
@@ -21,7 +21,7 @@ struct told_list {
 struct nodes {
     struct told_list told;
     struct buf items;             /* the last list that was read to its end: a JSON array */
-    char message[HEALTH_MESSAGE]; /* what is not in it, and why */
+    char message[HEALTH_MESSAGE]; /* objects that are missing in it, and why */
     bool barred;                  /* a review of our rights says that nodes may not be listed */
     bool listing;
     /* while it is being read */

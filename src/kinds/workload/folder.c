@@ -100,7 +100,7 @@ static const struct record *owner_of(const struct record *c)
     return NULL;
 }
 
-/* What the control plane has sent is stored only if the workload names its SHA-256. */
+/* A folder that the control plane has sent is stored only if the workload names its SHA-256. */
 static bool check_hash(struct slice base64, struct slice hash, struct err *e)
 {
     char hex[TLS_SHA256_HEX];

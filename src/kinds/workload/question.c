@@ -1,4 +1,4 @@
-/* What the control plane asks of this cluster, beside what is to run. An answer is kept until the control plane has it. */
+/* Questions of the control plane to this cluster, beside the work to run. An answer is kept until the control plane has it. */
 #include "workload.h"
 
 enum { ID_MAX = 64 };
@@ -13,7 +13,7 @@ struct workload_answer {
     size_t len;
 };
 
-/* ---- what is told ---- */
+/* ---- reports to the control plane ---- */
 
 /* News that fit go first. So much of the log of one job always fits a request that has none. */
 enum remote_news answers_tell(struct workloads *s, struct jout *w, size_t room, uint64_t call)
@@ -61,7 +61,7 @@ void questions_free(struct workloads *s)
     }
 }
 
-/* ---- what is asked ---- */
+/* ---- questions of the control plane ---- */
 
 static void keep(struct workload_answer *a, struct buf *b)
 {

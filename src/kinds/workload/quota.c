@@ -3,7 +3,7 @@
 
 enum { LOOK_MS = 30 * 1000, BURST_US = 15 * 1000 * 1000 };
 
-/* ---- what is used ---- */
+/* ---- usage ---- */
 
 /* The objects of a workload at their largest. One that has ended uses nothing, but for a job whose cluster is kept. */
 static void size_now(const struct record *c, const struct work_policy *policy, struct arena *a, struct work_size *out)
@@ -67,7 +67,7 @@ void quota_leave(struct workloads *s, struct record *c)
     set_used(s, workload_of(c), &(struct work_size){0}, false);
 }
 
-/* ---- what may be written ---- */
+/* ---- admission of writes ---- */
 
 static uint32_t objects_in(const struct workloads *s, const struct istr *project)
 {

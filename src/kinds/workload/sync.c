@@ -3,7 +3,7 @@
 
 enum { STATUSES_MAX = 2000 };
 
-/* ---- what is told ---- */
+/* ---- reports to the control plane ---- */
 
 void workload_tell(struct workloads *s, struct workload_news *n, struct slice text, uint64_t hash)
 {
@@ -84,7 +84,7 @@ static void told(void *owner, uint64_t call, bool taken)
     checks_told(s->op, call, taken);
 }
 
-/* ---- what is heard ---- */
+/* ---- work from the control plane ---- */
 
 static void take_spec(struct workloads *s, struct record *c, const struct remote_item *x)
 {
@@ -105,7 +105,8 @@ static struct slice some_namespace(const struct op *op)
     return slice_empty(op->spaces[0].ns) ? SLICE("default") : op->spaces[0].ns;
 }
 
-/* What is not kept is as if it had not come: it waits in the control plane until that says it anew, and nothing is deleted for it. */
+/* A workload that is not kept counts as not received: it waits in the control plane until that sends it again, and nothing is deleted for
+ * it. */
 static bool leave_out(struct workloads *s, const struct remote_item *x)
 {
     s->rules[WORK_RULE_FLOODS]++;
@@ -170,8 +171,8 @@ static bool is_missing(const struct workloads *s, const struct record *c)
     return workload_of(c)->round != s->round && !workload_of(c)->ended;
 }
 
-/* What the list does not have any more. When that is more than a fifth of what runs, or the control plane's state has gone back, it may be
- * the control plane that has lost it: then nothing is deleted for ten minutes. */
+/* The workloads that the list no longer has. When they are more than a fifth of those that run, or the control plane's state has gone back,
+ * it may be the control plane that has lost it: then nothing is deleted for ten minutes. */
 static void end_list(struct workloads *s, bool back)
 {
     struct record *c;

@@ -1,5 +1,5 @@
 /* Inside workload: what its decision, a pure function, looks at and answers: what is made from a spec, a view of the workload and of its
- * objects, and what the control plane is told. */
+ * objects, and the reports to the control plane. */
 #ifndef MOBULA_WORKLOAD_VIEW_H
 #define MOBULA_WORKLOAD_VIEW_H
 
@@ -20,7 +20,7 @@ enum { WORKLOAD_FORMS = 2 };
 extern const struct workload_form workload_forms[WORKLOAD_FORMS]; /* kind.c */
 int32_t workload_form_of(const struct kind *k);                   /* -1: no workload becomes such an object */
 
-/* What is made from a spec. */
+/* The objects made from a spec. */
 struct workload_model {
     bool terminate;
     int32_t form;              /* of workload_forms; -1: there is no object, because the workload is refused or to be ended */
@@ -33,7 +33,7 @@ struct workload_model {
     struct slice folder; /* SHA-256 of the folder that came with it; empty: none */
 };
 
-/* What keeps a workload in the state that it has, as the control plane is told. */
+/* The reason for a workload's present state, as it is reported to the control plane. */
 struct workload_wait {
     uint32_t rule;
     const char *reason;
@@ -67,7 +67,7 @@ struct workload_view {
     struct now now;
 };
 
-/* What can be done for it. */
+/* The actions for it. */
 extern const struct verb workload_apply, workload_delete; /* name; delete: uid, and index is the form */
 
 struct workload_told {

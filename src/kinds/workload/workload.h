@@ -16,7 +16,7 @@
 
 #define WORKLOAD_FIELD_MANAGER "mobula-remote"
 
-/* What the control plane is to be told of a workload. */
+/* The report about a workload to the control plane. */
 struct workload_news {
     char *text; /* JSON; NULL: the control plane has it */
     size_t len;
@@ -25,7 +25,7 @@ struct workload_news {
     uint64_t call;      /* the call that tells it; 0: none */
 };
 
-/* What is kept of a workload beside what a record of any kind has: workload_of. */
+/* The state of a workload beside that of a record of any kind: workload_of. */
 struct workload {
     bool listed;    /* the control plane has named it since this process leads; else only its objects are known */
     bool outside;   /* its namespace is not watched here */
@@ -37,7 +37,7 @@ struct workload {
     int64_t over;   /* the newest generation that has ended, whatever is left of it: it is not made again; 0: none */
     bool gone;      /* the report says DELETED: once it was told, nothing is left to do */
     struct workload_news status;
-    struct workload_news ray;           /* what its own pods have said, by agents.c */
+    struct workload_news ray;           /* messages of its own pods, by agents.c */
     uint64_t ray_health;                /* hash of the health that was said last */
     int64_t ray_ms;                     /* monotonic: the next report of its pods is refused before … */
     int64_t ray_change_ms, ray_same_ms; /* … and not told before, when it has changed, or is the same */

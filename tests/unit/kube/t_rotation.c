@@ -50,7 +50,7 @@ static void check_calls(void)
     get(&f, &a);
     fake_answer(f.links[0], 200, "", SLICE("{}"));
     CHECK(a.ok == 1 && f.links[0]->link != NULL);
-    log_into(&lines, "opened anew");
+    log_into(&lines, "opened again");
     copy_pair("other");
     look_again(&f);
     CHECK(f.links[0]->link == NULL);
@@ -118,7 +118,7 @@ static void check_asked(void)
     struct fakelink *lease = fake_last(&t.f);
     fake_answer(lease, 200, "", SLICE("{}"));
     test_case("1.7 credentials are read again because somebody asks: links with the old certificate are not used any more");
-    log_into(&lines, "opened anew");
+    log_into(&lines, "opened again");
     copy_pair("other");
     kube_client_renew(t.f.client, t.f.now);
     fake_run(&t.f, 0);

@@ -56,7 +56,7 @@ static const struct {
      "headGroupSpec: {" POD("rayproject/ray:2.48.0", "") ", rayStartParams: {labels-file: /x, storage: /x}}",
      H "rayStartParams.storage: is known to ray start up to Ray 2.47, and this is 2.48"},
     {"two kinds of GPU", "headGroupSpec: {" POD("r", ", resources: {limits: {nvidia.com/mig-1g.5gb: 1, nvidia.com/mig-2g.10gb: 1}}") "}",
-     H "template.spec.containers[0].resources.limits: have more than one kind of GPU: Ray is told of nvidia.com/mig-1g.5gb alone"},
+     H "template.spec.containers[0].resources.limits: have more than one kind of GPU: Ray sees nvidia.com/mig-1g.5gb alone"},
     {"annotations that are read", NOTED("mobula.dev/zone-starting-timeout: 5m, anyscale.com/zone: 'a, b'"), NULL},
     {"more of them", NOTED("mobula.dev/allow-cross-zone: 'true', anyscale.com/market-type: SPOT"), NULL},
     {"an annotation that is not read: zone-starting-timeout", NOTED("mobula.dev/zone-starting-timeout: soon"),
