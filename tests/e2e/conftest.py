@@ -1,15 +1,19 @@
 import contextlib
 import itertools
+import json
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from cluster import Api, definitions, kubectl, manifests, workspace
+from cluster import ROOT, Api, definitions, kubectl, manifests, workspace
 from dashboards import Dashboard, Serve, own_address
 from processes import Door, Operator
 from services import Service
 
 numbers = itertools.count(1)
+GATEWAY_API = "v1.4.0"
 
 
 @pytest.fixture(scope="session")
@@ -105,3 +109,20 @@ def boards():
 @pytest.fixture
 def service(space):
     return Service(space)
+
+
+@pytest.fixture(scope="module")
+def gateway_api():
+    """The definitions of the Gateway API, of its Go module."""
+    out = subprocess.run(["go", "mod", "download", "-json", f"sigs.k8s.io/gateway-api@{GATEWAY_API}"], capture_output=True, text=True,
+                         cwd=ROOT / "tests", check=False)
+    assert out.returncode == 0, out.stdout + out.stderr
+    folder = Path(json.loads(out.stdout)["Dir"]) / "config/crd/standard"
+    files = [folder / f"gateway.networking.k8s.io_{name}.yaml" for name in ("gatewayclasses", "gateways", "httproutes")]
+    for file in files:
+        kubectl("apply", "--server-side", "-f", file)
+    kubectl("wait", "--for=condition=Established", "crd/gateways.gateway.networking.k8s.io", "crd/httproutes.gateway.networking.k8s.io",
+            "--timeout=120s")
+    yield
+    for file in files:
+        kubectl("delete", "-f", file, "--timeout=60s")

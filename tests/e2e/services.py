@@ -21,6 +21,13 @@ def spec(board, app="hello", replicas=1, **more):
                               **group("ray-worker")}]}, **more}
 
 
+def in_steps(spec, class_name="good", surge=50, step=25, interval=1):
+    """The spec of a RayService, with an upgrade in steps."""
+    spec["rayClusterConfig"]["enableInTreeAutoscaling"] = True
+    return spec | {"upgradeStrategy": {"type": "NewClusterWithIncrementalUpgrade", "clusterUpgradeOptions": {
+        "gatewayClassName": class_name, "maxSurgePercent": surge, "stepSizePercent": step, "intervalSeconds": interval}}}
+
+
 class Service:
     def __init__(self, space, name="svc"):
         self.space, self.name = space, name

@@ -6,9 +6,10 @@ import pytest
 
 from cluster import LEGACY, ROOT, V1, Audit, Refused, eventually, kubeconfig_of, kubectl, manifests
 from cluster import definitions, mobula, objects, raycluster, rayjob, what
+from services import in_steps
 from test_legacy import raycluster as legacy
 
-MAX_RESOURCES, MAX_GRANTS, PLAIN_GRANTS = 17, 45, 28
+MAX_RESOURCES, MAX_GRANTS, PLAIN_GRANTS = 20, 60, 28
 
 
 def grants(found):
@@ -50,6 +51,7 @@ def exercise(space, operator):
     operator.says("taken-head", "has the head's name, but not its labels or its owner")
     exercise_jobs(space)
     exercise_service(space)
+    exercise_routes(space)
     space.schedule("each-minute", "* * * * *")
     eventually(lambda: space.api.get(space.path("raycronjobs", "each-minute", V1)).get("status", {}).get("lastScheduleTime"), 90)
     path = space.path("leases", "mobula", "/apis/coordination.k8s.io/v1")
@@ -86,6 +88,28 @@ def exercise_service(space):
     space.kubectl("delete", "rayservice", "served", "--timeout=60s")
 
 
+def serve_in_steps(space, name="stepped"):
+    """A RayService that has an active cluster, as far as its status says: no head answers here."""
+    space.serve(name, in_steps({"rayClusterConfig": raycluster("c", workers=0)["spec"]}))
+    path = space.path("rayservices", name, V1)
+    cluster = eventually(lambda: space.api.get(path).get("status", {}).get("pendingServiceStatus", {}).get("rayClusterName"))
+    space.api.patch(path + "/status", {"status": {"pendingServiceStatus": None, "activeServiceStatus": {"rayClusterName": cluster}}})
+    return path
+
+
+def exercise_routes(space):
+    """They are made, and go."""
+    ingress = space.path("ingresses", "c-head-ingress", "/apis/networking.k8s.io/v1")
+    route = space.path("httproutes", "stepped-httproute", "/apis/gateway.networking.k8s.io/v1")
+    for on in True, False:
+        space.change("c", {"headGroupSpec": {"enableIngress": on}})
+        eventually(lambda on=on: bool(space.find(ingress)) == on)
+    service = serve_in_steps(space)
+    eventually(lambda: space.find(route))
+    space.api.patch(service, {"spec": {"suspend": True}})
+    eventually(lambda: space.find(route) is None)
+
+
 def used(entries):
     found = set()
     for e in entries:
@@ -96,11 +120,12 @@ def used(entries):
 
 
 # What the server asks about by itself while it answers another request; the audit log does not show it.
-SILENT = {("", "services", "create"), ("", "configmaps", "create"),
+SILENT = {("", "services", "create"), ("", "configmaps", "create"), ("networking.k8s.io", "ingresses", "create"),
+          *(("gateway.networking.k8s.io", plural, "create") for plural in ("gateways", "httproutes")),
           *((group, f"{plural}/finalizers", "update") for plural, _, group in (name.partition(".") for name in definitions()))}
 
 
-def test_every_grant_is_used_and_none_is_missing(space, operators):
+def test_every_grant_is_used_and_none_is_missing(space, operators, gateway_api):
     audit = Audit()
     operator = operators("--leader-elect")
     exercise(space, operator)
@@ -140,7 +165,7 @@ def strip(space, group, resource, verb):
 
 
 @pytest.mark.parametrize("grant", sorted(SILENT), ids=lambda g: f"{g[2]} {g[1]} {g[0]}")
-def test_a_silent_grant_is_needed(space, operators, grant):
+def test_a_silent_grant_is_needed(space, operators, gateway_api, grant):
     group, resource, verb = grant
     strip(space, *grant)
     operator = operators()
@@ -150,6 +175,12 @@ def test_a_silent_grant_is_needed(space, operators, grant):
         space.start(rayjob("j"))
     elif resource.startswith("raycronjobs"):
         space.schedule("j", "* * * * *")
+    elif resource == "ingresses":
+        cluster = raycluster("c")
+        cluster["spec"]["headGroupSpec"]["enableIngress"] = True
+        space.apply(cluster)
+    elif group.startswith("gateway."):
+        serve_in_steps(space)
     elif resource.startswith("rayservices"):
         space.serve("j", {"rayClusterConfig": raycluster("c", workers=0)["spec"]})
     else:
