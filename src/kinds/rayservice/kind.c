@@ -23,6 +23,17 @@ static void done_service(struct op *op, struct record *c)
     (void)c;
 }
 
+/* As they are when the first cluster takes all requests. */
+static bool preview_routes(struct preview *p, const struct rayservice *s, const struct ray_cluster *cluster)
+{
+    const struct service_cluster primary = {.name = cluster->name, .serve_port = ray_serve_port(cluster, p->arena)};
+    __attribute__((cleanup(buf_free))) struct buf gateway = {.max = LIMIT_JSON_ITEM}, route = {.max = LIMIT_JSON_ITEM};
+    if (s->upgrade != SERVICE_UPGRADE_STEPS)
+        return true;
+    return rayservice_build_gateway(s, 0, p->arena, &gateway, &p->err) && p->put(p, buf_slice(&gateway)) &&
+           rayservice_build_route(s, &primary, NULL, 0, 0, p->arena, &route, &p->err) && p->put(p, buf_slice(&route));
+}
+
 static bool preview_service(struct jval object, struct preview *p)
 {
     struct rayservice *s = arena_new(p->arena, struct rayservice);
@@ -50,7 +61,7 @@ static bool preview_service(struct jval object, struct preview *p)
         if (!rayservice_build_service(s, cluster, head, p->arena, &service, &p->err) || !p->put(p, buf_slice(&service)))
             return false;
     }
-    return true;
+    return preview_routes(p, s, cluster);
 }
 
 static const struct verb_handler handlers[] = {

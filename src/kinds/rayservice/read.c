@@ -210,6 +210,18 @@ bool rayservice_read(const struct spec_object *from, struct arena *a, struct ray
     return spec_errors_count(errors) == before;
 }
 
+static void note_upgrade(struct reader *r, const struct place *spec, enum service_upgrade type)
+{
+    static const char *const strategy[] = {"type", "clusterUpgradeOptions", NULL}, *const options[] = {"maxSurgePercent", "stepSizePercent",
+                                                                                                       "intervalSeconds",
+                                                                                                       "gatewayClassName", NULL};
+    const struct place *upgrade = place_key(spec, "upgradeStrategy"), *at = place_key(upgrade, "clusterUpgradeOptions");
+    note_unknown(r, upgrade, strategy);
+    note_unknown(r, at, options);
+    if (place_given(at) && type != SERVICE_UPGRADE_STEPS)
+        place_bad(r, at, "has no effect: upgradeStrategy.type is not NewClusterWithIncrementalUpgrade");
+}
+
 void rayservice_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
 {
     static const char *const known[] = {"rayClusterConfig",
@@ -230,6 +242,7 @@ void rayservice_check(struct jval object, struct arena *a, struct spec_errors *e
     struct rayservice *s = arena_new(a, struct rayservice);
     rayservice_read(&from, a, s, errors);
     note_unknown(&r, from.spec, known);
+    note_upgrade(&r, from.spec, s->upgrade);
     for (size_t i = 0; i < COUNT_OF(unused); i++) {
         const struct place *at = place_key(from.spec, unused[i]);
         if (place_given(at))

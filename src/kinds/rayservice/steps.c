@@ -239,6 +239,8 @@ void rayservice_steps(struct service_decision *d)
         rayservice_end_routes(d, "upgradeStrategy is not NewClusterWithIncrementalUpgrade any more");
         return;
     }
+    if (!d->in->gateway)
+        return;
     route_decide(d->in->gateway, d->in->now, d->p);
     if (!d->active) {
         d->in->route->want.trouble = SLICE("no cluster takes requests yet");

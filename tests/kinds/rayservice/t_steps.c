@@ -13,7 +13,7 @@ static const char merge[] = "application/merge-patch+json";
 
 enum { HEADS_MAX = 8, DEPLOY_MS = 2000, STEPS_MAX = 64 };
 
-/* What a head was sent last. */
+/* The configuration that a head was sent last. */
 struct serve_head {
     char cluster[64], import[64]; /* import: import_path of its application */
     uint32_t session, puts;
