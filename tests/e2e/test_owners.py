@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cluster import V1, Refused, eventually, kubectl, raycluster
+from cluster import V1, Refused, eventually, kubectl, raycluster, rayjob
 from test_apply import left_in, made, numbers, of_the_cluster, place, run  # noqa: F401 fixtures
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -114,6 +114,12 @@ def test_a_namespace_is_given_up(api, spaces):
     assert f"Role/mobula in {a} deleted" in done and ("mobula", a) not in subjects(api, a)
     said, _ = run("explain", "cluster", "c", "-n", a)
     assert f"no operator watches namespace {a}: no installation has it" in said and f"--namespace {a}, or" in said
+    service = {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "s"}, "spec": {
+        "rayClusterConfig": raycluster("x")["spec"]}}
+    for word, plural, body in ("job", "rayjobs", rayjob("j")), ("service", "rayservices", service):
+        api.call("POST", f"{V1}/namespaces/{a}/{plural}", body)
+        said, _ = run("explain", word, body["metadata"]["name"], "-n", a)
+        assert f"no operator watches namespace {a}: " in said and "no operator has looked at it" in said, said
     api.call("POST", CLUSTERS.format(team), raycluster("d"))
     assert "no operator watches" not in run("explain", "cluster", "d", "-n", team)[0]
     api.call("DELETE", CLUSTERS.format(team) + "/d")

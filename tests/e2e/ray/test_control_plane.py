@@ -102,7 +102,7 @@ def test_a_folder_goes_along(ann, space, tmp_path):
 
 def test_ray_unpacks_every_kind_of_entry(ann, tmp_path):
     """The program finds the entries that job submit packed, after Ray's own unpacker."""
-    folder = archives.fill(tmp_path)
+    folder = archives.fill(tmp_path / "entries")  # the operator's log is in tmp_path, and grows
     (folder / "main.py").write_text(archives.DIGEST)
     here = subprocess.run([sys.executable, "main.py"], cwd=folder, capture_output=True, text=True, check=True, timeout=60).stdout
     submit(ann, "entries", "--working-dir", folder, "--", "python", "main.py")

@@ -62,7 +62,12 @@ class Person:
 # ---- what is looked at behind a command ----
 
 def installed(person, _said):
+    """From here on hub.example is the Service. The node's network has no default route, so its address gets one: kube-proxy needs it."""
     address = kubectl("-n", "hub", "get", "service", "mobula-control-plane", "-o", "jsonpath={.spec.clusterIP}").stdout
+    node = kubectl("get", "nodes", "-o", 'jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}').stdout
+    links = subprocess.run(["ip", "-o", "-4", "address"], capture_output=True, text=True, check=True, timeout=60).stdout
+    device = re.search(rf"^\d+: (\S+) +inet {re.escape(node)}/", links, re.M)[1]
+    subprocess.run(["ip", "route", "replace", f"{address}/32", "dev", device, "src", node], check=True, timeout=60)
     person.hosts.write_text(f"127.0.0.1 localhost\n{address} hub.example\n")
 
 
