@@ -109,6 +109,7 @@ def test_secrets_and_maps_that_are_not_there(made):
         kubectl(*command.replace("=FILE", "=README.md").split()[1:])
     run("install", "--apply", *flags)
     assert "deployment.apps/mobula" in left_in(made)
+    run("uninstall", "--apply", "--namespace", made)
 
 
 def test_without_a_registry(api, made, tmp_path):

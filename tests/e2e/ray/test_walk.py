@@ -94,8 +94,13 @@ def succeeded(_person, said):
 # ---- commands that are not simply run ----
 
 def until_well(person, command):
-    """The operator has a moment to call and to report its first checks."""
-    return eventually(lambda: person.type(command), 60, 2)
+    """The operator has a moment to call, and to report its first checks."""
+    def well():
+        said = person.type(command)
+        assert "KUBERNETES_PERMISSIONS" in said, said
+        return said
+
+    return eventually(well, 120, 2)
 
 
 def with_an_empty_namespace(person, command):
