@@ -34,8 +34,10 @@ enum http_step {
 struct http_reader {
     enum http_side side;
     bool encoded; /* responses: set it after http_reader_init, and an answer may have a Content-Encoding, which the caller decodes */
+    bool relay;   /* responses: set it there too, and 101 is an answer */
     /* after HTTP_HEAD */
     int status;                  /* responses */
+    int minor;                   /* of the version HTTP/1.minor */
     struct slice method, target; /* requests; target is printable ASCII without white space, at most LIMIT_HTTP_URL */
     struct http_header headers[LIMIT_HTTP_HEADERS];
     uint32_t header_count;
@@ -55,7 +57,8 @@ void http_reader_init(struct http_reader *r, enum http_side side);
 void http_reader_free(struct http_reader *r);
 /* Before the answer to a HEAD or CONNECT request: it has no body whatever its headers say. Holds for one answer. */
 void http_reader_expect_no_body(struct http_reader *r);
-/* Uses bytes off the front of *in. 1xx answers are passed over, at most LIMIT_HTTP_INTERIM; 101 is refused. */
+/* Uses bytes off the front of *in. 1xx answers are passed over, at most LIMIT_HTTP_INTERIM; 101 is refused, or with `relay` an answer
+ * without a body: what follows it is not HTTP. */
 enum http_step http_read(struct http_reader *r, struct slice *in, struct slice *body, struct err *e);
 /* The connection ended: HTTP_END when that ends the message rightly (until_close), HTTP_MORE when no message had begun, else HTTP_BAD with
  * ERR_CLOSED. */
@@ -90,11 +93,15 @@ bool http_warning_next(struct http_warnings *it, struct buf *text);
 
 bool http_write_request(struct buf *b, struct slice method, struct slice target, struct slice host, const struct http_header *headers,
                         size_t count, const struct slice *body); /* body NULL: none; else Content-Length is written */
-/* http_write_request without the body, which the caller sends: Content-Length is `length`; length < 0: no body. */
+/* The length of a body that the caller sends: it is counted, or there is none, or it goes through http_write_chunk. */
+enum { HTTP_NO_BODY = -1, HTTP_CHUNKED = -2 };
+/* http_write_request without the body. */
 bool http_write_request_head(struct buf *b, struct slice method, struct slice target, struct slice host, const struct http_header *headers,
                              size_t count, int64_t length);
 /* body NULL: Content-Length 0, or none with 1xx, 204 and 304. */
 bool http_write_response(struct buf *b, int status, const struct http_header *headers, size_t count, const struct slice *body);
+/* The same without the body. With HTTP_NO_BODY the connection's end is the body's, or the status has none. */
+bool http_write_response_head(struct buf *b, int status, const struct http_header *headers, size_t count, int64_t length);
 /* The same without a length: what follows goes through http_write_chunk, and http_write_last_chunk ends it. */
 bool http_write_chunked_response(struct buf *b, int status, const struct http_header *headers, size_t count);
 bool http_write_chunk(struct buf *b, struct slice data); /* empty data writes nothing */

@@ -104,6 +104,26 @@ bool kube_query(struct buf *b, const char *name, struct slice value);
  * Foreground, Orphan, or empty for the server's default. */
 bool kube_delete_options(struct buf *b, struct slice uid, uint64_t version, struct slice propagation);
 
+/* ---- reviews: whose a token is, and what its user may do ---- */
+
+#define KUBE_TOKEN_REVIEWS "/apis/authentication.k8s.io/v1/tokenreviews"
+#define KUBE_ACCESS_REVIEWS "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+/* Whether the token is a JWT whose claim "aud" has the audience. The claim is not verified here: it decides whether the TokenReview asks
+ * for that audience, and the API server verifies it. */
+bool kube_token_is_for(struct slice token, const char *audience, struct arena *a);
+/* Bodies of both. audience NULL: the API server's own. subject: of a TokenReview's answer; attributes: resourceAttributes, JSON. */
+void kube_token_review(struct buf *b, struct slice token, const char *audience);
+void kube_access_review(struct buf *b, struct slice subject, struct slice attributes);
+/* What their status says. Texts may lie in the document. */
+struct kube_review {
+    bool yes;
+    struct slice user, subject; /* of an accepted token: its name, and members of a SubjectAccessReview's spec as a JSON object */
+    struct slice reason;
+};
+void kube_token_reviewed(struct jval status, const char *audience, struct arena *a, struct kube_review *out);
+void kube_access_reviewed(struct jval status, struct arena *a, struct kube_review *out);
+
 /* ---- answers ---- */
 
 enum kube_reason { /* of a Status; the words of metav1.StatusReason */

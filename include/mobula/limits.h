@@ -282,6 +282,44 @@ enum {
     LIMIT_WORK_FOLDER = 512 * KIB, /* a zip file that a control plane stores: a ConfigMap holds 1 MiB, and base64 is on the way */
 };
 
+/* edge */
+enum {
+    LIMIT_EDGE_CONNECTIONS = 2048,               /* of clients at a time, at most; … */
+    EDGE_CONNECTIONS = 1024,                     /* … without a flag. Three quarters of them may have a request under way */
+    LIMIT_EDGE_IDLE = 128,                       /* idle connections to upstreams that are kept */
+    LIMIT_EDGE_CONFIG = 256 * KIB,               /* bytes of the file of routes; … */
+    LIMIT_EDGE_ROUTES = 256,                     /* … and routes in it, … */
+    LIMIT_EDGE_VERSIONS = 16,                    /* … and versions of one */
+    LIMIT_EDGE_WEIGHT = 1000000,                 /* of a version */
+    LIMIT_EDGE_TOKENS = 2,                       /* tokens of a route at a time: the next one and the one before */
+    LIMIT_EDGE_TOKEN = 4 * KIB,                  /* bytes of one, and of a token of a user */
+    LIMIT_EDGE_HEAD = LIMIT_HTTP_HEAD + 4 * KIB, /* bytes of a head as it is passed on */
+    LIMIT_EDGE_FORM = 16 * KIB,                  /* bytes of what the login page sends */
+    LIMIT_EDGE_REVIEWS = 512,                    /* answers about tokens, and about rights, that are kept */
+    LIMIT_EDGE_ASKED = 64,                       /* reviews at the API server at a time; … */
+    LIMIT_EDGE_ASKED_UNKNOWN = 16,               /* … and of them those of unknown tokens */
+    EDGE_ADDRESSES = 256,                        /* buckets that addresses of clients share for the budget of unknown tokens */
+    EDGE_UNKNOWN_MS = 50,                        /* 20 unknown tokens a second, … */
+    EDGE_UNKNOWN_BURST = 100,                    /* … after so many at once; … */
+    EDGE_ADDRESS_MS = 1000,                      /* … from one address one a second, … */
+    EDGE_ADDRESS_BURST = 30,                     /* … after so many at once */
+    EDGE_YES_MS = 10 * 1000,                     /* an accepted token or right holds so long, … */
+    EDGE_NO_MS = 2 * 1000,                       /* … a refused one so long */
+    EDGE_KNOWN_MS = 10 * 60 * 1000,              /* after so long without a request an accepted token counts as unknown again */
+    EDGE_REVIEW_MS = 10 * 1000,                  /* a review */
+    EDGE_HEAD_MS = 10 * 1000,                    /* for a TLS handshake and the head of a request, from its first byte */
+    EDGE_QUIET_MS = 75 * 1000,                   /* a client's connection without a request */
+    EDGE_POOL_MS = 4 * 1000,                     /* an idle connection to an upstream: uvicorn closes it after 5 s */
+    EDGE_CONNECT_MS = 5 * 1000,                  /* to an upstream */
+    EDGE_ANSWER_MS = 5 * 60 * 1000,              /* silence of an upstream that has a request */
+    EDGE_TUNNEL_MS = 60 * 60 * 1000,             /* silence of a tunnel in both directions */
+    EDGE_SLOW_MS = 30 * 1000,                    /* a client that is waited for moves EDGE_SLOW_BYTES in this time, or is dropped */
+    EDGE_SLOW_BYTES = 16 * KIB,
+    EDGE_RELOAD_MS = 2 * 1000, /* between two looks at the files */
+    EDGE_DRAIN_MS = 3 * 1000,  /* after SIGTERM new connections are accepted for so long: proxies must have heard of it */
+    EDGE_STOP_MS = 25 * 1000,  /* after SIGTERM, for what is under way */
+};
+
 /* cli */
 enum {
     LIMIT_CLI_FILES = 4096,         /* files in all folders that -f names */

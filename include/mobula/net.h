@@ -206,6 +206,8 @@ bool loop_listen(struct loop *l, struct slice address, struct link_accept *accep
  * replaced. */
 bool loop_listen_tls(struct loop *l, struct slice address, struct link_accept *accept, struct tls_identity *const *identity, uint16_t *port,
                      struct err *e);
+/* Closes all listeners: the system refuses new connections from now on. */
+void loop_deaf(struct loop *l);
 /* Waits until something happened, a signal came or the deadline passed; moves bytes; returns the time. Links that have news are then found
  * by net_dispatch. */
 struct now loop_wait(struct loop *l, int64_t deadline_ms);

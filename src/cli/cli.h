@@ -11,6 +11,7 @@ int cli_operator(int argc, char **argv);      /* the controller itself */
 int cli_start(int argc, char **argv);         /* the same by the command line of the Anyscale operator */
 int cli_agent(int argc, char **argv);         /* how a head pod's Ray is, to a control plane */
 int cli_control_plane(int argc, char **argv); /* the server that operators of other clusters call */
+int cli_edge(int argc, char **argv);          /* a reverse proxy for dashboards and services */
 int cli_cloud(int argc, char **argv);         /* objects of a control plane (fleet.c) */
 int cli_compute_config(int argc, char **argv);
 int cli_job(int argc, char **argv);

@@ -16,6 +16,7 @@ static const struct subcommand {
 } subcommands[] = {
     {"operator", "run the controller, which makes and keeps the pods of RayClusters", cli_operator},
     {"control-plane", "run the control plane that operators of other clusters call", cli_control_plane},
+    {"edge", "run a reverse proxy for dashboards and services that asks who calls", cli_edge},
     {"agent", "report the state of Ray from a head pod to the control plane", cli_agent},
     {"login", "use a control plane, and keep a token for it", cli_login},
     {"logout", "forget it", cli_logout},

@@ -128,8 +128,9 @@ static bool read_header(struct http_reader *r, struct framing_headers *f, struct
 }
 
 /* Whether two readers could disagree about this head, and what its body is. */
-static bool decide_framing(struct http_reader *r, const struct framing_headers *f, int minor, enum http_framing *out, struct err *e)
+static bool decide_framing(struct http_reader *r, const struct framing_headers *f, enum http_framing *out, struct err *e)
 {
+    int minor = r->minor;
     if (f->codings > 1)
         return err_set(e, ERR_HTTP, "more than one Transfer-Encoding");
     if (f->codings && r->length >= 0)
@@ -159,14 +160,13 @@ bool http_head_parse(struct http_reader *r, enum http_framing *framing, struct e
 {
     struct slice rest = buf_slice(&r->head), line = next_line(&rest);
     struct framing_headers f = {0};
-    int minor = 0;
     r->length = -1;
     r->header_count = 0;
-    if (!(r->side == HTTP_RESPONSES ? parse_status_line(r, line, &minor, e) : parse_request_line(r, line, &minor, e)))
+    if (!(r->side == HTTP_RESPONSES ? parse_status_line(r, line, &r->minor, e) : parse_request_line(r, line, &r->minor, e)))
         return false;
     while (!slice_empty(line = next_line(&rest))) {
         if (!parse_header(r, line, e) || !read_header(r, &f, r->headers[r->header_count - 1], e))
             return false;
     }
-    return decide_framing(r, &f, minor, framing, e);
+    return decide_framing(r, &f, framing, e);
 }

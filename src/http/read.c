@@ -60,7 +60,7 @@ static enum http_step still_bad(struct err *e)
 static void begin_message(struct http_reader *r)
 {
     buf_clear(&r->head);
-    r->status = 0;
+    r->status = r->minor = 0;
     r->method = r->target = SLICE_NONE;
     r->header_count = 0;
     r->keep_alive = r->until_close = r->expects_continue = false;
@@ -126,7 +126,7 @@ static enum http_step read_head(struct http_reader *r, struct slice *in, struct 
             return HTTP_MORE;
         if (!http_head_parse(r, &framing, e))
             return bad(r);
-        if (r->side == HTTP_RESPONSES && r->status < 200) {
+        if (r->side == HTTP_RESPONSES && r->status < 200 && !(r->relay && r->status == 101)) {
             if (!pass_interim(r, e))
                 return bad(r);
             continue;

@@ -11,12 +11,15 @@ const char *http_status_text(int status)
         const char *text;
     } texts[] = {
         {100, "Continue"},
+        {101, "Switching Protocols"},
         {200, "OK"},
         {201, "Created"},
         {202, "Accepted"},
         {204, "No Content"},
+        {206, "Partial Content"},
         {301, "Moved Permanently"},
         {302, "Found"},
+        {303, "See Other"},
         {304, "Not Modified"},
         {307, "Temporary Redirect"},
         {308, "Permanent Redirect"},
@@ -86,6 +89,15 @@ static void put_body(struct buf *b, struct slice body)
     buf_put(b, body);
 }
 
+static bool put_length(struct buf *b, int64_t length)
+{
+    if (length >= 0)
+        buf_printf(b, "Content-Length: %lld\r\n", (long long)length);
+    else if (length == HTTP_CHUNKED)
+        buf_put(b, SLICE("Transfer-Encoding: chunked\r\n"));
+    return buf_put(b, SLICE("\r\n"));
+}
+
 bool http_write_request_head(struct buf *b, struct slice method, struct slice target, struct slice host, const struct http_header *headers,
                              size_t count, int64_t length)
 {
@@ -100,17 +112,14 @@ bool http_write_request_head(struct buf *b, struct slice method, struct slice ta
     buf_put(b, SLICE("\r\n"));
     if (!put_headers(b, headers, count))
         return finish(b, before, false);
-    if (length >= 0)
-        buf_printf(b, "Content-Length: %lld\r\n", (long long)length);
-    buf_put(b, SLICE("\r\n"));
-    return finish(b, before, true);
+    return finish(b, before, put_length(b, length));
 }
 
 bool http_write_request(struct buf *b, struct slice method, struct slice target, struct slice host, const struct http_header *headers,
                         size_t count, const struct slice *body)
 {
     size_t before = b->len;
-    bool well = http_write_request_head(b, method, target, host, headers, count, body ? (int64_t)body->len : -1);
+    bool well = http_write_request_head(b, method, target, host, headers, count, body ? (int64_t)body->len : HTTP_NO_BODY);
     if (well && body)
         buf_put(b, *body);
     return finish(b, before, well);
@@ -139,13 +148,16 @@ bool http_write_response(struct buf *b, int status, const struct http_header *he
     return finish(b, before, !is_bodiless(status) || !body || slice_empty(*body));
 }
 
-bool http_write_chunked_response(struct buf *b, int status, const struct http_header *headers, size_t count)
+bool http_write_response_head(struct buf *b, int status, const struct http_header *headers, size_t count, int64_t length)
 {
     size_t before = b->len;
-    if (is_bodiless(status) || !put_status_line(b, status) || !put_headers(b, headers, count))
-        return finish(b, before, false);
-    buf_put(b, SLICE("Transfer-Encoding: chunked\r\n\r\n"));
-    return finish(b, before, true);
+    bool well = (!is_bodiless(status) || length != HTTP_CHUNKED) && put_status_line(b, status) && put_headers(b, headers, count);
+    return finish(b, before, well && put_length(b, length));
+}
+
+bool http_write_chunked_response(struct buf *b, int status, const struct http_header *headers, size_t count)
+{
+    return http_write_response_head(b, status, headers, count, HTTP_CHUNKED);
 }
 
 bool http_write_chunk(struct buf *b, struct slice data)

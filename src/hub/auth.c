@@ -179,70 +179,21 @@ static void known(struct call *c, struct review *r)
     }
 }
 
-/* {"user":…,"groups":…,"uid":…,"extra":…} of a TokenReview stand in a SubjectAccessReview under the same names but for the first. */
-static struct slice subject_of(struct jval user, struct arena *a)
+/* The audience that the review of this token asks for. NULL: the API server's own. */
+static const char *audience_of(struct slice token, struct arena *a)
 {
-    struct buf b;
-    struct jout w;
-    buf_init(&b, 64 * KIB);
-    jout_init(&w, &b);
-    static const char *const members[][2] = {{"user", "username"}, {"uid", "uid"}, {"groups", "groups"}, {"extra", "extra"}};
-    jout_object(&w);
-    for (size_t i = 0; i < COUNT_OF(members); i++)
-        jout_kval(&w, members[i][0], json_get(user, members[i][1]));
-    jout_end(&w);
-    struct slice out = arena_dup(a, b.full ? SLICE("{}") : buf_slice(&b));
-    buf_free(&b);
-    return out;
-}
-
-/* Whether the token is a JWT whose claim "aud" has HUB_AUDIENCE. The claim is not verified here: it decides whether the TokenReview asks
- * for that audience, and the API server verifies it. */
-static bool is_for_hubs(struct slice token, struct arena *a)
-{
-    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_HUB_TOKEN};
-    struct slice rest = token;
-    struct jval doc, k, one, all;
-    struct err e = {0};
-    slice_cut(&rest, '.');
-    struct slice claims = slice_cut(&rest, '.');
-    if (slice_empty(claims) || !rest.ptr || claims.len > LIMIT_HUB_TOKEN)
-        return false;
-    char *padded = arena_alloc(a, claims.len + 3);
-    size_t len = claims.len;
-    for (size_t i = 0; i < len; i++)
-        padded[i] = claims.ptr[i] == '-' ? '+' : claims.ptr[i] == '_' ? '/' : claims.ptr[i];
-    while (len % 4)
-        padded[len++] = '=';
-    bool read = base64_decode((struct slice){padded, len}, &text, &e) && json_read(&doc, buf_slice(&text), a, &e);
-    all = read ? json_get(doc, "aud") : (struct jval){.at = -1};
-    bool ours = json_is(all, HUB_AUDIENCE);
-    for (struct jiter it = json_iter(all); json_type(all) == JSON_ARRAY && json_next(&it, &k, &one);)
-        ours |= json_is(one, HUB_AUDIENCE);
-    return ours;
-}
-
-/* Whether status.audiences has HUB_AUDIENCE. A server that does not support audiences omits it, and accepts a token for any of them. */
-static bool has_audience(struct jval status)
-{
-    struct jval k, one;
-    bool ours = false;
-    for (struct jiter it = json_iter(json_get(status, "audiences")); json_next(&it, &k, &one);)
-        ours |= json_is(one, HUB_AUDIENCE);
-    return ours;
+    return token.len <= LIMIT_HUB_TOKEN && kube_token_is_for(token, HUB_AUDIENCE, a) ? HUB_AUDIENCE : NULL;
 }
 
 static void on_token(struct call *c)
 {
-    struct jval status = review_status(c, "TokenReview"), user = json_get(status, "user");
-    struct arena *a = &c->arena;
+    struct jval status = review_status(c, "TokenReview");
+    struct kube_review r;
     if (!json_there(status))
         return;
-    struct slice name = json_get_str(user, "username", a);
-    bool yes = json_get_bool(status, "authenticated", false) && !slice_empty(name);
-    yes = yes && (!is_for_hubs(auth_bearer(c), a) || has_audience(status));
-    const struct slice texts[] = {name, yes ? subject_of(user, a) : SLICE_NONE, json_get_str(status, "error", a)};
-    known(c, remember(c->hub, &c->hub->users, c->token, yes, texts));
+    kube_token_reviewed(status, audience_of(auth_bearer(c), &c->arena), &c->arena, &r);
+    const struct slice texts[] = {r.user, r.subject, r.reason};
+    known(c, remember(c->hub, &c->hub->users, c->token, r.yes, texts));
 }
 
 void auth_who(struct call *c, call_step *then)
@@ -251,7 +202,6 @@ void auth_who(struct call *c, call_step *then)
     struct hub *h = c->hub;
     struct slice token = auth_bearer(c);
     char hex[TLS_SHA256_HEX];
-    struct jout w;
     if (slice_empty(token)) {
         call_refuse(c, &nobody, "the request carries no bearer token");
         return;
@@ -268,12 +218,9 @@ void auth_who(struct call *c, call_step *then)
         known(c, r);
         return;
     }
-    const char *audiences = is_for_hubs(token, &c->arena) ? "[\"" HUB_AUDIENCE "\"]" : "";
     buf_clear(&h->body);
-    jout_init(&w, &h->body);
-    jout_form(&w, "{apiVersion:'authentication.k8s.io/v1',kind:'TokenReview',spec:{token:'%.*s',audiences?:%s}}", SLICE_ARG(token),
-              audiences);
-    ask_review(c, SLICE("/apis/authentication.k8s.io/v1/tokenreviews"), is_known(before, h->now), on_token);
+    kube_token_review(&h->body, token, audience_of(token, &c->arena));
+    ask_review(c, SLICE(KUBE_TOKEN_REVIEWS), is_known(before, h->now), on_token);
 }
 
 /* ---- whether ---- */
@@ -301,11 +248,12 @@ static void on_right(struct call *c)
 {
     struct jval status = review_status(c, "SubjectAccessReview");
     struct arena *a = &c->arena;
+    struct kube_review r;
     if (!json_there(status))
         return;
-    bool yes = json_get_bool(status, "allowed", false) && !json_get_bool(status, "denied", false);
-    const struct slice texts[] = {SLICE_NONE, SLICE_NONE, json_get_str(status, "reason", a)};
-    allowed(c, remember(c->hub, &c->hub->verdicts, right_key(c, a), yes, texts));
+    kube_access_reviewed(status, a, &r);
+    const struct slice texts[] = {SLICE_NONE, SLICE_NONE, r.reason};
+    allowed(c, remember(c->hub, &c->hub->verdicts, right_key(c, a), r.yes, texts));
 }
 
 void auth_may(struct call *c, call_step *then)
@@ -324,9 +272,6 @@ void auth_may(struct call *c, call_step *then)
               SLICE_ARG(hub_clouds.group), SLICE_ARG(hub_clouds.version), SLICE_ARG(c->resource), SLICE_ARG(c->name));
     struct slice attributes = arena_dup(&c->arena, buf_slice(&h->body));
     buf_clear(&h->body);
-    /* the subject's members, and one more */
-    buf_printf(&h->body,
-               "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SubjectAccessReview\",\"spec\":%.*s%s\"resourceAttributes\":%.*s}}",
-               SLICE_ARG(slice_head(c->subject, c->subject.len - 1)), c->subject.len > 2 ? "," : "", SLICE_ARG(attributes));
-    ask_review(c, SLICE("/apis/authorization.k8s.io/v1/subjectaccessreviews"), true, on_right);
+    kube_access_review(&h->body, c->subject, attributes);
+    ask_review(c, SLICE(KUBE_ACCESS_REVIEWS), true, on_right);
 }

@@ -134,6 +134,13 @@ bool loop_listen(struct loop *l, struct slice address, struct link_accept *accep
     return loop_listen_tls(l, address, accept, NULL, port, e);
 }
 
+/* Links know their listener: it goes with the loop. */
+void loop_deaf(struct loop *l)
+{
+    for (struct listener *s = l->listeners; s; s = s->next)
+        loop_close_fd(l, &s->watch);
+}
+
 void listeners_free(struct loop *l)
 {
     for (struct listener *s = l->listeners, *next; s; s = next) {

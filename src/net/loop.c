@@ -80,7 +80,7 @@ static void answers_ready(struct watch *w)
  */
 static void raise_descriptors(void)
 {
-    enum { WANTED = LIMIT_NET_LINKS + 2 * LIMIT_NET_ACCEPTED + 64 }; /* 2: health and metrics */
+    enum { WANTED = LIMIT_NET_LINKS + LIMIT_EDGE_CONNECTIONS + 2 * LIMIT_NET_ACCEPTED + 64 }; /* 2: health and metrics */
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= WANTED)
         return;
@@ -162,7 +162,8 @@ static void bury(struct loop *l)
 static int64_t prepare(struct loop *l, int64_t deadline_ms)
 {
     for (struct listener *s = l->listeners; s; s = s->next)
-        loop_watch(l, &s->watch, listener_wants(s));
+        if (s->watch.fd >= 0)
+            loop_watch(l, &s->watch, listener_wants(s));
     if (l->accept_pause_ms > l->now.mono_ms)
         deadline_ms = earlier(deadline_ms, l->accept_pause_ms);
     l->expire_ms = TIME_NEVER;

@@ -1,0 +1,129 @@
+/* The edge as a whole: it lives, its files change, it ends. */
+#include "private.h"
+
+struct edge *edge_new(struct net *net, struct kube_config *config, const struct edge_options *o)
+{
+    struct edge *g = mem_alloc(sizeof *g);
+    g->o = *o;
+    g->net = net;
+    g->now = clock_now();
+    if (!g->o.connections)
+        g->o.connections = EDGE_CONNECTIONS;
+    if (!g->o.answer_ms)
+        g->o.answer_ms = EDGE_ANSWER_MS;
+    random_bytes(g->key, sizeof g->key);
+    g->client = config ? kube_client_new(net, config, o->seed, "mobula-edge/" MOBULA_VERSION) : NULL;
+    g->figures = edge_figures_start(g);
+    fronts_start(g);
+    return g;
+}
+
+void edge_free(struct edge *g)
+{
+    if (!g)
+        return;
+    while (g->fronts)
+        front_leave(g->fronts);
+    backs_free(g);
+    if (g->client)
+        kube_client_free(g->client);
+    edge_auth_free(g);
+    serve_free(g->figures);
+    config_drop(g->config);
+    tls_identity_drop(g->identity);
+    mem_wipe(g->key, sizeof g->key);
+    mem_free(g);
+}
+
+/* ---- files ---- */
+
+static bool read_tokens(struct edge *g, struct config *c, struct err *e)
+{
+    bool well = true;
+    for (uint32_t i = 0; i < c->count; i++) {
+        struct route *r = &c->routes[i];
+        well &= r->guard != guard_token || edge_auth_read_tokens(g, &r->tokens, e);
+        well &= !r->upstream || edge_auth_read_upstream(g, r->upstream, e);
+    }
+    return well;
+}
+
+bool edge_configure(struct edge *g, struct slice text, const char *what, struct err *e)
+{
+    struct config *c = config_read(&g->o, text, what, e);
+    bool well = c && (g->client || !c->has_users || err_set(e, ERR_CONFIG, "%s: auth: users needs an API server", what)) &&
+                read_tokens(g, c, e) && (!g->o.allow || config_allow(c, g->o.allow, e));
+    config_drop(well ? g->config : c);
+    if (well)
+        g->config = c;
+    return well;
+}
+
+bool edge_has_users(const struct edge *g)
+{
+    return g->config && g->config->has_users;
+}
+
+bool edge_certify(struct edge *g, struct slice cert, struct slice key, struct err *e)
+{
+    uint64_t hash = hash64(cert, hash64(key, g->o.seed));
+    if (g->identity && hash == g->certified)
+        return true;
+    struct tls_identity *fresh = tls_identity_load(cert, key, e);
+    if (!fresh)
+        return false;
+    if (g->identity)
+        log_info("new connections get the new certificate");
+    tls_identity_drop(g->identity);
+    g->identity = fresh;
+    g->certified = hash;
+    return true;
+}
+
+struct tls_identity *const *edge_identity(const struct edge *g)
+{
+    return &g->identity;
+}
+
+void edge_reload(struct edge *g)
+{
+    struct err e = {0};
+    if (g->config && !read_tokens(g, g->config, &e) && log_memory_pass(&g->said, hash64(slice_of(e.text), 0), g->now))
+        log_warn("a file of tokens cannot be read: the tokens before it stay", LF_CSTR("error", e.text));
+}
+
+/* ---- time ---- */
+
+int64_t edge_step(struct edge *g, struct now now)
+{
+    g->now = now;
+    return g->client ? kube_client_tick(g->client, now) : TIME_NEVER;
+}
+
+void edge_renew(struct edge *g, struct now now)
+{
+    if (g->client)
+        kube_client_renew(g->client, now);
+}
+
+bool edge_drain(struct edge *g, bool close, struct now now)
+{
+    g->now = now;
+    g->draining = true;
+    if (close && !g->closed) {
+        g->closed = true;
+        fronts_drain(g);
+        backs_free(g);
+    }
+    return close && g->busy == 0 && !g->fronts;
+}
+
+struct link_accept *edge_accept(struct edge *g)
+{
+    return &g->accept;
+}
+
+struct link_accept *edge_figures(struct edge *g)
+{
+    return serve_accept(g->figures);
+}
