@@ -284,15 +284,16 @@ enum {
 
 /* edge */
 enum {
-    LIMIT_EDGE_CONNECTIONS = 2048,               /* of clients at a time, at most; … */
-    EDGE_CONNECTIONS = 1024,                     /* … without a flag. Three quarters of them may have a request under way */
-    LIMIT_EDGE_IDLE = 128,                       /* idle connections to upstreams that are kept */
-    LIMIT_EDGE_CONFIG = 256 * KIB,               /* bytes of the file of routes; … */
-    LIMIT_EDGE_ROUTES = 256,                     /* … and routes in it, … */
-    LIMIT_EDGE_VERSIONS = 16,                    /* … and versions of one */
-    LIMIT_EDGE_WEIGHT = 1000000,                 /* of a version */
-    LIMIT_EDGE_TOKENS = 2,                       /* tokens of a route at a time: the next one and the one before */
-    LIMIT_EDGE_TOKEN = 4 * KIB,                  /* bytes of one, and of a token of a user */
+    LIMIT_EDGE_CONNECTIONS = 2048, /* of clients at a time, at most; … */
+    EDGE_CONNECTIONS = 1024,       /* … without a flag. Three quarters of them may have a request under way */
+    LIMIT_EDGE_SPARE = 48,         /* requests that have ended, whose memory is kept for the next ones; buffers of connections likewise */
+    LIMIT_EDGE_IDLE = 128,         /* idle connections to upstreams that are kept */
+    LIMIT_EDGE_CONFIG = 256 * KIB, /* bytes of the file of routes; … */
+    LIMIT_EDGE_ROUTES = 256,       /* … and routes in it, … */
+    LIMIT_EDGE_VERSIONS = 16,      /* … and versions of one */
+    LIMIT_EDGE_WEIGHT = 1000000,   /* of a version */
+    LIMIT_EDGE_TOKENS = 2,         /* tokens of a route at a time: the next one and the one before */
+    LIMIT_EDGE_TOKEN = 4 * KIB,    /* bytes of one, and of a token of a user */
     LIMIT_EDGE_HEAD = LIMIT_HTTP_HEAD + 4 * KIB, /* bytes of a head as it is passed on */
     LIMIT_EDGE_FORM = 16 * KIB,                  /* bytes of what the login page sends */
     LIMIT_EDGE_REVIEWS = 512,                    /* answers about tokens, and about rights, that are kept */

@@ -168,6 +168,7 @@ static bool start(struct process *p, struct err *e)
     p->loop = loop_new(p->allow, e);
     if (!p->loop)
         return false;
+    loop_keep(LIMIT_EDGE_SPARE);
     rng_seed_system(&rng);
     g.seed = rng_next(&rng);
     if (slice_empty(g.ns))

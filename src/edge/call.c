@@ -3,39 +3,97 @@
 
 #include <stdio.h>
 
-enum { WORDS_MAX = 512 };
+enum { WORDS_MAX = 512, KEPT = 4 * KIB };
 
-struct call *edge_call_new(struct front *f)
+static struct call *make(void)
 {
     struct call *c = mem_alloc(sizeof *c);
-    c->front = f;
     http_reader_init(&c->request, HTTP_REQUESTS);
     http_reader_init(&c->answer, HTTP_RESPONSES);
-    c->answer.relay = true;
     buf_init(&c->sent, LIMIT_EDGE_HEAD);
     buf_init(&c->reply, LIMIT_EDGE_HEAD + WORDS_MAX);
     buf_init(&c->form, LIMIT_EDGE_FORM);
     return c;
 }
 
-void edge_call_free(struct call *c)
+/* Calls that have ended are kept with their buffers, so that the next requests need no memory from the system. */
+struct call *edge_call_new(struct front *f)
 {
-    edge_auth_forget(c);
-    if (c->back)
-        back_close(c->back);
-    if (c->state > CALL_HEAD)
-        c->front->edge->busy--;
-    config_drop(c->config);
-    mem_wipe(c->request.head.ptr, c->request.head.len); /* there may be a token in it */
-    mem_wipe(c->sent.ptr, c->sent.len);
-    mem_wipe(c->form.ptr, c->form.len);
+    struct edge *g = f->edge;
+    struct call *c = g->spare;
+    if (c) {
+        g->spare = c->next_waiting;
+        g->spare_count--;
+    } else {
+        c = make();
+    }
+    c->next_waiting = NULL;
+    c->front = f;
+    c->answer.relay = true;
+    return c;
+}
+
+static void destroy(struct call *c)
+{
     http_reader_free(&c->request);
     http_reader_free(&c->answer);
     buf_free(&c->sent);
     buf_free(&c->reply);
     buf_free(&c->form);
-    arena_wipe(&c->arena);
+    arena_free(&c->arena);
     mem_free(c);
+}
+
+void edge_calls_free(struct edge *g)
+{
+    for (struct call *c = g->spare, *next; c; c = next) {
+        next = c->next_waiting;
+        destroy(c);
+    }
+}
+
+/* Empties a reader, whose head may hold a token. */
+static void empty_reader(struct http_reader *r)
+{
+    struct buf head = r->head;
+    mem_wipe(head.ptr, head.len);
+    buf_shrink(&head, KEPT);
+    r->head = (struct buf){0};
+    http_reader_init(r, r->side);
+    r->head = head;
+}
+
+static void empty(struct buf *b)
+{
+    mem_wipe(b->ptr, b->len);
+    buf_shrink(b, KEPT);
+}
+
+void edge_call_free(struct call *c)
+{
+    struct edge *g = c->front->edge;
+    edge_auth_forget(c);
+    if (c->back)
+        back_close(c->back);
+    if (c->state > CALL_HEAD)
+        g->busy--;
+    config_drop(c->config);
+    empty_reader(&c->request);
+    empty_reader(&c->answer);
+    struct call clean = {
+        .request = c->request, .answer = c->answer, .sent = c->sent, .reply = c->reply, .form = c->form, .arena = c->arena};
+    empty(&clean.sent);
+    empty(&clean.reply);
+    empty(&clean.form);
+    arena_reset(&clean.arena, KEPT);
+    *c = clean;
+    if (g->spare_count == LIMIT_EDGE_SPARE) {
+        destroy(c);
+        return;
+    }
+    c->next_waiting = g->spare;
+    g->spare = c;
+    g->spare_count++;
 }
 
 /* ---- answers of our own ---- */
@@ -141,7 +199,8 @@ void edge_call_begin(struct call *c)
     c->config = g->config;
     c->config->users++;
     if (is_too_large(c))
-        edge_call_refuse(c, 413, "the body has %lld bytes: at most %lld (--body-max)", (long long)c->request.length, (long long)g->o.body_max);
+        edge_call_refuse(c, 413, "the body has %lld bytes: at most %lld (--body-max)", (long long)c->request.length,
+                         (long long)g->o.body_max);
     else
         c->route->guard(c);
 }

@@ -25,6 +25,7 @@ void edge_free(struct edge *g)
     while (g->fronts)
         front_leave(g->fronts);
     backs_free(g);
+    edge_calls_free(g);
     if (g->client)
         kube_client_free(g->client);
     edge_auth_free(g);

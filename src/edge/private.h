@@ -162,7 +162,8 @@ struct edge {
     uint64_t certified; /* hash of its texts */
     struct front *fronts;
     struct back *idle;
-    uint32_t idle_count, front_count, busy;
+    struct call *spare; /* by next_waiting */
+    uint32_t spare_count, idle_count, front_count, busy;
     struct now now;
     struct map tokens, rights; /* auth.c */
     uint32_t asked, asked_unknown;
@@ -187,6 +188,7 @@ void fronts_drain(struct edge *g); /* those without a request end */
 /* call.c */
 struct call *edge_call_new(struct front *f);
 void edge_call_free(struct call *c);
+void edge_calls_free(struct edge *g); /* those that are kept */
 void edge_call_begin(struct call *c); /* its head has been read: routes, guards */
 /* The guard lets it pass. As after each guard, the front is to be run. */
 void edge_call_forward(struct call *c);

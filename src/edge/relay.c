@@ -77,8 +77,8 @@ static void lose(struct call *c)
     if (late)
         edge_call_refuse(c, 504, "the service did not answer in time");
     else
-        edge_call_refuse(c, 502,
-                    opened ? "the service ended the connection before it had answered" : "the service cannot be reached at this moment");
+        edge_call_refuse(
+            c, 502, opened ? "the service ended the connection before it had answered" : "the service cannot be reached at this moment");
 }
 
 /* ---- the answer's head ---- */

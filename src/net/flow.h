@@ -8,7 +8,14 @@
 struct flow {
     char *ptr;
     size_t at, end; /* bytes under way: [at, end) of NET_BUFFER bytes */
+    size_t top;     /* bytes of the buffer that have been written to */
 };
+
+/* Buffers that nobody uses, wiped: for who comes next, as memory that is given back to the system and taken again costs page faults. */
+void flow_keep(uint32_t most); /* at most so many are kept; 0 frees them all. FLOW_KEPT unless it is said */
+char *flow_take(void);
+void flow_give(char *buffer, size_t top); /* wipes the first bytes of it */
+enum { FLOW_KEPT = 4 };
 
 static inline struct slice flow_peek(const struct flow *f)
 {
@@ -33,7 +40,7 @@ static inline size_t flow_space(const struct flow *f)
 static inline char *flow_room(struct flow *f, size_t *n)
 {
     if (!f->ptr)
-        f->ptr = mem_alloc(NET_BUFFER);
+        f->ptr = flow_take();
     if (f->at > 0) {
         memmove(f->ptr, f->ptr + f->at, f->end - f->at);
         f->end -= f->at;
@@ -48,13 +55,13 @@ static inline void flow_wrote(struct flow *f, size_t n)
     if (n > NET_BUFFER - f->end)
         fatal("%zu bytes written where %zu fit", n, NET_BUFFER - f->end);
     f->end += n;
+    f->top = f->end > f->top ? f->end : f->top;
 }
 
 static inline void flow_drop(struct flow *f)
 {
     if (f->ptr)
-        mem_wipe(f->ptr, NET_BUFFER);
-    mem_free(f->ptr);
+        flow_give(f->ptr, f->top);
     *f = (struct flow){0};
 }
 

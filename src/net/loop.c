@@ -125,6 +125,7 @@ void loop_free(struct loop *l)
         next = w->next;
         wire_free(w);
     }
+    flow_keep(0);
     resolver_free(l->resolver); /* closes the descriptor of answers */
     if (l->signal.fd >= 0)
         close(l->signal.fd);
@@ -132,6 +133,11 @@ void loop_free(struct loop *l)
         close(l->epoll);
     pthread_sigmask(SIG_SETMASK, &l->mask, NULL);
     mem_free(l);
+}
+
+void loop_keep(uint32_t buffers)
+{
+    flow_keep(buffers);
 }
 
 struct net *loop_net(struct loop *l)

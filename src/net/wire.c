@@ -116,6 +116,7 @@ void wire_send(struct wire *w)
         else
             flow_used(&w->out, (size_t)n);
     }
+    flow_rest(&w->out);
 }
 
 bool wire_recv(struct wire *w)
