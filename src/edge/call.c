@@ -29,7 +29,7 @@ struct call *edge_call_new(struct front *f)
     }
     c->next_waiting = NULL;
     c->front = f;
-    c->answer.relay = true;
+    c->answer.relay = c->answer.encoded = true;
     return c;
 }
 

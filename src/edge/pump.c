@@ -21,28 +21,30 @@ static size_t copy_frame(struct pump *p, char *to, size_t room)
     return n;
 }
 
+static void frame(struct pump *p, struct slice text)
+{
+    memcpy(p->frame, text.ptr, text.len);
+    p->frame_at = 0;
+    p->frame_len = (uint8_t)text.len;
+}
+
 static size_t copy_data(struct pump *p, struct link *from, char *to, size_t room)
 {
     struct slice left = slice_head(link_peek(from), p->data);
     size_t n = copy(to, room, &left);
     link_used(from, n);
     p->data -= n;
+    if (p->data == 0 && p->chunked)
+        frame(p, SLICE("\r\n"));
     return n;
-}
-
-/* The frame of a chunk, with the end of the one before it. length 0: of the last one. */
-static void frame_chunk(struct pump *p, size_t length)
-{
-    int n = snprintf(p->frame, sizeof p->frame, "%s%zx\r\n%s", p->body ? "\r\n" : "", length, length ? "" : "\r\n");
-    p->frame_at = 0;
-    p->frame_len = (uint8_t)n;
 }
 
 static void take_piece(struct pump *p, size_t length)
 {
+    char size[24];
     p->data = length;
     if (p->chunked)
-        frame_chunk(p, length);
+        frame(p, (struct slice){size, (size_t)snprintf(size, sizeof size, "%zx\r\n", length)});
     p->body += length;
 }
 
@@ -50,7 +52,7 @@ static void take_end(struct pump *p)
 {
     p->ended = true;
     if (p->chunked)
-        frame_chunk(p, 0);
+        frame(p, SLICE("0\r\n\r\n"));
 }
 
 static enum pump_said next_raw(struct pump *p, struct link *from)

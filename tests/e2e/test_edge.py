@@ -60,7 +60,8 @@ def test_rbac_decides_who_sees_a_dashboard(space, upstreams, edges):
     the token nor the cookie reaches the dashboard, which gets the user's name."""
     head = upstreams("head")
     edge = edges([{"auth": "users", "cluster": "rag", "upstream": head.address}])
-    nobody, reader, writer = account(space, "nobody"), account(space, "reader", rule("get")), account(space, "writer", rule("get", "update"))
+    nobody, reader = account(space, "nobody"), account(space, "reader", rule("get"))
+    writer = account(space, "writer", rule("get", "update"))
     assert edge.ask()[0] == 401
     status, headers, _ = edge.ask(**bearer("not-a-token"))
     assert (status, headers["WWW-Authenticate"]) == (401, "Bearer")
@@ -76,7 +77,8 @@ def test_rbac_decides_who_sees_a_dashboard(space, upstreams, edges):
     assert status == 403
     assert "may not update rayclusters/rag" in words
     assert edge.told(method="POST", path="/api/jobs/", body="{}", **bearer(writer))["bytes"] == 2
-    assert edge.told(path="/", X_Forwarded_User="root", X_Forwarded_For="10.9.9.9", **bearer(writer))["headers"]["X-Forwarded-For"] == "127.0.0.1"
+    told = edge.told(path="/", X_Forwarded_User="root", X_Forwarded_For="10.9.9.9", **bearer(writer))
+    assert told["headers"]["X-Forwarded-For"] == "127.0.0.1"
     assert head.seen[-1][2]["X-Forwarded-User"] == f"system:serviceaccount:{space.name}:writer"
 
 
