@@ -186,7 +186,7 @@ class Edge:
         text = self.ask(path="/metrics", port=self.metrics_port)[2]
         return {k: float(v) for k, v in (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
 
-    def raw(self, sent, seconds=10):
+    def raw(self, sent, seconds=3):
         """All that comes back until the connection ends, for bytes that need not be a request."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as s:
             s.sendall(sent)

@@ -1,0 +1,320 @@
+/* Guards: tokens in files, reviews at an API server that a test plays, the login page. */
+#include "rig.h"
+
+#define USERS "routes: [{auth: users, cluster: rag, upstream: 'u:1'}]"
+#define ACCEPTED "{\"status\":{\"authenticated\":true,\"user\":{\"username\":\"ann\",\"groups\":[\"g\"]}}}"
+#define REJECTED "{\"status\":{\"authenticated\":false,\"error\":\"unknown\"}}"
+#define ALLOWED "{\"status\":{\"allowed\":true}}"
+#define DENIED "{\"status\":{\"allowed\":false,\"reason\":\"no role\"}}"
+enum { API_PORT = 6443 };
+
+static struct rig rig;
+static struct end client;
+static struct kube_config *config;
+
+static void begin(const char *what, const char *routes)
+{
+    struct err e = {0};
+    test_case("%s", what);
+    config = kube_config_url(&(struct kube_config_url){.url = "http://127.0.0.1:6443", .token = SLICE("edge"), .name = "API server"}, &e);
+    if (!CHECK(config))
+        printf("  %s\n", e.text);
+    rig_start(&rig, config, routes);
+    rig_enter(&rig, &client);
+}
+
+static void over(void)
+{
+    rig_stop(&rig, &client);
+    kube_config_free(config);
+}
+
+static void ask(struct end *v, const char *method, const char *token, const char *more)
+{
+    struct buf b = {.max = MIB};
+    buf_printf(&b, "%s / HTTP/1.1\r\nHost: h\r\n", method);
+    if (token)
+        buf_printf(&b, "Authorization: Bearer %s\r\n", token);
+    buf_printf(&b, "%s\r\n", more);
+    buf_putc(&b, '\0');
+    rig_say(&rig, v, b.ptr);
+    buf_free(&b);
+}
+
+/* The connection on which the edge has asked the API server something new; its question is in *question. */
+static struct end *asked(struct slice *question)
+{
+    for (unsigned i = 0; i < rig.ups; i++)
+        if (rig.up[i].port == API_PORT && !rig.up[i].closed && rig.up[i].out.len > rig.up[i].got) {
+            *question = rig_hear(&rig.up[i]);
+            rig.up[i].room = RIG_ROOM;
+            return &rig.up[i];
+        }
+    return NULL;
+}
+
+/* Answers the API server's part; words must stand in the question. */
+static void answer(const char *words, const char *json)
+{
+    struct slice question;
+    struct buf b = {.max = MIB};
+    struct end *api = asked(&question);
+    if (!CHECK(api))
+        return;
+    if (!CHECK(slice_has(question, words)))
+        printf("  %.*s\n", SLICE_ARG(question));
+    buf_printf(&b, "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(json), json);
+    buf_putc(&b, '\0');
+    rig_say(&rig, api, b.ptr);
+    buf_free(&b);
+}
+
+static struct end *upstream(void)
+{
+    for (unsigned i = rig.ups; i > 0; i--)
+        if (rig.up[i - 1].port == 1)
+            return &rig.up[i - 1];
+    return NULL;
+}
+
+static bool nothing_asked(void)
+{
+    struct slice question;
+    return !asked(&question);
+}
+
+/* The upstream's part. */
+static struct slice served(void)
+{
+    struct end *u = upstream();
+    if (!CHECK(u))
+        return SLICE("");
+    struct slice heard = rig_hear(u);
+    rig_say(&rig, u, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    CHECK_INT(rig_status(&client), 200);
+    return heard;
+}
+
+/* ---- tokens in files ---- */
+
+static int with_token(const char *token)
+{
+    int status;
+    ask(&client, "GET", token, "");
+    struct end *u = upstream();
+    if (u && u->out.len > u->got) {
+        CHECK(!slice_has(rig_hear(u), "Authorization"));
+        rig_say(&rig, u, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    }
+    status = rig_status(&client);
+    return status;
+}
+
+static void test_tokens(void)
+{
+    struct err e = {0};
+    rig_tokens = "first\n\n second \r\n";
+    begin("two tokens are valid at a time", "routes: [{auth: token, tokenFile: /t, upstream: 'u:1'}]");
+    CHECK_INT(with_token("first"), 200);
+    CHECK_INT(with_token("second"), 200);
+    CHECK_INT(with_token("secon"), 401);
+    CHECK_INT(with_token("seconds"), 401);
+    CHECK_INT(with_token(""), 401);
+    CHECK_INT(with_token(NULL), 401);
+    test_case("a file that changes");
+    rig_tokens = "second\nthird\n";
+    edge_reload(rig.edge);
+    CHECK_INT(with_token("first"), 401);
+    CHECK_INT(with_token("third"), 200);
+    test_case("a file that is no use changes nothing");
+    static const char *const useless[] = {"", "\n\n", "a b\n", "a\nb\nc\n", "\x01\n"};
+    for (size_t i = 0; i < COUNT_OF(useless); i++) {
+        rig_tokens = useless[i];
+        edge_reload(rig.edge);
+        CHECK_INT(with_token("third"), 200);
+    }
+    test_case("no routes without their tokens");
+    CHECK(!edge_configure(rig.edge, SLICE("routes: [{auth: token, tokenFile: /missing, upstream: 'u:1'}]"), "f", &e));
+    CHECK(slice_has(slice_of(e.text), "/missing"));
+    char most[LIMIT_EDGE_TOKEN + 2];
+    memset(most, 'a', sizeof most);
+    most[LIMIT_EDGE_TOKEN + 1] = '\0';
+    struct token_file f = {.path = SLICE("/t")};
+    rig_tokens = most + 1;
+    test_case("the longest token, and one byte more");
+    CHECK(edge_auth_read_tokens(rig.edge, &f, &e));
+    rig_tokens = most;
+    CHECK(!edge_auth_read_tokens(rig.edge, &f, &e));
+    over();
+    rig_tokens = "first\nsecond\n";
+}
+
+/* ---- users ---- */
+
+static void test_users(void)
+{
+    begin("a token is reviewed, then the right; both answers are kept", USERS);
+    ask(&client, "GET", "t1", "");
+    answer("\"token\":\"t1\"", ACCEPTED);
+    answer("\"resourceAttributes\":{\"namespace\":\"team-a\",\"verb\":\"get\",\"group\":\"ray.io\",\"version\":\"v1\","
+           "\"resource\":\"rayclusters\",\"name\":\"rag\"}",
+           ALLOWED);
+    struct slice heard = served();
+    CHECK(slice_has(heard, "X-Forwarded-User: ann\r\n") && !slice_has(heard, "Authorization"));
+    ask(&client, "GET", "t1", "");
+    CHECK(nothing_asked());
+    served();
+    test_case("what changes something is another right");
+    ask(&client, "DELETE", "t1", "");
+    answer("\"verb\":\"update\"", DENIED);
+    CHECK_INT(rig_status(&client), 403);
+    ask(&client, "DELETE", "t1", "");
+    CHECK(nothing_asked());
+    CHECK_INT(rig_status(&client), 403);
+    test_case("and so is a WebSocket");
+    ask(&client, "GET", "t1", "Connection: Upgrade\r\nUpgrade: websocket\r\n");
+    CHECK_INT(rig_status(&client), 403);
+    test_case("refusals are forgotten sooner than acceptances");
+    rig_wait(&rig, &client, EDGE_NO_MS);
+    ask(&client, "DELETE", "t1", "");
+    answer("\"verb\":\"update\"", ALLOWED);
+    served();
+    rig_wait(&rig, &client, EDGE_YES_MS);
+    ask(&client, "GET", "t1", "");
+    answer("\"token\":\"t1\"", REJECTED);
+    CHECK_INT(rig_status(&client), 401);
+    over();
+}
+
+static void test_waiting(void)
+{
+    struct end second = {0}, third = {0};
+    begin("calls with one token wait for one review; who goes meanwhile is no harm", USERS);
+    ask(&client, "GET", "t1", "");
+    rig_enter(&rig, &second);
+    ask(&second, "GET", "t1", "");
+    rig_enter(&rig, &third);
+    ask(&third, "GET", "t1", "");
+    rig_end(&rig, &second);
+    CHECK(second.closed);
+    answer("tokenreviews", REJECTED);
+    CHECK(nothing_asked());
+    CHECK_INT(rig_status(&client), 401);
+    CHECK_INT(rig_status(&third), 401);
+    CHECK_INT(rig.edge->asked, 0);
+    CHECK_INT(rig.edge->asked_unknown, 0);
+    over();
+    rig_leave(&second);
+    rig_leave(&third);
+    begin("the edge may not ask: 503, and the next request asks again", USERS);
+    ask(&client, "GET", "t1", "");
+    struct slice question;
+    struct end *api = asked(&question);
+    rig_say(&rig, api, "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
+    CHECK_INT(rig_status(&client), 503);
+    ask(&client, "GET", "t1", "");
+    answer("tokenreviews", REJECTED);
+    CHECK_INT(rig_status(&client), 401);
+    over();
+}
+
+static void test_budget(void)
+{
+    char token[16];
+    int refused = 0;
+    begin("unknown tokens of one address have a budget", USERS);
+    for (int i = 0; i <= EDGE_ADDRESS_BURST + 1; i++) {
+        snprintf(token, sizeof token, "t%d", i);
+        ask(&client, "GET", token, "");
+        if (rig.edge->asked)
+            answer("tokenreviews", REJECTED);
+        refused += rig_status(&client) == 429;
+    }
+    CHECK_INT(refused, 1);
+    rig_wait(&rig, NULL, EDGE_ADDRESS_MS);
+    ask(&client, "GET", "later", "");
+    CHECK_INT(rig.edge->asked, 1);
+    over();
+}
+
+static void test_kept_answers(void)
+{
+    char token[16];
+    begin("as many answers are kept as the limit says", USERS);
+    for (int i = 0; i <= LIMIT_EDGE_REVIEWS; i++) {
+        snprintf(token, sizeof token, "t%d", i);
+        rig.now.mono_ms += EDGE_UNKNOWN_MS;
+        client.room = RIG_ROOM;
+        memset(rig.edge->address_ms, 0, sizeof rig.edge->address_ms); /* each from an address of its own */
+        ask(&client, "GET", token, "");
+        answer("tokenreviews", REJECTED);
+        CHECK_INT(rig_status(&client), 401);
+        CHECK(rig.edge->tokens.count <= LIMIT_EDGE_REVIEWS);
+    }
+    over();
+}
+
+/* ---- the page ---- */
+
+static const struct {
+    const char *cookies, *ours, *rest; /* rest NULL: none is left */
+} jars[] = {
+    {"mobula-edge=a.b", "a.b", NULL},         {"x=1; mobula-edge=t; y=2", "t", "x=1; y=2"}, {"x=1;y=2", "", "x=1;y=2"},
+    {" mobula-edge = t ;x=1", "t ", "x=1"},   {"mobula-edge=a; mobula-edge=b", "a", NULL},  {"mobula-edge=", "", NULL},
+    {"mobula-edges=a", "", "mobula-edges=a"}, {"x=mobula-edge=a", "", "x=mobula-edge=a"},   {";;", "", ";;"},
+};
+
+static void test_cookies(void)
+{
+    for (size_t i = 0; i < COUNT_OF(jars); i++) {
+        struct arena a = {0};
+        struct http_reader r = {.header_count = 1};
+        test_case("%s", jars[i].cookies);
+        struct slice in = guarded(slice_of(jars[i].cookies));
+        r.headers[0] = (struct http_header){SLICE("Cookie"), in};
+        CHECK_SLICE(slice_trim(login_cookie(&r)), slice_trim(slice_of(jars[i].ours)));
+        struct slice rest = login_strip(in, &a);
+        CHECK((rest.ptr != NULL) == (jars[i].rest != NULL));
+        if (jars[i].rest && rest.ptr)
+            CHECK_STR(rest, jars[i].rest);
+        arena_free(&a);
+    }
+}
+
+static void test_login(void)
+{
+    begin("a form with a token becomes a cookie", USERS);
+    rig_say(&rig, &client, "GET / HTTP/1.1\r\nHost: h\r\nAccept: text/html\r\n\r\n");
+    struct slice page = rig_hear(&client);
+    CHECK(slice_starts(page, SLICE("HTTP/1.1 401 ")) && slice_has(page, "<form method=\"post\" action=\"/.mobula/login\">"));
+    rig_say(&rig, &client,
+            "POST /.mobula/login HTTP/1.1\r\nHost: h\r\nOrigin: http://h\r\nContent-Length: 24\r\n\r\ntoken=a.b%2D&to=%2Fx%3Fy");
+    answer("\"token\":\"a.b-\"", ACCEPTED);
+    struct slice said = rig_hear(&client);
+    CHECK(slice_starts(said, SLICE("HTTP/1.1 303 ")) && slice_has(said, "\r\nLocation: /x?y\r\n"));
+    CHECK(slice_has(said, "\r\nSet-Cookie: mobula-edge=a.b-; Path=/; HttpOnly; SameSite=Lax\r\n"));
+    over();
+    begin("a form past its limit", USERS);
+    rig_say(&rig, &client, "POST /.mobula/login HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n\r\n");
+    for (int i = 0; i < 17; i++) {
+        char kib[KIB + 1];
+        memset(kib, 'a', KIB);
+        kib[KIB] = '\0';
+        rig_say(&rig, &client, kib);
+    }
+    CHECK_INT(rig_status(&client), 413);
+    over();
+}
+
+int main(void)
+{
+    log_global.level = LOG_ERROR + 1;
+    test_tokens();
+    test_users();
+    test_waiting();
+    test_budget();
+    test_kept_answers();
+    test_cookies();
+    test_login();
+    return test_done();
+}
