@@ -292,7 +292,8 @@ def test_smuggled_requests_end_at_the_edge(upstreams, edges):
         came = edge.raw(sent + b"GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n")
         assert came.startswith(b"HTTP/1.1 400 "), (sent, came)
         assert came.count(b"HTTP/1.1 ") == 1 or b"%2e" in sent or b"http://other" in sent, (sent, came)
-    bad_chunk = b"POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
+    bad_chunk = (b"POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n"
+                 b"GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n")
     assert edge.raw(bad_chunk).startswith(b"HTTP/1.1 400 ")
     assert edge.raw(b"GET / HTTP/1.1\r\nHost: h\r\nA: " + b"a" * 20000).startswith(b"HTTP/1.1 431 ")
     assert [path for _, path, _, _ in up.seen if path != "/smuggled"] == []
