@@ -115,7 +115,7 @@ bool kube_token_is_for(struct slice token, const char *audience, struct arena *a
 /* Bodies of both. audience NULL: the API server's own. subject: of a TokenReview's answer; attributes: resourceAttributes, JSON. */
 void kube_token_review(struct buf *b, struct slice token, const char *audience);
 void kube_access_review(struct buf *b, struct slice subject, struct slice attributes);
-/* What their status says. Texts may lie in the document. */
+/* Reads the status of their answers. Texts may lie in the document. */
 struct kube_review {
     bool yes;
     struct slice user, subject; /* of an accepted token: its name, and members of a SubjectAccessReview's spec as a JSON object */

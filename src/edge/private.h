@@ -1,4 +1,4 @@
-/* What the files of the edge share.
+/* Declarations that the files of the edge share.
  *
  * A front is a client's connection, a back one to an upstream, and a call is one request from its first byte to its answer's last. Bytes
  * of bodies are in the links' buffers only: a pump moves them from one link to the other, and changes their framing on the way. */
@@ -142,7 +142,7 @@ struct call {
     struct config *config;
     const struct route *route;
     struct version *version;
-    struct slice label; /* what the star stands for */
+    struct slice label; /* the label in the place of the host's star */
     struct slice user;  /* of a user's token; empty: none */
     int64_t slow_until_ms;
     uint64_t slow_moved, moved;     /* slow_moved: when its time began */

@@ -88,7 +88,7 @@ static void take_answer(struct call *c)
     struct err e = {0};
     bool whole = c->up_said == PUMP_DONE;
     int status = c->answer.status;
-    c->last |= !whole || c->front->edge->draining; /* what is left of the request cannot be told from the next one */
+    c->last |= !whole || c->front->edge->draining; /* the rest of the request cannot be told from the next one */
     if ((status == 101 && !c->upgrade) || !head_answer(c, &e)) {
         count_failure(c, FAILURE_ANSWER, status == 101 ? "101 was not asked for" : e.text);
         edge_call_refuse(c, 502, "the answer of the service cannot be passed on");

@@ -1,7 +1,7 @@
 /* Which route a request takes, and which version of it. */
 #include "private.h"
 
-/* ---- what was asked for ---- */
+/* ---- host and path of a request ---- */
 
 static bool is_dots(struct slice segment)
 {

@@ -28,7 +28,7 @@ struct rig {
     bool refuse; /* connections to upstreams fail at once */
 };
 
-static const char *rig_tokens = "first\nsecond\n"; /* what is in every file */
+static const char *rig_tokens = "first\nsecond\n"; /* the text of every file */
 
 static struct slice end_peek(struct link *l)
 {
@@ -160,7 +160,7 @@ __attribute__((unused)) static void rig_wait(struct rig *r, struct end *client, 
     rig_turn(r);
 }
 
-/* What has been heard since the last time. */
+/* Bytes that the edge has written since the last call. */
 __attribute__((unused)) static struct slice rig_hear(struct end *v)
 {
     struct slice news = slice_skip(buf_slice(&v->out), v->got);

@@ -21,7 +21,7 @@ static void over(void)
     rig_stop(&rig, &client);
 }
 
-/* ---- what is passed on ---- */
+/* ---- requests and answers that are passed on ---- */
 
 static const struct {
     const char *name, *request, *upstream_hears, *answer, *client_hears;
@@ -189,7 +189,7 @@ static void test_tunnel(void)
     over();
 }
 
-/* ---- what is refused ---- */
+/* ---- requests that are refused ---- */
 
 #define POST "POST / HTTP/1.1\r\nHost: h\r\n"
 static const struct {
