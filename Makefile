@@ -505,7 +505,10 @@ fresh: ## make run, make run-fleet and make test on a fresh Debian in a chroot, 
 setup: ## install the Debian packages that building and testing need
 	@tests/tools/setup build test fuzz arm64
 
-docs/architecture.svg: docs/architecture.dot ## draw README's picture anew (needs graphviz)
+docs/rooms.svg: $(wildcard src/*/*.[ch] src/kinds/*/*.[ch]) tests/tools/rooms-picture ## draw the rooms from their includes
+	$(Q)tests/tools/rooms-picture >$@
+
+docs/architecture.svg: docs/architecture.dot ## draw the picture of docs/architecture.md (needs graphviz)
 	$(Q)dot -Tsvg -o $@ $<
 
 docs/cli.md: $(OUT)/mobula FORCE ## write the reference of the command line anew

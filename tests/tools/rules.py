@@ -367,7 +367,13 @@ def check_kinds():
 
 
 def check_architecture():
-    """Files and names that the pages for who changes the core speak of are there."""
+    """Files and names that the pages for who changes the core speak of are there, and README shows what a test expects of the program."""
+    for shown in re.findall(r"^```\n(.*?)^```$", text(Path("README.md")), re.S | re.M):
+        if shown not in text(Path("tests/data/cli/explain.case")):
+            yield "README.md:1: shows an output that no case of tests/data/cli/explain.case expects"
+    for number, line in enumerate(text(Path("README.md")).splitlines(), 1):
+        if len(line) > 120 or number > 90:
+            yield f"README.md:{number}: at most 90 lines of 120 columns"
     pages = [Path("docs/architecture.md"), Path("docs/adding-a-kind.md")]
     tracked = [path for path in files() if path not in pages]
     names = {str(path) for path in tracked} | {str(path.parent) for path in tracked}
