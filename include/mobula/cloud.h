@@ -13,9 +13,13 @@
 /* ---- names of buckets and objects ---- */
 
 struct cloud_place {
+    const struct cloud_protocol *protocol;
     struct slice bucket, key; /* key: the object's name, without a leading slash; empty: the bucket itself */
+    struct slice account;     /* of abfss://CONTAINER@ACCOUNT.dfs.DOMAIN: "ACCOUNT", … */
+    struct slice domain;      /* … and DOMAIN; empty: none */
 };
-/* Parses "s3://BUCKET[/KEY]". False: another scheme, or a bucket or key that stores do not accept; *e names it. */
+/* Parses "SCHEME://BUCKET[/KEY]": s3, gs, azure, or abfss://CONTAINER@ACCOUNT.dfs.DOMAIN[/KEY]. False: another scheme, or a bucket or key
+ * that stores do not accept; *e names it. */
 bool cloud_place(struct slice url, struct cloud_place *out, struct err *e);
 /* Checks an object's name: 1 to LIMIT_CLOUD_KEY bytes of UTF-8 without control characters; "." and ".." between slashes are refused,
  * because proxies and HTTP libraries resolve them. */
@@ -36,6 +40,7 @@ struct cloud_request {
     struct slice method, host, path; /* host: as in the header Host. path: not encoded, with a leading slash */
     struct http_header query[CLOUD_QUERY], headers[CLOUD_HEADERS]; /* query: not encoded; headers: all signed headers except Host */
     uint32_t query_count, header_count;
+    uint64_t size;        /* bytes of the body */
     struct slice payload; /* SHA-256 of the body in hexadecimal, or CLOUD_UNSIGNED */
 };
 struct cloud_signer {
@@ -47,6 +52,9 @@ struct cloud_signer {
 void cloud_sign(struct cloud_request *r, const struct cloud_signer *s, struct arena *a);
 /* Adds them to the query instead, for a signed URL that is valid for so many seconds from s->wall_us on; the payload is unsigned. */
 void cloud_sign_query(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
+/* The same for Google Cloud Storage; keys.secret is the PEM of an RSA key. */
+void cloud_sign_google(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
+struct slice cloud_azure_text(const struct cloud_request *r, struct slice account, struct arena *a); /* what SharedKey signs */
 struct slice cloud_target(const struct cloud_request *r, struct arena *a); /* the request's path and query, encoded */
 
 /* ---- answers in XML: elements and text; DOCTYPE, CDATA, comments and entities other than the five standard ones are errors ---- */
@@ -74,7 +82,7 @@ struct cloud_list {
     uint32_t count;
     struct slice next; /* continuation token of the next page; empty: this is the last page */
 };
-/* Reads one page of ListObjectsV2 with encoding-type=url. */
+/* Reads one page of ListObjectsV2 with encoding-type=url, or of Azure's List Blobs. */
 bool cloud_list_read(struct slice document, struct arena *a, struct cloud_list *out, struct err *e);
 
 /* ---- settings: environment variables and files of the AWS CLI ---- */
@@ -116,17 +124,34 @@ enum cloud_right { CLOUD_READ, CLOUD_LIST, CLOUD_WRITE, CLOUD_DELETE, CLOUD_ABOR
 #define CLOUD_PAGE "1000" /* objects in one page of a list: S3's maximum */
 
 struct cloud_call;
+/* How a large object is uploaded in parts. */
+struct cloud_upload {
+    const char *root;   /* element of the list of parts that ends the upload */
+    bool no_etag;       /* answers to parts need no ETag */
+    bool metadata_last; /* headers of the object belong to the call that ends the upload, not to the one that begins it */
+    void (*begin)(struct cloud_call *c); /* NULL: no call begins an upload */
+    void (*part)(struct cloud_call *c, struct slice upload, uint32_t number, struct arena *a);
+    void (*put_part)(struct buf *out, uint32_t number, const char *etag, struct arena *a);
+    void (*complete)(struct cloud_call *c, struct slice upload);
+};
+
 /* How stores of one kind are called. */
 struct cloud_protocol {
     const char *scheme;               /* of the URLs of its objects */
     const char *sha256, *size;        /* headers with an object's metadata: SHA-256 and bytes of the content before it was compressed */
     struct http_header absent;        /* header of a PUT that fails with 409 or 412 if the object exists */
     const char *rights[CLOUD_RIGHTS]; /* names of rights, for messages */
+    const char *resource;             /* word before the bucket's name in messages about rights; NULL: its ARN */
+    bool (*settings)(const struct cloud_surroundings *from, struct arena *a, struct cloud_settings *out, struct err *e);
     /* Adds what a GET of the bucket needs to list objects. more: continuation token, empty for the first page. */
     void (*list)(struct cloud_call *c, struct slice prefix, bool deep, struct slice more);
     bool (*list_read)(struct slice body, struct arena *a, struct cloud_list *out, struct err *e);
+    void (*put)(struct cloud_call *c); /* adds what a PUT of a whole object needs; NULL: nothing */
+    void (*sign)(struct cloud_request *r, const struct cloud_signer *s, struct arena *a);
+    void (*sign_url)(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
+    const struct cloud_upload *upload; /* NULL: objects of any size are stored by one call */
 };
-extern const struct cloud_protocol cloud_s3;
+extern const struct cloud_protocol cloud_s3, cloud_gcs, cloud_azure;
 
 struct cloud_store_options {
     const struct cloud_protocol *protocol;

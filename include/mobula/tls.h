@@ -117,6 +117,9 @@ bool tls_issue(const struct tls_issue *o, struct buf *cert_pem, struct buf *key_
 enum { TLS_MAC = 32 };
 void tls_mac(struct slice key, struct slice text, char out[TLS_MAC]);
 
+/* RSASSA-PKCS1-v1_5 with SHA-256 over the text, by the private key of a PEM text (PKCS#1 or PKCS#8). False: no RSA key (*e). */
+bool tls_rsa_sign(struct slice key_pem, struct slice text, char out[TLS_RSA_MAX], size_t *len, struct err *e);
+
 /* ---- signed files ---- */
 
 enum { TLS_SHA256_HEX = 65, TLS_P256_POINT = 65 };

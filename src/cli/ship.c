@@ -169,6 +169,8 @@ static void store(struct ship *s, struct ship_file *f, struct now now)
     char hex[TLS_SHA256_HEX];
     tls_sha256_hex(c.body, hex);
     c.sha256 = arena_dup(&s->a, slice_of(hex));
+    if (s->o.protocol->put)
+        s->o.protocol->put(&c);
     cloud_add_header(&c, "Content-Type", SLICE("text/plain; charset=utf-8"));
     cloud_add_header(&c, "Content-Encoding", SLICE("gzip"));
     cloud_add_header(&c, s->o.protocol->size, arena_printf(&s->a, "%zu", s->plain.len));

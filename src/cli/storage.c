@@ -38,20 +38,33 @@ static void say(void *owner, const char *line)
         fprintf(stderr, "mobula: %s\n", line);
 }
 
-/* URL of the store. Without an endpoint: AWS, s3.REGION.amazonaws.com, with BUCKET. in front unless the bucket has a dot (the wildcard
- * certificate covers one label). */
-static struct slice find_endpoint(struct storage *s, struct slice bucket)
+/* URL of the store without --endpoint; empty: it has none. AWS: s3.REGION.amazonaws.com, with BUCKET. in front unless the bucket has a dot
+ * (the wildcard certificate covers one label). */
+static struct slice usual_endpoint(struct storage *s, const struct cloud_place *at)
 {
-    struct cloud_store_options *o = &s->with;
-    struct slice region = slice_empty(o->settings.region) ? SLICE("us-east-1") : o->settings.region, given = o->settings.endpoint;
-    o->path_style = slice_empty(given) ? slice_find(bucket, '.') >= 0 : !s->o.virtual_host;
-    const char *dot = o->path_style ? "" : ".";
-    struct slice front = slice_head(bucket, o->path_style ? 0 : bucket.len);
+    const struct cloud_settings *set = &s->with.settings;
+    struct slice account = set->keys.id, domain = slice_empty(at->domain) ? SLICE("core.windows.net") : at->domain;
+    if (at->protocol == &cloud_gcs)
+        return SLICE("https://storage.googleapis.com");
+    if (at->protocol == &cloud_azure)
+        return slice_empty(account) ? SLICE("") : arena_printf(&s->a, "https://%.*s.blob.%.*s", SLICE_ARG(account), SLICE_ARG(domain));
+    struct slice region = slice_empty(set->region) ? SLICE("us-east-1") : set->region;
+    struct slice front = slice_head(at->bucket, s->with.path_style ? 0 : at->bucket.len);
+    return arena_printf(&s->a, "https://%.*s%s%.*s", SLICE_ARG(front), s->with.path_style ? "" : ".",
+                        SLICE_ARG(cloud_aws_host("s3", region, &s->a)));
+}
+
+static struct slice find_endpoint(struct storage *s, const struct cloud_place *at)
+{
+    struct slice given = s->with.settings.endpoint, bucket = at->bucket;
+    s->with.path_style = at->protocol != &cloud_s3 || (slice_empty(given) ? slice_find(bucket, '.') >= 0 : !s->o.virtual_host);
     if (slice_empty(given))
-        return arena_printf(&s->a, "https://%.*s%s%.*s", SLICE_ARG(front), dot, SLICE_ARG(cloud_aws_host("s3", region, &s->a)));
+        return usual_endpoint(s, at);
     ptrdiff_t scheme = slice_find_text(given, "://");
     size_t n = scheme < 0 ? 0 : (size_t)scheme + 3;
-    return arena_printf(&s->a, "%.*s%.*s%s%.*s", SLICE_ARG(slice_head(given, n)), SLICE_ARG(front), dot, SLICE_ARG(slice_skip(given, n)));
+    return s->with.path_style ? given
+                              : arena_printf(&s->a, "%.*s%.*s.%.*s", SLICE_ARG(slice_head(given, n)), SLICE_ARG(bucket),
+                                             SLICE_ARG(slice_skip(given, n)));
 }
 
 /* Finds the server that issues credentials: STS, or the EKS Pod Identity agent on this node. Only to the node's own addresses may the token
@@ -76,21 +89,24 @@ static bool find_identity(struct storage *s, struct err *e)
            err_set(e, ERR_CONFIG, "%s: https:// is needed: http:// would show the token to everybody on the way", set->source);
 }
 
-static bool find_servers(struct storage *s, struct slice bucket, struct err *e)
+static bool find_servers(struct storage *s, const struct cloud_place *at, struct err *e)
 {
     struct cloud_store_options *o = &s->with;
     struct cloud_host *hosts[2] = {&o->store, &o->identity};
     const char *ca = slice_empty(s->o.ca_file) ? "AWS_CA_BUNDLE" : "--storage-ca";
-    if (!cloud_host(find_endpoint(s, bucket), "--endpoint (AWS_ENDPOINT_URL_S3)", &s->a, &o->store, e) || !find_identity(s, e))
+    struct slice endpoint = find_endpoint(s, at);
+    if (slice_empty(endpoint))
+        return err_set(e, ERR_CONFIG, "--endpoint is needed: https://ACCOUNT.blob.core.windows.net, or AZURE_STORAGE_ACCOUNT");
+    if (!cloud_host(endpoint, "--endpoint", &s->a, &o->store, e) || !find_identity(s, e))
         return false;
     for (size_t i = 0; i < 2; i++) {
-        struct endpoint *at = &hosts[i]->at;
-        if (!at->host.ptr)
+        struct endpoint *host = &hosts[i]->at;
+        if (!host->host.ptr)
             continue;
-        if (at->tls && !s->trust && !(s->trust = way_trust(o->settings.ca_file, ca, &s->a, e)))
+        if (host->tls && !s->trust && !(s->trust = way_trust(o->settings.ca_file, ca, &s->a, e)))
             return false;
-        at->trust = s->trust;
-        if (!way_find(s->allow, at, &s->proxies[i], "--endpoint", &s->a, e))
+        host->trust = s->trust;
+        if (!way_find(s->allow, host, &s->proxies[i], "--endpoint", &s->a, e))
             return false;
     }
     return true;
@@ -104,18 +120,20 @@ bool storage_prepare(struct storage *s, const struct storage_options *o, const s
     *s = (struct storage){.o = *o, .allow = allow, .loud = true};
     s->from = (struct cloud_surroundings){get_setting, read_setting, s};
     rng_seed_system(&rng);
-    if (!cloud_settings_read(&s->from, &s->a, set, e))
+    s->with.protocol = at->protocol;
+    if (!at->protocol->settings(&s->from, &s->a, set, e))
         return false;
+    if (!slice_empty(at->account))
+        set->keys.id = at->account;
     set->region = slice_empty(o->region) ? set->region : o->region;
     set->endpoint = slice_empty(o->endpoint) ? set->endpoint : o->endpoint;
     set->ca_file = slice_empty(o->ca_file) ? set->ca_file : o->ca_file;
-    s->with.protocol = &cloud_s3;
     s->with.from = &s->from;
     s->with.bucket = arena_dup(&s->a, at->bucket);
     s->with.say = say;
     s->with.owner = s;
     s->with.seed = rng_next(&rng);
-    return find_servers(s, at->bucket, e);
+    return find_servers(s, at, e);
 }
 
 bool storage_open(struct storage *s, const struct storage_options *o, const struct cloud_place *at, struct err *e)
@@ -259,13 +277,21 @@ bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *
            err_set(e, ERR_SYNTAX, "the object is damaged: its SHA-256 is %s, and it was stored with %s", hex, s->sha256);
 }
 
+/* Headers of a call that stores a whole object. */
+static void add_put(const struct storage *s, struct cloud_call *c)
+{
+    if (s->with.protocol->put)
+        s->with.protocol->put(c);
+    cloud_add_header(c, s->with.protocol->sha256, c->sha256);
+}
+
 bool storage_put(struct storage *s, struct slice key, struct slice body, struct err *e)
 {
     char hex[TLS_SHA256_HEX];
     struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = key, .body = body, .size = body.len};
     tls_sha256_hex(body, hex);
     c.sha256 = slice_of(hex);
-    cloud_add_header(&c, s->with.protocol->sha256, c.sha256);
+    add_put(s, &c);
     return storage_call(s, &c, e);
 }
 
@@ -315,12 +341,12 @@ static bool put_part(struct storage *s, struct slice key, struct part *p, uint64
     if (!s->with.store.at.tls && !hash_part(p, size, hex, e))
         return false;
     c.sha256 = s->with.store.at.tls ? SLICE_NONE : slice_of(hex);
-    cloud_add_query(&c, "partNumber", arena_printf(&s->a, "%u", number));
-    cloud_add_query(&c, "uploadId", upload);
+    const struct cloud_upload *how = s->with.protocol->upload;
+    how->part(&c, upload, number, &s->a);
     if (!storage_call(s, &c, e))
         return false;
-    buf_printf(list, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>", number, s->etag);
-    return s->etag[0] || err_set(e, ERR_STATUS, "the store gave no ETag for a part");
+    how->put_part(list, number, s->etag, &s->a);
+    return how->no_etag || s->etag[0] || err_set(e, ERR_STATUS, "the store gave no ETag for a part");
 }
 
 /* Large enough that there are at most LIMIT_CLOUD_PARTS. */
@@ -329,21 +355,24 @@ uint64_t storage_part(uint64_t size)
     return size <= (uint64_t)CLOUD_PART * LIMIT_CLOUD_PARTS ? CLOUD_PART : (size / LIMIT_CLOUD_PARTS / MIB + 1) * MIB;
 }
 
-static bool put_parts(struct storage *s, struct slice key, int fd, uint64_t size, struct slice upload, struct err *e)
+static bool put_parts(struct storage *s, struct slice key, int fd, uint64_t size, struct slice upload, struct slice sha256, struct err *e)
 {
+    const struct cloud_upload *how = s->with.protocol->upload;
     __attribute__((cleanup(buf_free))) struct buf list = {.max = 4 * MIB};
     uint64_t part = storage_part(size);
     char hex[TLS_SHA256_HEX];
     struct part p = {.fd = fd};
-    buf_put(&list, SLICE("<CompleteMultipartUpload>"));
+    buf_printf(&list, "<%s>", how->root);
     for (uint32_t number = 1; p.from < size; number++, p.from += part)
         if (!put_part(s, key, &p, size - p.from < part ? size - p.from : part, number, upload, &list, e))
             return false;
-    buf_put(&list, SLICE("</CompleteMultipartUpload>"));
+    buf_printf(&list, "</%s>", how->root);
     tls_sha256_hex(buf_slice(&list), hex);
     struct cloud_call c = {
-        .method = "POST", .right = CLOUD_WRITE, .key = key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};
-    cloud_add_query(&c, "uploadId", upload);
+        .right = CLOUD_WRITE, .key = key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};
+    how->complete(&c, upload);
+    if (how->metadata_last)
+        cloud_add_header(&c, s->with.protocol->sha256, sha256);
     return storage_call(s, &c, e);
 }
 
@@ -373,20 +402,27 @@ bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e
     if (!storage_hash_file(fd, hex, &size, e))
         return false;
     struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = key, .read = read_part, .owner = &p, .size = size};
+    const struct cloud_upload *how = s->with.protocol->upload;
+    struct slice upload = SLICE("");
     c.sha256 = slice_of(hex);
-    cloud_add_header(&c, s->with.protocol->sha256, c.sha256);
-    if (size <= CLOUD_PART)
+    if (size <= CLOUD_PART || !how) {
+        add_put(s, &c);
         return storage_call(s, &c, e);
-    c.method = "POST";
-    c.size = 0;
-    cloud_add_query(&c, "uploads", SLICE(""));
-    if (!storage_call(s, &c, e))
-        return false;
-    struct slice upload = arena_dup(&s->a, cloud_xml_text(s->answer.body, "UploadId", &s->last));
-    if (slice_empty(upload))
-        return err_set(e, ERR_STATUS, "the store began no upload: its answer has no UploadId");
-    if (put_parts(s, key, fd, size, upload, e))
+    }
+    if (how->begin) {
+        c.method = "POST";
+        c.size = 0;
+        cloud_add_header(&c, s->with.protocol->sha256, c.sha256);
+        how->begin(&c);
+        if (!storage_call(s, &c, e))
+            return false;
+        upload = arena_dup(&s->a, cloud_xml_text(s->answer.body, "UploadId", &s->last));
+        if (slice_empty(upload))
+            return err_set(e, ERR_STATUS, "the store began no upload: its answer has no UploadId");
+    }
+    if (put_parts(s, key, fd, size, upload, slice_of(hex), e))
         return true;
-    abort_upload(s, key, upload);
+    if (how->begin)
+        abort_upload(s, key, upload);
     return false;
 }

@@ -1,8 +1,6 @@
 /* Names of buckets and objects, and what AWS calls its hosts and resources in a region. */
 #include <mobula/cloud.h>
 
-static const char *const refused_schemes[] = {"gs", "azure", "abfss", "wasbs"};
-
 bool cloud_key(struct slice key, struct err *e)
 {
     if (key.len > LIMIT_CLOUD_KEY)
@@ -19,7 +17,7 @@ bool cloud_key(struct slice key, struct err *e)
             return err_set(e, ERR_CONFIG, "the name of an object has a part \"%.*s\", which programs on the way would resolve",
                            SLICE_ARG(part));
     }
-    return !slice_empty(key) || err_set(e, ERR_CONFIG, "the name of an object is missing: s3://BUCKET/NAME");
+    return !slice_empty(key) || err_set(e, ERR_CONFIG, "the name of an object is missing: SCHEME://BUCKET/NAME");
 }
 
 static bool is_bucket(struct slice name)
@@ -33,18 +31,38 @@ static bool is_bucket(struct slice name)
     return name.len >= 3 && name.len <= 63;
 }
 
+/* Cuts "CONTAINER@ACCOUNT.dfs.DOMAIN" into its parts. */
+static bool cut_account(struct cloud_place *out)
+{
+    struct slice host = out->bucket, rest;
+    out->bucket = slice_cut(&host, '@');
+    rest = host;
+    out->account = slice_cut(&rest, '.');
+    out->domain = slice_starts(rest, SLICE("dfs.")) ? slice_skip(rest, 4) : SLICE("");
+    return net_is_host(host) && !slice_empty(out->account) && !slice_empty(out->domain);
+}
+
 bool cloud_place(struct slice url, struct cloud_place *out, struct err *e)
 {
+    static const struct {
+        const char *scheme;
+        const struct cloud_protocol *protocol;
+        bool account;
+    } schemes[] = {{"s3", &cloud_s3, false}, {"gs", &cloud_gcs, false}, {"azure", &cloud_azure, false}, {"abfss", &cloud_azure, true}};
     ptrdiff_t at = slice_find_text(url, "://");
     struct slice scheme = slice_head(url, at < 0 ? 0 : (size_t)at), rest = slice_skip(url, at < 0 ? 0 : (size_t)at + 3);
-    for (size_t i = 0; i < COUNT_OF(refused_schemes); i++)
-        if (slice_is(scheme, refused_schemes[i]))
-            return err_set(e, ERR_CONFIG, "%s:// is not supported yet: only s3://, which stores of other kinds often speak too",
-                           refused_schemes[i]);
-    out->bucket = slice_cut(&rest, '/');
+    *out = (struct cloud_place){.bucket = slice_cut(&rest, '/'), .account = SLICE(""), .domain = SLICE("")};
     out->key = rest.ptr ? rest : SLICE("");
-    if (!slice_is(scheme, "s3") || !is_bucket(out->bucket))
-        return err_set(e, ERR_CONFIG, "\"%.*s\" is not s3://BUCKET[/NAME], with a bucket of 3 to 63 letters, digits, dots and hyphens",
+    bool well = false;
+    for (size_t i = 0; i < COUNT_OF(schemes); i++)
+        if (slice_is(scheme, schemes[i].scheme)) {
+            out->protocol = schemes[i].protocol;
+            well = !schemes[i].account || cut_account(out);
+        }
+    if (!well || !is_bucket(out->bucket))
+        return err_set(e, ERR_CONFIG,
+                       "\"%.*s\" is not the URL of a bucket: want s3://BUCKET[/NAME], gs://BUCKET[/NAME], azure://CONTAINER[/NAME] or "
+                       "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net[/NAME], with a bucket of 3 to 63 letters, digits, dots and hyphens",
                        SLICE_ARG(slice_head(url, 128)));
     return slice_empty(out->key) || cloud_key(out->key, e);
 }

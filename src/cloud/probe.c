@@ -61,6 +61,8 @@ static void begin_step(struct cloud_probe *p, struct now now)
     c.done_owner = p;
     if (p->step == CLOUD_PROBE_WRITE) {
         c.body = p->left;
+        if (p->protocol->put)
+            p->protocol->put(&c);
         c.size = c.body.len;
         c.sha256 = slice_of(p->sha256);
     } else if (p->step == CLOUD_PROBE_LIST) {

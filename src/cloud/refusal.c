@@ -26,6 +26,9 @@ static const struct {
     {"SignatureDoesNotMatch", 0, "check AWS_SECRET_ACCESS_KEY and AWS_REGION; a proxy that changes paths or headers breaks signatures too"},
     {"InvalidToken", 0, "the session token does not belong to the key: check AWS_SESSION_TOKEN"},
     {"NoSuchBucket", 0, "create the bucket, or correct its name; with an endpoint of your own, check path style against virtual hosts"},
+    {"ContainerNotFound", 0, "create the container, or correct its name"},
+    {"AuthenticationFailed", 0, "check AZURE_STORAGE_ACCOUNT, AZURE_STORAGE_KEY or the SAS token, and this machine's clock"},
+    {"BlobNotFound", 0, "there is no such object"},
     {"NoSuchUpload", 0, "a rule of the bucket has removed the unfinished upload: try again"},
     {"EntityTooLarge", 0, "the store takes no object of this size"},
     {"QuotaExceeded", 0, "the bucket is full: raise its quota or delete what is not needed"},
@@ -55,7 +58,12 @@ static const char *remedy_of(const struct cloud_store *s, const struct cloud_ref
     if (r->status != 403 || s->to_identity)
         return r->status == 429 || r->status >= 500 ? "the store is overloaded or broken: try again later" : "";
     bool object = !slice_empty(s->call.key);
-    snprintf(out, WORDS, "grant %s on arn:%s:s3:::%.*s%s%s", s->o.protocol->rights[s->call.right], cloud_partition(slice_of(s->region)),
+    const struct cloud_protocol *p = s->o.protocol;
+    if (p->resource) {
+        snprintf(out, WORDS, "grant %s on %s%.*s", p->rights[s->call.right], p->resource, SLICE_ARG(s->o.bucket));
+        return out;
+    }
+    snprintf(out, WORDS, "grant %s on arn:%s:s3:::%.*s%s%s", p->rights[s->call.right], cloud_partition(slice_of(s->region)),
              SLICE_ARG(s->o.bucket), object ? "/*" : "",
              s->call.right == CLOUD_READ ? ", or the object does not exist: without s3:ListBucket the store does not say which" : "");
     return out;

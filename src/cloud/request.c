@@ -6,9 +6,10 @@ enum { VALID_S = 3600 /* requested lifetime of an assumed role's credentials */ 
 
 /* ---- credentials ---- */
 
+/* Keeps credentials that were fetched, until they expire. False: they do not fit, which keys_fit has checked. */
 static bool keep_keys(struct cloud_store *s, const struct cloud_keys *k, int64_t expires_us)
 {
-    s->expires_us = expires_us;
+    s->expires_us = expires_us == TIME_NEVER ? TIME_NEVER - 1 : expires_us; /* TIME_NEVER: those of the settings */
     return slice_copy(k->id, s->id, sizeof s->id) && slice_copy(k->secret, s->secret, sizeof s->secret) &&
            slice_copy(k->session.ptr ? k->session : SLICE(""), s->session, sizeof s->session);
 }
@@ -74,6 +75,7 @@ static void fill_request(struct cloud_store *s, const struct cloud_call *c, stru
                                                      SLICE_ARG(c->key)),
                                 .query_count = c->query_count,
                                 .header_count = c->header_count,
+                                .size = c->size,
                                 .payload = !c->size                 ? SLICE(NO_BODY)
                                            : slice_empty(c->sha256) ? SLICE(CLOUD_UNSIGNED)
                                                                     : c->sha256};
@@ -83,9 +85,11 @@ static void fill_request(struct cloud_store *s, const struct cloud_call *c, stru
 
 static struct cloud_signer signer_of(const struct cloud_store *s, int64_t wall_us)
 {
-    return (struct cloud_signer){.keys = {slice_of(s->id), slice_of(s->secret), slice_of(s->session)},
+    bool fixed = s->expires_us == TIME_NEVER;
+    return (struct cloud_signer){.keys = fixed ? s->o.settings.keys
+                                               : (struct cloud_keys){slice_of(s->id), slice_of(s->secret), slice_of(s->session)},
                                  .region = slice_of(s->region),
-                                 .service = SLICE("s3"),
+                                 .service = slice_of(s->o.protocol == &cloud_gcs ? "storage" : "s3"),
                                  .wall_us = wall_us + s->skew_us};
 }
 
@@ -109,7 +113,7 @@ bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e)
             r.headers[r.header_count++] = (struct http_header){SLICE("If-Match"), slice_of(s->etag)};
     }
     const struct cloud_signer signer = signer_of(s, now.wall_us);
-    cloud_sign(&r, &signer, &s->a);
+    s->o.protocol->sign(&r, &signer, &s->a);
     bool body = slice_is(r.method, "PUT") || slice_is(r.method, "POST");
     return http_write_request_head(&s->head, r.method, cloud_target(&r, &s->a), r.host, r.headers, r.header_count,
                                    body ? (int64_t)c->size : -1) ||
@@ -124,7 +128,7 @@ bool cloud_store_url(struct cloud_store *s, const struct cloud_call *call, int64
         return err_set(e, ERR_CONFIG, "there are no credentials yet to sign a URL with");
     fill_request(s, call, &r);
     const struct cloud_signer signer = signer_of(s, wall_us);
-    cloud_sign_query(&r, &signer, seconds, a);
+    s->o.protocol->sign_url(&r, &signer, seconds, a);
     *url = arena_printf(a, "%s://%.*s%.*s", s->o.store.at.tls ? "https" : "http", SLICE_ARG(r.host), SLICE_ARG(cloud_target(&r, a)));
     return true;
 }

@@ -13,6 +13,32 @@ static void list(struct cloud_call *c, struct slice prefix, bool deep, struct sl
         cloud_add_query(c, "continuation-token", more);
 }
 
+static void begin(struct cloud_call *c)
+{
+    cloud_add_query(c, "uploads", SLICE(""));
+}
+
+static void part(struct cloud_call *c, struct slice upload, uint32_t number, struct arena *a)
+{
+    cloud_add_query(c, "partNumber", arena_printf(a, "%u", number));
+    cloud_add_query(c, "uploadId", upload);
+}
+
+static void put_part(struct buf *out, uint32_t number, const char *etag, struct arena *a)
+{
+    (void)a;
+    buf_printf(out, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>", number, etag);
+}
+
+static void complete(struct cloud_call *c, struct slice upload)
+{
+    c->method = "POST";
+    cloud_add_query(c, "uploadId", upload);
+}
+
+static const struct cloud_upload upload = {
+    .root = "CompleteMultipartUpload", .begin = begin, .part = part, .put_part = put_part, .complete = complete};
+
 const struct cloud_protocol cloud_s3 = {
     .scheme = "s3",
     .sha256 = "x-amz-meta-sha256",
@@ -23,8 +49,12 @@ const struct cloud_protocol cloud_s3 = {
                [CLOUD_WRITE] = "s3:PutObject",
                [CLOUD_DELETE] = "s3:DeleteObject",
                [CLOUD_ABORT] = "s3:AbortMultipartUpload"},
+    .settings = cloud_settings_read,
     .list = list,
     .list_read = cloud_list_read,
+    .sign = cloud_sign,
+    .sign_url = cloud_sign_query,
+    .upload = &upload,
 };
 
 void cloud_add_header(struct cloud_call *c, const char *name, struct slice value)

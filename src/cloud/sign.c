@@ -1,31 +1,28 @@
-/* AWS Signature Version 4: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html. Paths are encoded once and not
- * normalized, as S3 requires. */
-#include <mobula/cloud.h>
-
-#include <mobula/tls.h>
+/* Signature Version 4 of AWS (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html) and of Google Cloud Storage
+ * (https://cloud.google.com/storage/docs/authentication/signatures), which differ in names and in the key. Paths are encoded once and not
+ * normalized, as object stores require. */
+#include "store.h"
 
 #include <stdlib.h>
 
-enum { TEXT_MAX = 64 * KIB, STAMP = sizeof "20130524T000000Z", DATE = 8 };
+enum { STAMP = sizeof "20130524T000000Z", DATE = 8, TEXT_MAX = 256 * KIB };
+
+struct words {
+    const char *algorithm, *prefix, *end; /* end: of the scope */
+    bool rsa;
+};
+static const struct words of_aws = {"AWS4-HMAC-SHA256", "X-Amz-", "aws4_request", false},
+                          of_google = {"GOOG4-RSA-SHA256", "X-Goog-", "goog4_request", true};
 
 /* ---- encoding of path and query ---- */
 
-static struct slice encode_path(struct slice path, struct arena *a)
+static void encode_path(struct slice path, struct buf *out)
 {
-    __attribute__((cleanup(buf_free))) struct buf b = {.max = TEXT_MAX};
     while (path.ptr) {
-        http_percent_encode(slice_cut(&path, '/'), &b);
+        http_percent_encode(slice_cut(&path, '/'), out);
         if (path.ptr)
-            buf_putc(&b, '/');
+            buf_putc(out, '/');
     }
-    return arena_dup(a, buf_slice(&b));
-}
-
-static struct slice encode(struct slice text, struct arena *a)
-{
-    __attribute__((cleanup(buf_free))) struct buf b = {.max = TEXT_MAX};
-    http_percent_encode(text, &b);
-    return arena_dup(a, buf_slice(&b));
 }
 
 static int by_name(const void *x, const void *y)
@@ -35,85 +32,70 @@ static int by_name(const void *x, const void *y)
     return order ? order : slice_cmp(a->value, b->value);
 }
 
-static struct slice encode_query(const struct cloud_request *r, struct arena *a)
+static struct slice encode(struct slice text, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = TEXT_MAX};
+    http_percent_encode(text, &b);
+    return arena_dup(a, buf_slice(&b));
+}
+
+/* The query, encoded and sorted by name. */
+static void encode_query(const struct cloud_request *r, struct arena *a, struct buf *out)
 {
     struct http_header list[CLOUD_QUERY] = {{SLICE_NONE, SLICE_NONE}};
-    struct slice text = SLICE("");
     for (uint32_t i = 0; i < r->query_count; i++)
         list[i] = (struct http_header){encode(r->query[i].name, a), encode(r->query[i].value, a)};
     qsort(list, r->query_count, sizeof list[0], by_name);
     for (uint32_t i = 0; i < r->query_count; i++)
-        text = arena_printf(a, "%.*s%s%.*s=%.*s", SLICE_ARG(text), i ? "&" : "", SLICE_ARG(list[i].name), SLICE_ARG(list[i].value));
-    return text;
+        buf_printf(out, "%s%.*s=%.*s", i ? "&" : "", SLICE_ARG(list[i].name), SLICE_ARG(list[i].value));
 }
 
 struct slice cloud_target(const struct cloud_request *r, struct arena *a)
 {
-    return arena_printf(a, "%.*s%s%.*s", SLICE_ARG(encode_path(r->path, a)), r->query_count ? "?" : "", SLICE_ARG(encode_query(r, a)));
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = TEXT_MAX};
+    encode_path(r->path, &b);
+    if (r->query_count)
+        buf_putc(&b, '?');
+    encode_query(r, a, &b);
+    return arena_dup(a, buf_slice(&b));
 }
 
 /* ---- canonical request and signature ---- */
 
-/* The canonical header value: trimmed, each run of blanks replaced by one. */
-static struct slice squeeze(struct slice value, struct arena *a)
+/* Appends the canonical header value: trimmed, each run of blanks replaced by one. */
+static void put_squeezed(struct slice value, struct buf *out)
 {
-    struct slice out = arena_dup(a, slice_trim(value));
-    char *to = (char *)(uintptr_t)out.ptr;
-    size_t n = 0;
-    for (size_t i = 0; i < out.len; i++)
-        if (out.ptr[i] != ' ' || out.ptr[i - 1] != ' ')
-            to[n++] = out.ptr[i];
-    return (struct slice){to, n};
+    value = slice_trim(value);
+    for (size_t i = 0; i < value.len; i++)
+        if (value.ptr[i] != ' ' || value.ptr[i - 1] != ' ')
+            buf_putc(out, value.ptr[i]);
 }
 
-/* The canonical headers: "name:value\n" of each, sorted by name. *names: their names as "a;b". */
-static struct slice signed_headers(const struct cloud_request *r, struct slice *names, struct arena *a)
+struct canonical {
+    struct http_header headers[CLOUD_HEADERS + 1]; /* sorted, names in lower case; Host is one of them */
+    uint32_t count;
+    struct slice names; /* "a;b" */
+    char stamp[STAMP];
+    struct slice scope;
+};
+
+static void put_names(const struct canonical *c, struct buf *out)
 {
-    struct http_header list[CLOUD_HEADERS + 1];
-    struct slice text = SLICE("");
-    uint32_t count = 0;
-    list[count++] = (struct http_header){SLICE("host"), r->host};
+    for (uint32_t i = 0; i < c->count; i++)
+        buf_printf(out, "%s%.*s", i ? ";" : "", SLICE_ARG(c->headers[i].name));
+}
+
+static void sort_headers(const struct cloud_request *r, struct canonical *c, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf names = {.max = TEXT_MAX};
+    c->headers[0] = (struct http_header){SLICE("host"), r->host};
     for (uint32_t i = 0; i < r->header_count; i++)
-        list[count++] = (struct http_header){slice_lower(r->headers[i].name, a), squeeze(r->headers[i].value, a)};
-    qsort(list, count, sizeof list[0], by_name);
-    *names = SLICE("");
-    for (uint32_t i = 0; i < count; i++) {
-        text = arena_printf(a, "%.*s%.*s:%.*s\n", SLICE_ARG(text), SLICE_ARG(list[i].name), SLICE_ARG(list[i].value));
-        *names = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(*names), i ? ";" : "", SLICE_ARG(list[i].name));
-    }
-    return text;
+        c->headers[i + 1] = (struct http_header){slice_lower(r->headers[i].name, a), r->headers[i].value};
+    c->count = r->header_count + 1;
+    qsort(c->headers, c->count, sizeof c->headers[0], by_name);
+    put_names(c, &names);
+    c->names = arena_dup(a, buf_slice(&names));
 }
-
-static struct slice mac(struct slice key, struct slice text, char out[TLS_MAC])
-{
-    tls_mac(key, text, out);
-    return (struct slice){out, TLS_MAC};
-}
-
-static struct slice scope_of(const struct cloud_signer *s, const char *stamp, struct arena *a)
-{
-    return arena_printf(a, "%.*s/%.*s/%.*s/aws4_request", DATE, stamp, SLICE_ARG(s->region), SLICE_ARG(s->service));
-}
-
-static struct slice signature(const struct cloud_request *r, const struct cloud_signer *s, const char *stamp, struct slice headers,
-                              struct slice names, struct arena *a)
-{
-    char hex[TLS_SHA256_HEX], key[TLS_MAC], secret[4 + LIMIT_CLOUD_SECRET + 1];
-    struct slice request = arena_printf(a, "%.*s\n%.*s\n%.*s\n%.*s\n%.*s\n%.*s", SLICE_ARG(r->method), SLICE_ARG(encode_path(r->path, a)),
-                                        SLICE_ARG(encode_query(r, a)), SLICE_ARG(headers), SLICE_ARG(names), SLICE_ARG(r->payload));
-    tls_sha256_hex(request, hex);
-    struct slice text = arena_printf(a, "AWS4-HMAC-SHA256\n%s\n%.*s\n%s", stamp, SLICE_ARG(scope_of(s, stamp, a)), hex);
-    memcpy(secret, "AWS4", 4);
-    memcpy(secret + 4, s->keys.secret.ptr, s->keys.secret.len);
-    struct slice k = mac((struct slice){secret, 4 + s->keys.secret.len}, (struct slice){stamp, DATE}, key);
-    k = mac(mac(mac(k, s->region, key), s->service, key), SLICE("aws4_request"), key);
-    hex_encode(mac(k, text, key), hex);
-    mem_wipe(secret, sizeof secret);
-    mem_wipe(key, sizeof key);
-    return arena_dup(a, slice_of(hex));
-}
-
-/* ---- signed headers and signed URLs ---- */
 
 static void write_stamp(int64_t wall_us, char stamp[STAMP])
 {
@@ -126,40 +108,106 @@ static void write_stamp(int64_t wall_us, char stamp[STAMP])
     stamp[n] = '\0';
 }
 
-static void add(struct http_header *list, uint32_t *count, const char *name, struct slice value)
+static void begin(struct canonical *c, const struct words *w, const struct cloud_signer *s, struct arena *a)
 {
-    list[(*count)++] = (struct http_header){slice_of(name), value};
+    write_stamp(s->wall_us, c->stamp);
+    c->scope = arena_printf(a, "%.*s/%.*s/%.*s/%s", DATE, c->stamp, SLICE_ARG(s->region), SLICE_ARG(s->service), w->end);
+}
+
+static struct slice mac(struct slice key, struct slice text, char out[TLS_MAC])
+{
+    tls_mac(key, text, out);
+    return (struct slice){out, TLS_MAC};
+}
+
+static void sign_hmac(const struct cloud_signer *s, const char *stamp, struct slice text, char hex[TLS_SHA256_HEX])
+{
+    char key[TLS_MAC], secret[4 + LIMIT_CLOUD_SECRET + 1];
+    memcpy(secret, "AWS4", 4);
+    memcpy(secret + 4, s->keys.secret.ptr, s->keys.secret.len);
+    struct slice k = mac((struct slice){secret, 4 + s->keys.secret.len}, (struct slice){stamp, DATE}, key);
+    k = mac(mac(mac(k, s->region, key), s->service, key), SLICE("aws4_request"), key);
+    hex_encode(mac(k, text, key), hex);
+    mem_wipe(secret, sizeof secret);
+    mem_wipe(key, sizeof key);
+}
+
+static struct slice sign(const struct cloud_request *r, const struct canonical *c, const struct words *w, const struct cloud_signer *s,
+                         struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = TEXT_MAX};
+    char hex[TLS_SHA256_HEX], signature[TLS_RSA_MAX], long_hex[2 * TLS_RSA_MAX + 1];
+    size_t len;
+    buf_printf(&b, "%.*s\n", SLICE_ARG(r->method));
+    encode_path(r->path, &b);
+    buf_putc(&b, '\n');
+    encode_query(r, a, &b);
+    buf_putc(&b, '\n');
+    for (uint32_t i = 0; i < c->count; i++) {
+        buf_printf(&b, "%.*s:", SLICE_ARG(c->headers[i].name));
+        put_squeezed(c->headers[i].value, &b);
+        buf_putc(&b, '\n');
+    }
+    buf_printf(&b, "\n%.*s\n%.*s", SLICE_ARG(c->names), SLICE_ARG(r->payload));
+    tls_sha256_hex(buf_slice(&b), hex);
+    struct slice text = arena_printf(a, "%s\n%s\n%.*s\n%s", w->algorithm, c->stamp, SLICE_ARG(c->scope), hex);
+    if (!w->rsa) {
+        sign_hmac(s, c->stamp, text, hex);
+        return arena_dup(a, slice_of(hex));
+    }
+    if (!tls_rsa_sign(s->keys.secret, text, signature, &len, &(struct err){0})) /* checked when the settings were read */
+        len = 0;
+    hex_encode((struct slice){signature, len}, long_hex);
+    return arena_dup(a, slice_of(long_hex));
+}
+
+/* ---- signed headers and signed URLs ---- */
+
+static void add(struct http_header *list, uint32_t *count, struct slice name, struct slice value)
+{
+    list[(*count)++] = (struct http_header){name, value};
 }
 
 void cloud_sign(struct cloud_request *r, const struct cloud_signer *s, struct arena *a)
 {
-    char stamp[STAMP];
-    struct slice names;
-    write_stamp(s->wall_us, stamp);
-    add(r->headers, &r->header_count, "X-Amz-Date", arena_dup(a, slice_of(stamp)));
+    struct canonical c;
+    begin(&c, &of_aws, s, a);
+    add(r->headers, &r->header_count, SLICE("X-Amz-Date"), arena_dup(a, slice_of(c.stamp)));
     if (slice_is(s->service, "s3"))
-        add(r->headers, &r->header_count, "X-Amz-Content-Sha256", r->payload);
+        add(r->headers, &r->header_count, SLICE("X-Amz-Content-Sha256"), r->payload);
     if (!slice_empty(s->keys.session))
-        add(r->headers, &r->header_count, "X-Amz-Security-Token", s->keys.session);
-    struct slice headers = signed_headers(r, &names, a);
-    add(r->headers, &r->header_count, "Authorization",
+        add(r->headers, &r->header_count, SLICE("X-Amz-Security-Token"), s->keys.session);
+    sort_headers(r, &c, a);
+    add(r->headers, &r->header_count, SLICE("Authorization"),
         arena_printf(a, "AWS4-HMAC-SHA256 Credential=%.*s/%.*s, SignedHeaders=%.*s, Signature=%.*s", SLICE_ARG(s->keys.id),
-                     SLICE_ARG(scope_of(s, stamp, a)), SLICE_ARG(names), SLICE_ARG(signature(r, s, stamp, headers, names, a))));
+                     SLICE_ARG(c.scope), SLICE_ARG(c.names), SLICE_ARG(sign(r, &c, &of_aws, s, a))));
+}
+
+static void sign_query(struct cloud_request *r, const struct words *w, const struct cloud_signer *s, int64_t seconds, struct arena *a)
+{
+    struct canonical c;
+    begin(&c, w, s, a);
+    sort_headers(r, &c, a);
+    r->payload = SLICE(CLOUD_UNSIGNED);
+    const struct http_header given[] = {{SLICE("Algorithm"), slice_of(w->algorithm)},
+                                        {SLICE("Credential"), arena_printf(a, "%.*s/%.*s", SLICE_ARG(s->keys.id), SLICE_ARG(c.scope))},
+                                        {SLICE("Date"), arena_dup(a, slice_of(c.stamp))},
+                                        {SLICE("Expires"), arena_printf(a, "%lld", (long long)seconds)},
+                                        {SLICE("SignedHeaders"), c.names},
+                                        {SLICE("Security-Token"), s->keys.session}};
+    for (size_t i = 0; i < COUNT_OF(given); i++)
+        if (!slice_empty(given[i].value))
+            add(r->query, &r->query_count, arena_printf(a, "%s%.*s", w->prefix, SLICE_ARG(given[i].name)), given[i].value);
+    struct slice signature = sign(r, &c, w, s, a);
+    add(r->query, &r->query_count, arena_printf(a, "%sSignature", w->prefix), signature);
 }
 
 void cloud_sign_query(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a)
 {
-    char stamp[STAMP];
-    struct slice names, headers = signed_headers(r, &names, a);
-    write_stamp(s->wall_us, stamp);
-    r->payload = SLICE(CLOUD_UNSIGNED);
-    add(r->query, &r->query_count, "X-Amz-Algorithm", SLICE("AWS4-HMAC-SHA256"));
-    add(r->query, &r->query_count, "X-Amz-Credential",
-        arena_printf(a, "%.*s/%.*s", SLICE_ARG(s->keys.id), SLICE_ARG(scope_of(s, stamp, a))));
-    add(r->query, &r->query_count, "X-Amz-Date", arena_dup(a, slice_of(stamp)));
-    add(r->query, &r->query_count, "X-Amz-Expires", arena_printf(a, "%lld", (long long)seconds));
-    add(r->query, &r->query_count, "X-Amz-SignedHeaders", names);
-    if (!slice_empty(s->keys.session))
-        add(r->query, &r->query_count, "X-Amz-Security-Token", s->keys.session);
-    add(r->query, &r->query_count, "X-Amz-Signature", signature(r, s, stamp, headers, names, a));
+    sign_query(r, &of_aws, s, seconds, a);
+}
+
+void cloud_sign_google(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a)
+{
+    sign_query(r, &of_google, s, seconds, a);
 }

@@ -26,7 +26,7 @@ static void end_call(struct cloud_store *s, struct cloud_answer *answer, struct 
     s->busy = false;
     s->next_ms = TIME_NEVER;
     if (answer->err.code != ERR_NONE)
-        err_wrap(&answer->err, "%s s3://%.*s%s%.*s", c.method, SLICE_ARG(s->o.bucket), slice_empty(c.key) ? "" : "/",
+        err_wrap(&answer->err, "%s %s://%.*s%s%.*s", c.method, s->o.protocol->scheme, SLICE_ARG(s->o.bucket), slice_empty(c.key) ? "" : "/",
                  SLICE_ARG(slice_head(c.key, 200)));
     c.done(c.done_owner, answer, now);
 }
@@ -282,7 +282,6 @@ static void begin_attempt(struct cloud_store *s, struct now now)
 struct cloud_store *cloud_store_new(struct net *net, const struct cloud_store_options *o)
 {
     struct cloud_store *s = mem_alloc(sizeof *s);
-    const struct cloud_keys *k = &o->settings.keys;
     s->owner.step = on_link;
     s->net = net;
     s->o = *o;
@@ -292,12 +291,8 @@ struct cloud_store *cloud_store_new(struct net *net, const struct cloud_store_op
     buf_init(&s->answer, LIMIT_CLOUD_ANSWER);
     http_reader_init(&s->reader, HTTP_RESPONSES);
     slice_copy(slice_empty(o->settings.region) ? SLICE("us-east-1") : o->settings.region, s->region, sizeof s->region);
-    if (slice_empty(o->settings.role) && slice_empty(o->settings.container)) {
+    if (slice_empty(o->settings.role) && slice_empty(o->settings.container))
         s->expires_us = TIME_NEVER;
-        slice_copy(k->id, s->id, sizeof s->id);
-        slice_copy(k->secret, s->secret, sizeof s->secret);
-        slice_copy(k->session, s->session, sizeof s->session);
-    }
     return s;
 }
 

@@ -161,14 +161,24 @@ struct slice cloud_xml_text(struct slice document, const char *wanted, struct ar
 
 /* ---- lists of objects ---- */
 
-static void take_field(struct cloud_object *o, struct slice name, struct slice text, bool *well)
+/* Azure's dates are those of HTTP. */
+static struct slice read_date(struct slice text, struct arena *a)
 {
-    if (slice_is(name, "Key") || slice_is(name, "Prefix"))
+    char out[TIME_TEXT_MAX];
+    int64_t us;
+    return http_date(text, &us) ? arena_dup(a, time_format(us, out)) : text;
+}
+
+static void take_field(struct cloud_object *o, struct slice name, struct slice text, struct arena *a, bool *well)
+{
+    if (slice_is(name, "Key") || slice_is(name, "Prefix") || slice_is(name, "Name"))
         o->key = text;
-    else if (slice_is(name, "Size"))
+    else if (slice_is(name, "Size") || slice_is(name, "Content-Length"))
         *well &= slice_int(text, &o->size) && o->size >= 0;
     else if (slice_is(name, "LastModified"))
         o->modified = text;
+    else if (slice_is(name, "Last-Modified"))
+        o->modified = read_date(text, a);
 }
 
 /* Names come from the store: an object without one, or one that cannot be decoded, makes the list invalid. */
@@ -178,25 +188,26 @@ bool cloud_list_read(struct slice document, struct arena *a, struct cloud_list *
     struct cloud_object one = {0};
     struct slice name, text;
     uint32_t room = 0;
-    bool well = true, truncated = false, list = false, encoded = false;
+    bool well = true, truncated = false, list = false, encoded = false, azure = false;
     enum cloud_xml_step step;
     *out = (struct cloud_list){0};
     while ((step = cloud_xml_next(&x, a, &name, &text, e)) < CLOUD_XML_END) {
-        bool item = slice_is(name, "Contents") || slice_is(name, "CommonPrefixes");
-        list |= slice_is(name, "ListBucketResult");
+        bool item = slice_is(name, "Contents") || slice_is(name, "CommonPrefixes") || slice_is(name, "Blob") || slice_is(name, "BlobPrefix");
+        azure |= slice_is(name, "EnumerationResults");
+        list |= azure || slice_is(name, "ListBucketResult");
         if (step == CLOUD_XML_OPEN && item)
             one = (struct cloud_object){.key = SLICE(""), .modified = SLICE("")};
         if (step != CLOUD_XML_CLOSE)
             continue;
-        if (x.depth == 2)
-            take_field(&one, name, text, &well);
+        if (x.depth >= 2)
+            take_field(&one, name, text, a, &well);
         else if (slice_is(name, "IsTruncated"))
             truncated = slice_is(text, "true");
-        else if (slice_is(name, "NextContinuationToken"))
+        else if (slice_is(name, "NextContinuationToken") || slice_is(name, "NextMarker"))
             out->next = text;
         else if (slice_is(name, "EncodingType")) /* some stores ignore encoding-type=url: names are encoded only if the answer says so */
             encoded = slice_is(text, "url");
-        if (!item || x.depth != 1)
+        if (!item || x.depth != 1U + azure)
             continue;
         if (out->count == room) {
             struct cloud_object *more = arena_array(a, room = room ? 2 * room : 64, sizeof *more);
@@ -211,6 +222,6 @@ bool cloud_list_read(struct slice document, struct arena *a, struct cloud_list *
         return false;
     for (uint32_t i = 0; encoded && i < out->count; i++)
         well &= http_query_decode(out->objects[i].key, a, &out->objects[i].key);
-    return (well && list && truncated == !slice_empty(out->next)) ||
+    return (well && list && (azure || truncated == !slice_empty(out->next))) ||
            err_set(e, ERR_SYNTAX, "the store's answer is no list of objects: an object without a name, or pages that do not go on");
 }

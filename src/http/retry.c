@@ -4,6 +4,17 @@
 
 enum { RETRY_MAX_MS = 60 * 60 * 1000 };
 
+static const char days[] = "ThuFriSatSunMonTueWed", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec"; /* 1970 began on a Thursday */
+
+void http_date_write(int64_t wall_us, char out[HTTP_DATE])
+{
+    char text[TIME_TEXT_MAX];
+    struct slice t = time_format(wall_us, text); /* 1994-11-06T08:49:37Z */
+    int64_t day = wall_us / 1000000 / (24 * 3600) % 7;
+    int month = (t.ptr[5] - '0') * 10 + t.ptr[6] - '1';
+    snprintf(out, HTTP_DATE, "%.3s, %.2s %.3s %.4s %.8s GMT", days + 3 * day, t.ptr + 8, months + 3 * month, t.ptr, t.ptr + 11);
+}
+
 /* "Sun, 06 Nov 1994 08:49:37 GMT", the one form that RFC 9110 lets a sender write. It is rewritten as RFC 3339, which base reads. */
 bool http_date(struct slice s, int64_t *wall_us)
 {

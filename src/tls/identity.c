@@ -106,6 +106,23 @@ static bool check_pair(struct tls_identity *id, struct err *e)
     return belongs || err_set(e, ERR_CONFIG, "client key does not belong to the first client certificate");
 }
 
+bool tls_rsa_sign(struct slice key_pem, struct slice text, char out[TLS_RSA_MAX], size_t *len, struct err *e)
+{
+    struct tls_identity id = {.refs = 1};
+    unsigned char hash[br_sha256_SIZE];
+    br_sha256_context h;
+    bool well = read_key(key_pem, &id, e);
+    const br_rsa_private_key *rsa = well ? br_skey_decoder_get_rsa(&id.key) : NULL;
+    br_sha256_init(&h);
+    br_sha256_update(&h, text.ptr, text.len);
+    br_sha256_out(&h, hash);
+    *len = rsa ? (rsa->n_bitlen + 7) / 8 : 0;
+    bool done = rsa && *len <= TLS_RSA_MAX &&
+                br_rsa_pkcs1_sign_get_default()(BR_HASH_OID_SHA256, hash, sizeof hash, rsa, (unsigned char *)out);
+    mem_wipe(&id, sizeof id);
+    return done || (well && err_set(e, ERR_CONFIG, "the private key is not an RSA key"));
+}
+
 struct tls_identity *tls_identity_load(struct slice cert_pem, struct slice key_pem, struct err *e)
 {
     if (cert_pem.len > LIMIT_TLS_PEM || key_pem.len > LIMIT_TLS_PEM) {
