@@ -126,9 +126,9 @@ enum cloud_right { CLOUD_READ, CLOUD_LIST, CLOUD_WRITE, CLOUD_DELETE, CLOUD_ABOR
 struct cloud_call;
 /* How a large object is uploaded in parts. */
 struct cloud_upload {
-    const char *root;   /* element of the list of parts that ends the upload */
-    bool no_etag;       /* answers to parts need no ETag */
-    bool metadata_last; /* headers of the object belong to the call that ends the upload, not to the one that begins it */
+    const char *root;                    /* element of the list of parts that ends the upload */
+    bool no_etag;                        /* answers to parts need no ETag */
+    bool metadata_last;                  /* headers of the object belong to the call that ends the upload, not to the one that begins it */
     void (*begin)(struct cloud_call *c); /* NULL: no call begins an upload */
     void (*part)(struct cloud_call *c, struct slice upload, uint32_t number, struct arena *a);
     void (*put_part)(struct buf *out, uint32_t number, const char *etag, struct arena *a);

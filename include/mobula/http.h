@@ -73,7 +73,7 @@ bool http_query_decode(struct slice in, struct arena *a, struct slice *out);   /
 bool http_percent_encode(struct slice in, struct buf *out);                    /* everything but unreserved characters */
 enum { HTTP_DATE = sizeof "Sun, 06 Nov 1994 08:49:37 GMT" };
 void http_date_write(int64_t wall_us, char out[HTTP_DATE]);
-bool http_date(struct slice s, int64_t *wall_us);                              /* "Sun, 06 Nov 1994 08:49:37 GMT" */
+bool http_date(struct slice s, int64_t *wall_us); /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 /* Retry-After in milliseconds: seconds or an HTTP date (a past one is 0); -1 when absent or malformed; never above one hour. */
 int64_t http_retry_after_ms(const struct http_reader *r, int64_t wall_us);
 

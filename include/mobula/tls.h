@@ -118,6 +118,7 @@ enum { TLS_MAC = 32 };
 void tls_mac(struct slice key, struct slice text, char out[TLS_MAC]);
 
 /* RSASSA-PKCS1-v1_5 with SHA-256 over the text, by the private key of a PEM text (PKCS#1 or PKCS#8). False: no RSA key (*e). */
+enum { TLS_RSA_MAX = 1024 }; /* bytes of the longest RSA modulus; in BearSSL: BR_MAX_RSA_SIZE */
 bool tls_rsa_sign(struct slice key_pem, struct slice text, char out[TLS_RSA_MAX], size_t *len, struct err *e);
 
 /* ---- signed files ---- */

@@ -62,9 +62,9 @@ static struct slice find_endpoint(struct storage *s, const struct cloud_place *a
         return usual_endpoint(s, at);
     ptrdiff_t scheme = slice_find_text(given, "://");
     size_t n = scheme < 0 ? 0 : (size_t)scheme + 3;
-    return s->with.path_style ? given
-                              : arena_printf(&s->a, "%.*s%.*s.%.*s", SLICE_ARG(slice_head(given, n)), SLICE_ARG(bucket),
-                                             SLICE_ARG(slice_skip(given, n)));
+    return s->with.path_style
+               ? given
+               : arena_printf(&s->a, "%.*s%.*s.%.*s", SLICE_ARG(slice_head(given, n)), SLICE_ARG(bucket), SLICE_ARG(slice_skip(given, n)));
 }
 
 /* Finds the server that issues credentials: STS, or the EKS Pod Identity agent on this node. Only to the node's own addresses may the token
@@ -368,8 +368,7 @@ static bool put_parts(struct storage *s, struct slice key, int fd, uint64_t size
             return false;
     buf_printf(&list, "</%s>", how->root);
     tls_sha256_hex(buf_slice(&list), hex);
-    struct cloud_call c = {
-        .right = CLOUD_WRITE, .key = key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};
+    struct cloud_call c = {.right = CLOUD_WRITE, .key = key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};
     how->complete(&c, upload);
     if (how->metadata_last)
         cloud_add_header(&c, s->with.protocol->sha256, sha256);

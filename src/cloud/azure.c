@@ -1,5 +1,5 @@
-/* Azure Blob Storage: SharedKey signatures, service SAS for signed URLs, and a SAS token in the place of a key. Blobs are uploaded in blocks.
- * https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key, …/create-service-sas */
+/* Azure Blob Storage: SharedKey signatures, service SAS for signed URLs, and a SAS token in the place of a key. Blobs are uploaded in
+ * blocks. https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key, …/create-service-sas */
 #include "store.h"
 
 #include <stdlib.h>
@@ -63,8 +63,9 @@ static void put_resource(const struct cloud_request *r, struct slice account, st
 
 struct slice cloud_azure_text(const struct cloud_request *r, struct slice account, struct arena *a)
 {
-    static const char *const headers[] = {"Content-Encoding", "Content-Language", NULL, "Content-MD5",        "Content-Type", "Date",
-                                          "If-Modified-Since", "If-Match", "If-None-Match", "If-Unmodified-Since", "Range"};
+    static const char *const headers[] = {
+        "Content-Encoding", "Content-Language",    NULL,   "Content-MD5", "Content-Type", "Date", "If-Modified-Since", "If-Match",
+        "If-None-Match",    "If-Unmodified-Since", "Range"};
     __attribute__((cleanup(buf_free))) struct buf b = {.max = TEXT_MAX};
     buf_printf(&b, "%.*s\n", SLICE_ARG(r->method));
     for (size_t i = 0; i < COUNT_OF(headers); i++)
@@ -111,7 +112,8 @@ static void sign(struct cloud_request *r, const struct cloud_signer *s, struct a
     http_date_write(s->wall_us, date);
     add_header(r, "x-ms-date", arena_dup(a, slice_of(date)));
     struct slice text = cloud_azure_text(r, s->keys.id, a);
-    add_header(r, "Authorization", arena_printf(a, "SharedKey %.*s:%.*s", SLICE_ARG(s->keys.id), SLICE_ARG(sign_text(s->keys.secret, text, a))));
+    add_header(r, "Authorization",
+               arena_printf(a, "SharedKey %.*s:%.*s", SLICE_ARG(s->keys.id), SLICE_ARG(sign_text(s->keys.secret, text, a))));
 }
 
 /* The path of a blob in a SAS: without the account that an emulator has in its paths. */
@@ -128,7 +130,8 @@ static void sign_url(struct cloud_request *r, const struct cloud_signer *s, int6
         path = slice_skip(path, account.len - 1);
     struct slice text = arena_printf(a, "r\n\n%.*s\n/blob/%.*s%.*s\n\n\n\n" VERSION "\nb\n\n\n\n\n\n", SLICE_ARG(expires),
                                      SLICE_ARG(s->keys.id), SLICE_ARG(path));
-    const struct http_header given[] = {{SLICE("sv"), SLICE(VERSION)}, {SLICE("sr"), SLICE("b")}, {SLICE("sp"), SLICE("r")}, {SLICE("se"), expires}};
+    const struct http_header given[] = {
+        {SLICE("sv"), SLICE(VERSION)}, {SLICE("sr"), SLICE("b")}, {SLICE("sp"), SLICE("r")}, {SLICE("se"), expires}};
     for (size_t i = 0; i < COUNT_OF(given); i++)
         add_query(r, given[i].name, given[i].value);
     add_query(r, SLICE("sig"), sign_text(s->keys.secret, text, a));
@@ -145,10 +148,10 @@ static bool read_settings(const struct cloud_surroundings *from, struct arena *a
 {
     __attribute__((cleanup(buf_free))) struct buf key = {.max = LIMIT_CLOUD_SECRET};
     (void)a;
-    *out = (struct cloud_settings){.keys = {get(from, "AZURE_STORAGE_ACCOUNT"), get(from, "AZURE_STORAGE_KEY"),
-                                            get(from, "AZURE_STORAGE_SAS_TOKEN")},
-                                   .endpoint = get(from, "AZURE_STORAGE_BLOB_ENDPOINT"),
-                                   .region = SLICE("auto")};
+    *out = (struct cloud_settings){
+        .keys = {get(from, "AZURE_STORAGE_ACCOUNT"), get(from, "AZURE_STORAGE_KEY"), get(from, "AZURE_STORAGE_SAS_TOKEN")},
+        .endpoint = get(from, "AZURE_STORAGE_BLOB_ENDPOINT"),
+        .region = SLICE("auto")};
     bool token = slice_empty(out->keys.secret) && !slice_empty(out->keys.session);
     out->source = token ? "AZURE_STORAGE_SAS_TOKEN" : "AZURE_STORAGE_KEY";
     if (token)

@@ -1,6 +1,8 @@
 /* Google Cloud Storage by its XML API, which resembles S3's. Every call is a signed URL: the key file needs no exchange for a token. */
 #include "store.h"
 
+#include <mobula/json.h>
+
 enum { CALL_S = 15 * 60 /* validity of the URL of one call, which may take long */ };
 
 static void list(struct cloud_call *c, struct slice prefix, bool deep, struct slice more)

@@ -17,7 +17,7 @@ struct cloud_store {
     struct buf head, answer; /* of the current request: its head; the kept body of its answer */
     struct arena a;          /* reset for each request */
     char id[LIMIT_CLOUD_SECRET + 1], secret[LIMIT_CLOUD_SECRET + 1], session[LIMIT_CLOUD_TOKEN + 1]; /* current credentials */
-    int64_t expires_us; /* expiry of the credentials; 0: none yet, TIME_NEVER: those of the settings, which do not expire */
+    int64_t expires_us;            /* expiry of the credentials; 0: none yet, TIME_NEVER: those of the settings, which do not expire */
     char region[CLOUD_REGION_MAX]; /* that requests are signed for */
     int64_t skew_us;               /* the store's clock minus ours */
     bool skewed, moved, renewed;   /* clock and region were corrected (once for a store); credentials were renewed (once for a call) */

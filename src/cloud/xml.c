@@ -192,7 +192,8 @@ bool cloud_list_read(struct slice document, struct arena *a, struct cloud_list *
     enum cloud_xml_step step;
     *out = (struct cloud_list){0};
     while ((step = cloud_xml_next(&x, a, &name, &text, e)) < CLOUD_XML_END) {
-        bool item = slice_is(name, "Contents") || slice_is(name, "CommonPrefixes") || slice_is(name, "Blob") || slice_is(name, "BlobPrefix");
+        bool item =
+            slice_is(name, "Contents") || slice_is(name, "CommonPrefixes") || slice_is(name, "Blob") || slice_is(name, "BlobPrefix");
         azure |= slice_is(name, "EnumerationResults");
         list |= azure || slice_is(name, "ListBucketResult");
         if (step == CLOUD_XML_OPEN && item)

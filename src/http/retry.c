@@ -18,7 +18,6 @@ void http_date_write(int64_t wall_us, char out[HTTP_DATE])
 /* "Sun, 06 Nov 1994 08:49:37 GMT", the one form that RFC 9110 lets a sender write. It is rewritten as RFC 3339, which base reads. */
 bool http_date(struct slice s, int64_t *wall_us)
 {
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     enum { LEN = 29, DAY = 5, MONTH = 8, YEAR = 12, CLOCK = 17 };
     if (s.len != LEN || !slice_ends(s, SLICE(" GMT")) || s.ptr[3] != ',')
         return false;

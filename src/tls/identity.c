@@ -117,8 +117,8 @@ bool tls_rsa_sign(struct slice key_pem, struct slice text, char out[TLS_RSA_MAX]
     br_sha256_update(&h, text.ptr, text.len);
     br_sha256_out(&h, hash);
     *len = rsa ? (rsa->n_bitlen + 7) / 8 : 0;
-    bool done = rsa && *len <= TLS_RSA_MAX &&
-                br_rsa_pkcs1_sign_get_default()(BR_HASH_OID_SHA256, hash, sizeof hash, rsa, (unsigned char *)out);
+    bool done =
+        rsa && *len <= TLS_RSA_MAX && br_rsa_pkcs1_sign_get_default()(BR_HASH_OID_SHA256, hash, sizeof hash, rsa, (unsigned char *)out);
     mem_wipe(&id, sizeof id);
     return done || (well && err_set(e, ERR_CONFIG, "the private key is not an RSA key"));
 }

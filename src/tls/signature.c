@@ -37,30 +37,3 @@ bool tls_key_signed(const struct tls_key *key, struct slice bytes, struct slice 
     br_sha256_out(&h, digest);
     return br_ecdsa_vrfy_asn1_get_default()(br_ec_get_default(), digest, sizeof digest, &k, signature.ptr, signature.len) == 1;
 }
-
-_Static_assert(sizeof(struct tls_sha256) >= sizeof(br_sha256_context), "room for BearSSL's state");
-
-void tls_sha256_begin(struct tls_sha256 *h)
-{
-    br_sha256_init((br_sha256_context *)h);
-}
-
-void tls_sha256_add(struct tls_sha256 *h, struct slice bytes)
-{
-    br_sha256_update((br_sha256_context *)h, bytes.ptr, bytes.len);
-}
-
-void tls_sha256_end(const struct tls_sha256 *h, char out[TLS_SHA256_HEX])
-{
-    unsigned char digest[br_sha256_SIZE];
-    br_sha256_out((const br_sha256_context *)h, digest);
-    hex_encode((struct slice){(const char *)digest, sizeof digest}, out);
-}
-
-void tls_sha256_hex(struct slice bytes, char out[TLS_SHA256_HEX])
-{
-    struct tls_sha256 h;
-    tls_sha256_begin(&h);
-    tls_sha256_add(&h, bytes);
-    tls_sha256_end(&h, out);
-}

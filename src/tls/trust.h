@@ -6,7 +6,6 @@
 
 #include <bearssl.h>
 
-enum { TLS_RSA_MAX = 1024 }; /* bytes of the longest RSA modulus; in BearSSL: BR_MAX_RSA_SIZE */
 
 struct tls_trust {
     unsigned refs;

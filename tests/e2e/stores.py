@@ -1,7 +1,12 @@
-"""Two independent object stores with S3's protocol: moto from the Python index, versitygw from the Go module proxy. Each is built once,
-in the rig's folder, and runs on loopback for the tests of one module."""
+"""Object stores that run here: moto from the Python index and versitygw from the Go module proxy speak S3's protocol, Azurite from npm
+Azure's, fake-gcs-server from the Go module proxy that of Google Cloud Storage. Each is built once, in the rig's folder, and runs on loopback
+for the tests of one module."""
 
+import base64
 import contextlib
+import email.utils
+import hmac
+import json
 import os
 import select
 import socket
@@ -17,7 +22,7 @@ import pytest
 from cluster import eventually
 from rig import RIG
 
-MOTO, VERSITYGW = "5.2.5", "1.8.0"
+MOTO, VERSITYGW, AZURITE, FAKE_GCS = "5.2.5", "1.8.0", "3.35.0", "1.56.1"
 KEYS = {"AWS_ACCESS_KEY_ID": "testkey", "AWS_SECRET_ACCESS_KEY": "hush-hush-secret", "AWS_REGION": "us-east-1"}
 
 
@@ -41,6 +46,27 @@ def versitygw():
     return program
 
 
+def azurite():
+    folder = RIG / f"azurite-{AZURITE}"
+    program = folder / "node_modules" / ".bin" / "azurite-blob"
+    if not program.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, f"azurite@{AZURITE}"], check=True,
+                       timeout=1200)
+    return program
+
+
+def fake_gcs():
+    program = RIG / "bin" / f"fake-gcs-server-{FAKE_GCS}" / "fake-gcs-server"
+    if not program.exists():
+        program.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=RIG) as folder:
+            subprocess.run(["go", "install", f"github.com/fsouza/fake-gcs-server@v{FAKE_GCS}"], check=True, timeout=1200,
+                           env={**os.environ, "GOBIN": folder, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"})
+            os.rename(Path(folder) / "fake-gcs-server", program)
+    return program
+
+
 def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -48,15 +74,19 @@ def free_port():
 
 
 class Store:
-    def __init__(self, kind, folder, command, scheme="http", host="127.0.0.1"):
+    scheme = "s3"  # of the URLs of its objects
+    env = KEYS     # credentials of a command
+
+    def __init__(self, kind, folder, command, scheme="http", host="127.0.0.1", path=""):
         self.kind, self.folder, self.port = kind, folder, free_port()
-        self.url = f"{scheme}://{host}:{self.port}"
+        self.url = f"{scheme}://{host}:{self.port}{path}"
         self.log = folder / f"{kind}.log"
         self.command = command(self.port)
         self.start()
 
     def start(self):
-        env = {**os.environ, "ROOT_ACCESS_KEY": KEYS["AWS_ACCESS_KEY_ID"], "ROOT_SECRET_KEY": KEYS["AWS_SECRET_ACCESS_KEY"]}
+        env = {**os.environ, "ROOT_ACCESS_KEY": KEYS["AWS_ACCESS_KEY_ID"], "ROOT_SECRET_KEY": KEYS["AWS_SECRET_ACCESS_KEY"],
+               "AZURITE_ACCOUNTS": f"{ACCOUNT}:{ACCOUNT_KEY}"}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
         eventually(self.answers, 60)
@@ -68,7 +98,13 @@ class Store:
         return False
 
     def bucket(self, name):
-        if self.kind == "moto":
+        if self.kind == "gcs":
+            body = json.dumps({"name": name}).encode()
+            to = f"{self.url}/storage/v1/b?project=p"
+            urllib.request.urlopen(urllib.request.Request(to, body, {"Content-Type": "application/json"})).close()
+        elif self.kind == "azurite":
+            make_container(self.url, name)
+        elif self.kind == "moto":
             urllib.request.urlopen(urllib.request.Request(f"{self.url}/{name}", method="PUT")).close()
         else:
             (self.folder / "root" / name).mkdir()
@@ -77,6 +113,39 @@ class Store:
     def stop(self):
         self.process.terminate()
         self.process.wait(20)
+
+
+ACCOUNT = "devstoreaccount1"  # of the emulator; the key is made by the test
+ACCOUNT_KEY = base64.b64encode(b"a key of this test, of 32 bytes!").decode()
+
+
+def make_container(url, name):
+    date = email.utils.formatdate(usegmt=True)
+    text = f"PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\nx-ms-version:2018-11-09\n/{ACCOUNT}/{ACCOUNT}/{name}\nrestype:container"
+    sig = base64.b64encode(hmac.new(base64.b64decode(ACCOUNT_KEY), text.encode(), "sha256").digest()).decode()
+    headers = {"x-ms-date": date, "x-ms-version": "2018-11-09", "Authorization": f"SharedKey {ACCOUNT}:{sig}", "Content-Length": "0"}
+    urllib.request.urlopen(urllib.request.Request(f"{url}/{name}?restype=container", method="PUT", headers=headers)).close()
+
+
+def run_azurite(folder):
+    made = Store("azurite", folder, lambda port: [azurite(), "--blobHost", "127.0.0.1", "--blobPort", str(port), "--location",
+                                                  folder / "azurite", "--skipApiVersionCheck"], path=f"/{ACCOUNT}")
+    made.scheme, made.env = "azure", {"AZURE_STORAGE_ACCOUNT": ACCOUNT, "AZURE_STORAGE_KEY": ACCOUNT_KEY}
+    return made
+
+
+def run_gcs(folder):
+    """The RSA key of the service account is made by the test."""
+    made = Store("gcs", folder, lambda port: [fake_gcs(), "-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", str(port),
+                                              "-public-host", f"127.0.0.1:{port}"])
+    key = folder / "key.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", key], check=True,
+                   capture_output=True)
+    file = folder / "account.json"
+    file.write_text(json.dumps({"type": "service_account", "client_email": "ray@project.iam.gserviceaccount.com",
+                                "private_key": key.read_text()}))
+    made.scheme, made.env, made.key = "gs", {"GOOGLE_APPLICATION_CREDENTIALS": str(file)}, key
+    return made
 
 
 def run_moto(folder):

@@ -83,6 +83,21 @@ static void test_pieces(void)
     tls_sha256_add(&h, SLICE(" world"));
     tls_sha256_end(&h, pieces);
     CHECK_STR(slice_of(pieces), whole);
+    test_case("SHA-256 of a megabyte: of all at once, and of pieces of every length");
+    struct buf b = {.max = MIB};
+    for (uint32_t i = 0; i < MIB; i++)
+        buf_putc(&b, (char)(i * 7 >> 3));
+    tls_sha256_hex(buf_slice(&b), whole);
+    CHECK_STR(slice_of(whole), "85fa7f8243916a1fce2e7359a935a83fd50f0541e8a680fbc8ea2b186bf6818f");
+    tls_sha256_begin(&h);
+    struct slice rest = buf_slice(&b);
+    for (size_t n = 1; !slice_empty(rest); n = n % 300 + 1) {
+        tls_sha256_add(&h, slice_head(rest, n));
+        rest = slice_skip(rest, n);
+    }
+    tls_sha256_end(&h, pieces);
+    CHECK_STR(slice_of(pieces), whole);
+    buf_free(&b);
 }
 
 static bool place(const char *url, struct err *e)
@@ -94,9 +109,32 @@ static bool place(const char *url, struct err *e)
 
 static void test_places(void)
 {
-    static const char *const good[] = {"s3://abc", "s3://abc/", "s3://my.bucket-1/a/b.zip", "s3://abc/\xc3\xbc %2F..x/..."};
-    static const char *const bad[] = {"abc",        "s3:abc",       "s3://",           "s3://ab",    "s3://-abc",     "s3://a/b",
-                                      "s3://a b c", "http://abc/x", "s3://abc/a/../b", "s3://abc/.", "s3://abc/a\nb", "s3://abc/\xff"};
+    static const char *const good[] = {"s3://abc",
+                                       "s3://abc/",
+                                       "s3://my.bucket-1/a/b.zip",
+                                       "s3://abc/\xc3\xbc %2F..x/...",
+                                       "gs://abc/d",
+                                       "azure://abc",
+                                       "abfss://abc@acc.dfs.core.windows.net/d"};
+    static const char *const bad[] = {"abc",
+                                      "s3:abc",
+                                      "s3://",
+                                      "s3://ab",
+                                      "s3://-abc",
+                                      "s3://a/b",
+                                      "s3://a b c",
+                                      "http://abc/x",
+                                      "s3://abc/a/../b",
+                                      "s3://abc/.",
+                                      "s3://abc/a\nb",
+                                      "s3://abc/\xff",
+                                      "wasbs://abc/x",
+                                      "abfss://abc/x",
+                                      "abfss://abc@acc/x",
+                                      "abfss://abc@acc.blob.core.windows.net/x",
+                                      "abfss://abc@/x",
+                                      "abfss://@acc.dfs.core.windows.net",
+                                      "abfss://abc@a c.dfs.core.windows.net"};
     struct err e;
     struct cloud_place p;
     test_case("URLs of buckets and objects");
@@ -109,9 +147,12 @@ static void test_places(void)
     CHECK(cloud_place(SLICE("s3://abc/d/e"), &p, &e));
     CHECK_STR(p.bucket, "abc");
     CHECK_STR(p.key, "d/e");
-    test_case("another cloud's scheme is refused by name");
-    CHECK(!place("gs://bucket/x", &e));
-    CHECK(slice_has(slice_of(e.text), "gs:// is not supported yet"));
+    CHECK(p.protocol == &cloud_s3);
+    CHECK(cloud_place(SLICE("abfss://abc@acc.dfs.core.windows.net/d/e"), &p, &e) && p.protocol == &cloud_azure);
+    CHECK_STR(p.bucket, "abc");
+    CHECK_STR(p.account, "acc");
+    CHECK_STR(p.domain, "core.windows.net");
+    CHECK_STR(p.key, "d/e");
     test_case("an object's name of the maximum length, and one byte longer");
     char name[LIMIT_CLOUD_KEY + 1];
     memset(name, 'n', sizeof name);
@@ -119,6 +160,32 @@ static void test_places(void)
     CHECK(cloud_key((struct slice){name, LIMIT_CLOUD_KEY}, &e));
     CHECK(!cloud_key((struct slice){name, LIMIT_CLOUD_KEY + 1}, &e));
     CHECK_INT(e.code, ERR_LIMIT);
+}
+
+/* https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key: "Get Container Metadata", and a PUT with all headers. */
+static void test_azure(void)
+{
+    struct arena a = {0};
+    struct cloud_request r = {
+        .method = SLICE("GET"),
+        .path = SLICE("/mycontainer"),
+        .query = {{SLICE("restype"), SLICE("container")}, {SLICE("comp"), SLICE("metadata")}, {SLICE("timeout"), SLICE("20")}},
+        .query_count = 3,
+        .headers = {{SLICE("x-ms-version"), SLICE("2015-02-21")}, {SLICE("x-ms-date"), SLICE("Fri, 26 Jun 2015 23:39:12 GMT")}},
+        .header_count = 2};
+    test_case("what SharedKey signs");
+    CHECK_STR(cloud_azure_text(&r, SLICE("myaccount"), &a),
+              "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 GMT\nx-ms-version:2015-02-21\n/myaccount/mycontainer\n"
+              "comp:metadata\nrestype:container\ntimeout:20");
+    r = (struct cloud_request){.method = SLICE("PUT"),
+                               .path = SLICE("/c/a b"),
+                               .headers = {{SLICE("Content-Type"), SLICE("text/plain")},
+                                           {SLICE("If-None-Match"), SLICE("*")},
+                                           {SLICE("Range"), SLICE("bytes=1-")}},
+                               .header_count = 3,
+                               .size = 7};
+    CHECK_STR(cloud_azure_text(&r, SLICE("acc"), &a), "PUT\n\n\n7\n\ntext/plain\n\n\n\n*\n\nbytes=1-\n/acc/c/a%20b");
+    arena_free(&a);
 }
 
 static void test_regions(void)
@@ -146,5 +213,6 @@ int main(void)
     test_pieces();
     test_places();
     test_regions();
+    test_azure();
     return test_done();
 }

@@ -148,8 +148,26 @@ static void warnings(void)
     }
 }
 
+static void dates(void)
+{
+    static const struct {
+        int64_t s;
+        const char *text;
+    } list[] = {
+        {0, "Thu, 01 Jan 1970 00:00:00 GMT"}, {784111777, "Sun, 06 Nov 1994 08:49:37 GMT"}, {1795856400, "Sat, 28 Nov 2026 09:00:00 GMT"}};
+    char text[HTTP_DATE];
+    int64_t us;
+    test_case("dates are written as they are read");
+    for (size_t i = 0; i < COUNT_OF(list); i++) {
+        http_date_write(list[i].s * 1000000, text);
+        CHECK_STR(slice_of(text), list[i].text);
+        CHECK(http_date(slice_of(text), &us) && us == list[i].s * 1000000);
+    }
+}
+
 int main(void)
 {
+    dates();
     warnings();
     query();
     percent();
