@@ -122,7 +122,7 @@ bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *
 struct pack_result;
 /* Packs o.dir and stores it in o.bucket; *url: the URL that Ray downloads it from. */
 bool bucket_store(struct desk *d, struct slice *url, struct err *e);
-/* Sets o.bucket, and endpoint and region unless given, from the job's Cloud. False: it has no s3:// bucket, or it cannot be read (*e). */
+/* Sets o.bucket, and endpoint and region unless given, from the job's Cloud. False: it has no bucket, or it cannot be read (*e). */
 bool bucket_of_cloud(struct desk *d, struct err *e);
 /* The bucket that has the logs of a job: that of --bucket, else of the workload's Cloud; url empty: none. */
 struct logs_bucket_options bucket_of_job(struct desk *d, struct jval workload);

@@ -21,15 +21,16 @@ bool bucket_of_cloud(struct desk *d, struct err *e)
         o->store.endpoint = json_get_str(storage, "endpoint", &d->a);
     if (slice_empty(o->store.region))
         o->store.region = json_get_str(storage, "region", &d->a);
-    return slice_starts(o->bucket, SLICE("s3://"));
+    struct cloud_place at;
+    return cloud_place(o->bucket, &at, &(struct err){0});
 }
 
-/* Sets the URL for Ray: a signed one, which expires and needs no credentials in the pods, or s3:// (--bucket-uri), which needs them. */
+/* Sets the URL for Ray: a signed one, which expires and needs no credentials in the pods, or the object's own (--bucket-uri). */
 static bool say_place(struct desk *d, struct storage *s, struct slice key, struct slice *url, struct err *e)
 {
     int64_t seconds = CLOUD_URL_S;
     if (d->o.bucket_uri) {
-        *url = arena_printf(&d->a, "s3://%.*s/%.*s", SLICE_ARG(s->with.bucket), SLICE_ARG(key));
+        *url = arena_printf(&d->a, "%s://%.*s/%.*s", s->with.protocol->scheme, SLICE_ARG(s->with.bucket), SLICE_ARG(key));
         return true;
     }
     if (!storage_url(s, key, &seconds, url, e))
@@ -56,8 +57,8 @@ static bool store(struct desk *d, struct storage *s, struct slice prefix, int fd
     struct slice key = arena_printf(&d->a, "%.*s%sworking-dirs/%s.zip", SLICE_ARG(prefix), slash ? "" : "/", hex);
     /* HEAD answers 403 if the account may write but not read: then the archive is uploaded again. */
     bool there = storage_head(s, key, &(struct err){0}) && s->size == (int64_t)size;
-    fprintf(stderr, "%s: s3://%.*s/%.*s, %llu bytes\n", there ? "stored already" : "storing", SLICE_ARG(s->with.bucket), SLICE_ARG(key),
-            (unsigned long long)size);
+    fprintf(stderr, "%s: %s://%.*s/%.*s, %llu bytes\n", there ? "stored already" : "storing", s->with.protocol->scheme,
+            SLICE_ARG(s->with.bucket), SLICE_ARG(key), (unsigned long long)size);
     return (there || storage_put_file(s, key, fd, e)) && say_place(d, s, key, url, e);
 }
 

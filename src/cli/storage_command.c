@@ -28,10 +28,12 @@ static const struct flag list[] = {
 };
 static const struct flags flags = {
     .examples = "mobula storage check s3://ray/team-a --endpoint https://minio.bank.example:9000",
-    .usage = "mobula storage check|ls|get|put|rm|sign s3://BUCKET[/NAME] [-f FILE] [FLAG...]",
+    .usage = "mobula storage check|ls|get|put|rm|sign URL [-f FILE] [FLAG...]",
     .about =
-        "Objects of a bucket at AWS, or at any store that speaks S3's protocol. check writes, reads, lists, signs and deletes an object\n"
-        "below the name, and says which right is missing. Exit status: 0 well, 1 an error that was printed, 2 wrong usage, 3 a check\n"
+        "Objects of s3://BUCKET[/NAME] at AWS or any store with S3's protocol, gs://BUCKET[/NAME] of Google Cloud Storage, and\n"
+        "azure://CONTAINER[/NAME] or abfss://CONTAINER@ACCOUNT.dfs.core.windows.net[/NAME] of Azure. check writes, reads, lists, signs\n"
+        "and deletes an object below the name, and names a missing right. Exit status: 0 well, 1 an error that was printed, 2 wrong usage, "
+        "3 a check\n"
         "failed, 4 there are only warnings.",
     .list = list,
     .count = COUNT_OF(list),
@@ -165,7 +167,7 @@ int cli_storage(int argc, char **argv)
     if (!flags_parse(&flags, argc - (verb != NULL), argv + (verb != NULL), &w.o, &status))
         return status;
     if (!verb || slice_empty(w.o.url))
-        return flags_wrong(&flags, "want mobula storage check|ls|get|put|rm|sign s3://BUCKET[/NAME]");
+        return flags_wrong(&flags, "want mobula storage check|ls|get|put|rm|sign URL, such as s3://BUCKET/NAME");
     if (!cloud_place(w.o.url, &w.at, &e) || (verb->object && !cloud_key(w.at.key, &e)))
         return flags_wrong(&flags, "%s", e.text);
     int done = storage_open(&w.s, &w.o.storage, &w.at, &e) ? verb->run(&w, &e) : false;

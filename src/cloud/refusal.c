@@ -28,6 +28,7 @@ static const struct {
     {"NoSuchBucket", 0, "create the bucket, or correct its name; with an endpoint of your own, check path style against virtual hosts"},
     {"ContainerNotFound", 0, "create the container, or correct its name"},
     {"AuthenticationFailed", 0, "check AZURE_STORAGE_ACCOUNT, AZURE_STORAGE_KEY or the SAS token, and this machine's clock"},
+    {"AuthorizationFailure", 0, "check AZURE_STORAGE_KEY, and that the account's firewall admits this machine"},
     {"BlobNotFound", 0, "there is no such object"},
     {"NoSuchUpload", 0, "a rule of the bucket has removed the unfinished upload: try again"},
     {"EntityTooLarge", 0, "the store takes no object of this size"},

@@ -114,6 +114,8 @@ bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e)
     }
     const struct cloud_signer signer = signer_of(s, now.wall_us);
     s->o.protocol->sign(&r, &signer, &s->a);
+    if (s->o.protocol == &cloud_gcs) /* else it decompresses objects on the way; not signed, because proxies change it */
+        r.headers[r.header_count++] = (struct http_header){SLICE("Accept-Encoding"), SLICE("gzip")};
     bool body = slice_is(r.method, "PUT") || slice_is(r.method, "POST");
     return http_write_request_head(&s->head, r.method, cloud_target(&r, &s->a), r.host, r.headers, r.header_count,
                                    body ? (int64_t)c->size : -1) ||

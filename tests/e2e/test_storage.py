@@ -90,7 +90,7 @@ def test_what_a_store_refuses(store, tmp_path):
     assert "fail  write" in said and "fail  list" in said
     for name, why in (("a/../b", "a part \"..\""), ("x" * 1025, "LIMIT_CLOUD_KEY"), ("a\nb", "control character")):
         assert why in storage(store, "get", f"s3://bucket/{name}", code=2).decode()
-    assert "gs:// is not supported yet" in storage(store, "ls", "gs://bucket", code=2).decode()
+    assert "is not the URL of a bucket" in storage(store, "ls", "wasbs://bucket", code=2).decode()
     assert "-f FILE is needed" in storage(store, "put", "s3://bucket/x", code=1).decode()
     assert "only a regular file" in storage(store, "put", "s3://bucket/x", "-f", tmp_path, code=1).decode()
     assert "no credentials for the store" in storage(store, "ls", "s3://bucket", code=1, env={"AWS_ACCESS_KEY_ID": "",
