@@ -41,7 +41,7 @@ typedef bool on_segment(struct reading *r, const struct segment *one, struct err
 
 static bool read_segment(struct reading *r, const struct cloud_object *o, struct segment *out)
 {
-    struct slice rest = slice_skip(o->key, r->prefix.len);
+    struct slice rest = slice_starts(o->key, r->prefix) ? slice_skip(o->key, r->prefix.len) : SLICE("");
     *out = (struct segment){.key = o->key, .modified = o->modified, .size = o->size};
     out->cluster = slice_cut(&rest, '/');
     out->node = slice_cut(&rest, '/');
@@ -241,7 +241,8 @@ static bool each_cluster(struct reading *r, struct slice name, struct slice file
             return false;
         struct slice *clusters = arena_array(&kept, page.count + 1, sizeof *clusters);
         for (uint32_t i = 0; i < page.count; i++)
-            clusters[i] = arena_dup(&kept, slice_skip(page.objects[i].key, r->prefix.len));
+            clusters[i] =
+                slice_starts(page.objects[i].key, prefix) ? arena_dup(&kept, slice_skip(page.objects[i].key, r->prefix.len)) : SLICE("");
         for (uint32_t i = 0; i < page.count; i++) {
             struct slice cluster = slice_head(clusters[i], clusters[i].len ? clusters[i].len - 1 : 0);
             if (is_made_by(cluster, name) && !each_segment(r, cluster, file, on, e))

@@ -68,8 +68,10 @@ static void take_list(struct ship *s, const struct cloud_answer *answer, struct 
         fail(s, e.text, now);
         return;
     }
-    for (uint32_t i = 0; i < list.count; i++)
-        left_out += !ship_files_recover(&s->files, slice_skip(list.objects[i].key, s->o.prefix.len));
+    for (uint32_t i = 0; i < list.count; i++) {
+        struct slice key = list.objects[i].key;
+        left_out += !slice_starts(key, s->o.prefix) || !ship_files_recover(&s->files, slice_skip(key, s->o.prefix.len));
+    }
     if (left_out)
         log_warn("objects of the bucket are not logs of this pod, or more than LIMIT_SHIP_FILES", LF_INT("count", left_out));
     struct slice next = arena_dup(&s->a, list.next);

@@ -1,6 +1,6 @@
 """Object stores that run here: moto from the Python index and versitygw from the Go module proxy speak S3's protocol, Azurite from npm
-Azure's, fake-gcs-server from the Go module proxy that of Google Cloud Storage. Each is built once, in the rig's folder, and runs on loopback
-for the tests of one module."""
+Azure's, fake-gcs-server from the Go module proxy that of Google Cloud Storage. Each is built once, in the rig's folder, and runs on
+loopback for the tests of one module."""
 
 import base64
 import contextlib
