@@ -6,7 +6,6 @@
 
 #include <bearssl.h>
 
-
 struct tls_trust {
     unsigned refs;
     uint32_t count;
