@@ -54,7 +54,7 @@ void cloud_sign(struct cloud_request *r, const struct cloud_signer *s, struct ar
 void cloud_sign_query(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
 /* The same for Google Cloud Storage; keys.secret is the PEM of an RSA key. */
 void cloud_sign_google(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
-struct slice cloud_azure_text(const struct cloud_request *r, struct slice account, struct arena *a); /* what SharedKey signs */
+struct slice cloud_azure_text(const struct cloud_request *r, struct slice account, struct arena *a); /* the text signed by SharedKey */
 struct slice cloud_target(const struct cloud_request *r, struct arena *a); /* the request's path and query, encoded */
 
 /* ---- answers in XML: elements and text; DOCTYPE, CDATA, comments and entities other than the five standard ones are errors ---- */
