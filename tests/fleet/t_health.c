@@ -115,7 +115,7 @@ static void test_reported(struct run *r)
 static void test_idle(struct run *r)
 {
     uint64_t before = calls(r);
-    test_case("half an idle hour, in which all is checked anew six times: three calls a minute at most");
+    test_case("half an idle hour, in which all is checked again six times: three calls a minute at most");
     run_for(r, 30 * 60 * 1000);
     CHECK(calls(r) - before >= 60 && calls(r) - before <= 90);
 }
@@ -212,7 +212,7 @@ static void test_silent(struct run *r)
     uint64_t before = apiserver_revision(r->w.server);
     run_for(r, 60 * 1000);
     CHECK_INT(apiserver_revision(r->w.server), before);
-    test_case("until it calls again, and has checked all anew");
+    test_case("until it calls again, and has checked all again");
     start_operator(r);
     run_for(r, 5000);
     CHECK_STR(text_of(r, "health"), "HEALTHY");

@@ -139,7 +139,7 @@ static void test_many_deleted(void)
 static void test_config_gone(void)
 {
     struct hubworld h;
-    test_case("the compute config of what runs is deleted, and the hub starts anew: the workload stays in a full answer, its status too");
+    test_case("the compute config of what runs is deleted, and the hub starts again: the workload stays in a full answer, its status too");
     start(&h);
     make_cloud(&h, "edge");
     make(&h, "ComputeConfig", "computeconfigs", "small-v1", "{\"head_node\":{}}");

@@ -136,7 +136,7 @@ static void test_late(void)
     c = client_new(&h);
     report_state(c, "one", uid, 3, "PENDING");
     CHECK_STR(field(&h, "workloads", "train", "status.state"), "RUNNING");
-    test_case("another instance counts anew");
+    test_case("another instance counts again");
     report_state(c, "two", uid, 1, "SUCCEEDED");
     CHECK_STR(field(&h, "workloads", "train", "status.state"), "SUCCEEDED");
     CHECK_STR(field(&h, "workloads", "train", "status.reporter"), "two");

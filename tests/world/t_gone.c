@@ -61,7 +61,7 @@ static void test_remade(void)
     for (size_t i = 0; i < COUNT_OF(waits); i++) {
         struct world w;
         struct onlooker l = {.hooks.sent = on_sent};
-        test_case("made anew while %s", waits[i].id);
+        test_case("made again while %s", waits[i].id);
         make_world(&w, false);
         world_run(&w, 2000);
         w.hooks = &l.hooks;
@@ -165,7 +165,7 @@ static void test_answered_late(void)
     CHECK_INT(inspect_figures(w.op).calls, 1); /* the answer is still to come */
     world_run(&w, 60);
     CHECK(inspect_record(w.op, slice_of(d.onlooker.uid), SLICE("n"), &c) && !c.present && c.pods);
-    CHECK(run_until(&w, "j", "Complete", 60 * 1000)); /* on a cluster that was made anew */
+    CHECK(run_until(&w, "j", "Complete", 60 * 1000)); /* on a cluster that was made again */
     CHECK_INT(d.onlooker.named, 0);
     CHECK_INT(apiserver_count(w.server, SLICE("pods")), 2);
     CHECK_INT(inspect_figures(w.op).records, 2);

@@ -1,4 +1,4 @@
-/* What was decided waits, for a connection or for its turn. When it has waited so long that its reason may be gone, it is decided anew. */
+/* What was decided waits, for a connection or for its turn. When it has waited so long that its reason may be gone, it is decided again. */
 #include "jobs.h"
 
 #include <mobula/inspect.h>
@@ -155,7 +155,7 @@ static void test_stalled(void)
     enum { JOBS = 4 * OPERATOR_DECISIONS, STALL_MS = 60 * 1000 };
     struct world w;
     struct slow slow = {.hooks = {.arrived = on_arrived, .stepped = on_stepped}};
-    test_case("stopped for a minute with many plans under way: they are decided anew in many steps");
+    test_case("stopped for a minute with many plans under way: they are decided again in many steps");
     make_job_world(&w, false);
     board.run_ms = 0;
     apply(&w, "shared", 1);

@@ -92,7 +92,7 @@ static void test_sleeper(void)
     world_free(&w);
 }
 
-/* What a standby knows may be old without its knowing: a watch that has fallen silent. It looks anew before it leads. */
+/* What a standby knows may be old without its knowing: a watch that has fallen silent. It looks again before it leads. */
 static void test_looks_anew(void)
 {
     struct world w;

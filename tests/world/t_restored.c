@@ -67,7 +67,7 @@ static void check_ready(struct world *w, const char *name, uint32_t pods)
 }
 
 /* Everything that a store can hold and lose: what was made, changed or deleted after the backup. The backup was taken at rest, so nothing
- * is to be written before somebody wants something anew. */
+ * is to be written before somebody wants something again. */
 static void test_at_rest(bool elect)
 {
     struct world w;

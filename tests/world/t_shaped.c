@@ -10,7 +10,7 @@ static const char patches[] = "- kind: Pod\\n  selector: anyscale.com/instance-t
                               "  - {op: add, path: /spec/nodeSelector/pool, value: a}\\n"
                               "  - {op: copy, from: /metadata/annotations/anyscale.com~1zone, path: /spec/nodeSelector/zone}";
 
-/* Starts the operator of this world anew, with both ConfigMaps. */
+/* Starts the operator of this world again, with both ConfigMaps. */
 static void give_maps(struct world *w)
 {
     world_kill_operator(w);

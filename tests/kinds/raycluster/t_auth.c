@@ -211,7 +211,7 @@ static void test_wrong(void)
     CHECK_INT(workers_of(&w, "c"), 3);
     uint32_t gets = tally.gets;
     CHECK(gets > 1 && gets < 10);
-    test_case("… and when the Secret has it too, it is read anew, and what is idle goes");
+    test_case("… and when the Secret has it too, it is read again, and what is idle goes");
     put_secret(&w, "PATCH", "mine", "second");
     world_run(&w, RAY_TOKEN_AGAIN_MAX_MS);
     CHECK_STR(scaling_condition(&w, "c", "status"), "True");

@@ -357,12 +357,12 @@ static void test_refused_pods(void)
     world_free(&w);
 }
 
-/* A head that begins anew knows no node of before, and that is no reason for any of them to go. */
+/* A head that begins again knows no node of before, and that is no reason for any of them to go. */
 static void test_head_restarts(void)
 {
     struct world w;
     struct slice names[5];
-    test_case("Ray of the head begins anew: nothing goes");
+    test_case("Ray of the head begins again: nothing goes");
     make_scaled_world(&w, false);
     apply_scaled(&w, &(struct scaled){.name = "c", .idle = 20});
     struct fakeray *h = head_of(&w, "c");
@@ -396,14 +396,14 @@ static void test_head_restarts(void)
     CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{}")), 200);
     world_run(&w, 38 * 1000);
     CHECK_INT(workers_of(&w, "c"), 2);
-    CHECK_INT(w.sent.deletes, deletes + 2); /* the workers' pods end with their head, and are made anew */
+    CHECK_INT(w.sent.deletes, deletes + 2); /* the workers' pods end with their head, and are made again */
     CHECK_INT(w.sent.pod_posts, posts + 1 + 2);
     CHECK(h->sessions > sessions);
     CHECK_STR(scaling_condition(&w, "c", "reason"), "DemandMet");
     world_free(&w);
 }
 
-/* A raylet ended, and the head began anew before it could say so: the pod runs, and no node of it will ever come. */
+/* A raylet ended, and the head began again before it could say so: the pod runs, and no node of it will ever come. */
 static void test_lost(bool operator_too)
 {
     struct world w;

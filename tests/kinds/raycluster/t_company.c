@@ -114,7 +114,7 @@ static void test_hosts(void)
     CHECK_INT(apiserver_count(w.server, SLICE("services")), 3);
     CHECK(is_ready(&w, "c"));
     check_fixed_point(&w);
-    test_case("one host fails: its replica is made anew, the others stay");
+    test_case("one host fails: its replica is made again, the others stay");
     struct slice names[12];
     fail_host(&w, names);
     world_run(&w, 20 * 1000);
@@ -159,7 +159,7 @@ static void test_killed_as_a_replica_is_made(void)
     enum { ON_THE_WAY_MS = 400, DECIDED_MS = 150, GONE_MS = 150 };
     struct world w;
     struct slice names[12], after[16];
-    test_case("killed while a replica is made anew");
+    test_case("killed while a replica is made again");
     make_world(&w, false);
     apply_hosts(&w);
     fail_host(&w, names);

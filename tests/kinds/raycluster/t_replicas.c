@@ -55,7 +55,7 @@ static void hold(struct world *w, struct slice pod, const char *finalizers)
 static void test_half_gone(struct parted *p)
 {
     struct world w;
-    test_case("a host of a replica goes, and the other cannot be deleted for a while%s%s: it goes too, and then all are made anew",
+    test_case("a host of a replica goes, and the other cannot be deleted for a while%s%s: it goes too, and then all are made again",
               p->unanswered ? ", which nobody answers" : "", p->silent ? ", and the head falls silent" : "");
     struct fakeray *h = make_replica(&w, p);
     uint32_t posts = w.sent.pod_posts;

@@ -44,7 +44,7 @@ static void check_made(void)
     CHECK(strstr(body.ptr, "kuberay-autoscaler") && strstr(body.ptr, "\"serviceAccountName\":\"c\""));
     CHECK_INT(w.sent.posts, 3 + 3);
     check_fixed_point(&w);
-    test_case("a head that is made anew finds them, or has them made again");
+    test_case("a head that is made again finds them, or has them made again");
     CHECK_INT(world_call(&w, "DELETE", "/apis/rbac.authorization.k8s.io/v1/namespaces/n/roles/c", "application/json", SLICE_NONE), 200);
     CHECK_INT(world_call(&w, "DELETE", "/api/v1/namespaces/n/pods/c-head", "application/json", SLICE_NONE), 200);
     world_run(&w, 10 * 1000);

@@ -112,7 +112,7 @@ static void test_missing(void)
     CHECK_INT(workers_with(&w, "2"), 2);
     CHECK(condition_says(&w, "False", "group small names instance type gone"));
     check_fixed_point(&w);
-    test_case("it is there again: the pods are made anew");
+    test_case("it is there again: the pods are made again");
     put_types(&w, "gone: {resources: {CPU: 1, memory: 8Gi}}");
     world_run(&w, 10 * 1000);
     CHECK_INT(workers_with(&w, "1"), 3);

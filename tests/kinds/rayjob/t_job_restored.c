@@ -83,7 +83,7 @@ static bool restore_one(uint32_t which, bool pods)
         CHECK_STR(job_says(&w, "j", "jobStatus"), "SUCCEEDED");
         CHECK_INT(job_counts(&w, "j", "attempt"), 1);
         CHECK_INT(job_counts(&w, "j", "failed"), 0);
-        CHECK_INT(board.taken, lived ? 1 : 2); /* Ray began anew where the backup has no head that runs */
+        CHECK_INT(board.taken, lived ? 1 : 2); /* Ray began again where the backup has no head that runs */
         CHECK_INT(board.submits, board.taken);
         CHECK_INT(clusters_now(&w), 1);
     }

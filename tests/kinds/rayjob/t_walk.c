@@ -1,5 +1,5 @@
 /* Random walks of RayJobs through a small world: clusters that come, go and lose their heads, a dashboard that forgets and falls silent,
- * writes that are lost on the way there or on the way back, an operator that starts anew. Whatever happens, what must hold always is
+ * writes that are lost on the way there or on the way back, an operator that starts again. Whatever happens, what must hold always is
  * checked at each step, and once the world is left in peace the job must come to its end. */
 #include <mobula/rayjob.h>
 
@@ -197,7 +197,7 @@ static void world_lives(struct world *w)
             cluster_lives(w, &w->clusters[i]);
     if (w->peace)
         return;
-    if (chance(w, 2)) /* the operator starts anew: it has forgotten what the dashboard said */
+    if (chance(w, 2)) /* the operator starts again: it has forgotten what the dashboard said */
         w->said = (struct job_said){0};
     if (w->suspend && chance(w, 3))
         w->job.suspend = !w->job.suspend;

@@ -102,7 +102,7 @@ static void test_drift(void)
     world_run(&w, 5000);
     CHECK(!says(&w, "ingresses.networking.k8s.io", "c-head-ingress", "\"b\":\"2\""));
     check_fixed_point(&w);
-    test_case("an operator that starts anew writes nothing");
+    test_case("an operator that starts again writes nothing");
     uint32_t before = w.sent.patches;
     world_kill_operator(&w);
     world_start_operator(&w, false);

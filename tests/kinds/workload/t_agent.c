@@ -208,7 +208,7 @@ static void test_job_comes_late(void)
 {
     struct world w;
     struct plane p;
-    test_case("a head that is made anew while RayJobs are not listed yet has one, too");
+    test_case("a head that is made again while RayJobs are not listed yet has one, too");
     struct jval pod = head_with(&w, &p, reports, NULL);
     CHECK_INT(json_len(json_get(pod, "spec.containers")), 2);
     world_kill_operator(&w);

@@ -34,7 +34,7 @@ static void test_kept_cluster(void)
     CHECK(run_until_says(&w, &p, y, "PENDING", 10 * 1000));
     CHECK_STR(plane_says(&p, y, "reason"), "QuotaExceeded");
     CHECK_INT(pods_now(&w), 1);
-    test_case("… also to an operator that starts anew");
+    test_case("… also to an operator that starts again");
     world_kill_operator(&w);
     world_start_operator(&w, false);
     world_run(&w, 40 * 1000);

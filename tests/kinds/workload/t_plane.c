@@ -55,7 +55,7 @@ static void test_terminate(void)
     CHECK(run_until_says(&w, &p, x, "TERMINATED", 20 * 1000));
     CHECK_INT(jobs_now(&w), 0);
     CHECK(slice_ends(slice_of(x->states), SLICE("TERMINATED")));
-    test_case("and never begins again, whoever starts anew");
+    test_case("and never begins again, whoever starts again");
     world_kill_operator(&w);
     world_start_operator(&w, false);
     world_run(&w, 60 * 1000);
@@ -80,7 +80,7 @@ static void test_over(void)
     delete_job(&w, "other");
     world_run(&w, 10 * 1000);
     CHECK_STR(slice_of(y->states), "STARTING RUNNING SUCCEEDED");
-    test_case("an operator that starts anew makes neither again");
+    test_case("an operator that starts again makes neither again");
     world_kill_operator(&w);
     world_start_operator(&w, false);
     world_run(&w, 60 * 1000);
@@ -261,7 +261,7 @@ static void test_restart(void)
 {
     struct world w;
     struct plane p;
-    test_case("an operator that starts anew runs nothing twice");
+    test_case("an operator that starts again runs nothing twice");
     begin_plane(&w, &p);
     struct plane_workload *x = plane_put(&p, 'a', "n", "train", JOB), *y = plane_put(&p, 'b', "n", "train1", JOB);
     for (int i = 0; i < 10; i++) {

@@ -142,7 +142,7 @@ static void test_quotas(void)
     struct plane_workload *z = plane_put(&p, 'c', "n", "three", JOB);
     CHECK(run_until_says(&w, &p, z, "PENDING", 2000));
     CHECK_INT(jobs_now(&w), 1);
-    test_case("also to an operator that starts anew");
+    test_case("also to an operator that starts again");
     world_kill_operator(&w);
     world_start_operator(&w, false);
     world_run(&w, 3000);

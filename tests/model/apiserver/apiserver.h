@@ -142,17 +142,17 @@ void apiserver_compact_lists(struct apiserver *s);
  * from N hears nothing until then. Lists and gets without resourceVersion, continue tokens and Exact are not served from it, and are right.
  * for_ms 0 lets it go. */
 void apiserver_hold_cache(struct apiserver *s, struct slice resource, int64_t back_ms, int64_t for_ms);
-/* Ends all watches of the resource with an ERROR event that says 410, as when the history is full; who begins anew may be served. */
+/* Ends all watches of the resource with an ERROR event that says 410, as when the history is full; who begins again may be served. */
 uint32_t apiserver_outrun_watches(struct apiserver *s, struct slice resource);
 /* Ends all watches of the resource, in order or (rude) in the middle of the connection. Returns how many. */
 uint32_t apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude);
 /* Ends all watches of the resource with an ERROR event that says 410, and none may begin where one has ended: as when the watch cache of
- * the server is made anew. Returns how many. */
+ * the server is made again. Returns how many. */
 uint32_t apiserver_expire_watches(struct apiserver *s, struct slice resource);
 
 /* The store is put back to what it was at this revision, as etcd is from a backup without a word to anybody (--bump-revision), and the API
- * servers before it begin anew: every connection breaks, and versions go on from there. The kubelet and the garbage collector look at
- * everything anew. False, and nothing has happened, when the history of a resource does not reach back so far. Definitions of resources
+ * servers before it begin again: every connection breaks, and versions go on from there. The kubelet and the garbage collector look at
+ * everything again. False, and nothing has happened, when the history of a resource does not reach back so far. Definitions of resources
  * are not to have changed since. */
 bool apiserver_restore(struct apiserver *s, uint64_t revision);
 

@@ -383,7 +383,7 @@ uint32_t apiserver_expire_watches(struct apiserver *s, struct slice resource)
     struct resource *r = registry_named(s, resource);
     if (!r)
         return 0;
-    store_forget(r, ++s->rv); /* who has seen all there was has to begin anew, too */
+    store_forget(r, ++s->rv); /* who has seen all there was has to begin again, too */
     return watch_expire_all(s, r);
 }
 

@@ -165,7 +165,7 @@ uint32_t watch_expire_all(struct apiserver *s, struct resource *r)
     uint32_t n = 0;
     for (; r->watches; n++) {
         struct status st = {.a = &s->scratch};
-        status_set(&st, 410, "Expired", "too old resource version: the watch cache was made anew");
+        status_set(&st, 410, "Expired", "too old resource version: the watch cache was made again");
         send_error(s, r->watches, &st);
         finish(s, r->watches, false);
     }

@@ -72,7 +72,7 @@ static void check_line(struct sim *s, struct slice line)
         sim_violation(s, "an error is one line a minute", "op-%u: %.*s", s->w.turn->number, SLICE_ARG(slice_head(line, 300)));
 }
 
-/* What goes on is counted in the event that is there already. One whose answer was lost may be told anew. */
+/* What goes on is counted in the event that is there already. One whose answer was lost may be told again. */
 static void check_event(struct sim *s, const struct world_request *q, int status)
 {
     enum { MOST = 3 };
@@ -112,7 +112,7 @@ static bool is_status(const struct world_request *q)
     return slice_ends(slice_cut(&path, '?'), SLICE("/status"));
 }
 
-/* Two tries a round, a round a second; rounds that end early because the connection broke begin anew. */
+/* Two tries a round, a round a second; rounds that end early because the connection broke begin again. */
 static void check_lease_pace(struct sim *s, const struct world_request *q)
 {
     enum { MOST = 12 };

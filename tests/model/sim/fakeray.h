@@ -103,7 +103,7 @@ struct fakeray *fakeray_of(struct world *w, const char *kind, const char *ns, co
 void fakeray_work(struct fakeray *h, uint32_t which, double cpus, uint32_t count, bool together);
 void fakeray_request(struct fakeray *h, double cpus, uint32_t count);
 void fakeray_kill_raylet(struct fakeray *h, const char *pod); /* its pod goes on */
-/* Ray of the head begins anew in the same pod, as when its container is restarted. */
+/* Ray of the head begins again in the same pod, as when its container is restarted. */
 void fakeray_restart(struct fakeray *h);
 /* The container of a pod ends, and begins again: Ray with it. */
 void fakeray_container_ends(struct world *w, const char *uid);

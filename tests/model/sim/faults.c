@@ -69,7 +69,7 @@ static bool restart_server(struct sim *s, const struct sim_entry *e)
 {
     uint32_t cut = world_cut_all(&s->w);
     for (uint32_t i = 0; parts_watched(s, i).ptr; i++)
-        apiserver_compact(s->w.server, parts_watched(s, i)); /* the watch cache begins anew */
+        apiserver_compact(s->w.server, parts_watched(s, i)); /* the watch cache begins again */
     s->until_ms[FAULT_DOWN] = sim_now(s) + e->dice[0] % MAX_DOWN_MS;
     s->w.unreachable = true;
     return cut > 0;
@@ -83,7 +83,7 @@ static void let_caches_go(struct sim *s)
 }
 
 /* The path leads to another server now, whose watch cache lags behind, of one resource or of all. Watches go on there from where they are,
- * or are told to begin anew, or the operator is killed and begins there. */
+ * or are told to begin again, or the operator is killed and begins there. */
 static void hold_caches(struct sim *s, const struct sim_entry *e)
 {
     enum { BACK_MS = 6000, HELD_MS = 7000, SOON_MS = 1500 };
@@ -126,7 +126,7 @@ static bool delete_lease(struct sim *s)
     return world_call(&s->w, "DELETE", LEASE, "application/json", SLICE("{}")) == 200;
 }
 
-/* Watches begin anew from a version that is known no more: what follows is a list. */
+/* Watches begin again from a version that is known no more: what follows is a list. */
 static void begin_anew(struct sim *s, struct slice resource)
 {
     apiserver_compact(s->w.server, resource);

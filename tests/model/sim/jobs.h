@@ -51,7 +51,7 @@ struct seen_cluster {
     uint32_t troubles; /* head pods of it that ended, and writes for it that were refused */
 };
 
-/* What a dashboard has taken. LOST: its head has gone, or begun anew. */
+/* What a dashboard has taken. LOST: its head has gone, or begun again. */
 enum submission_state { SUBMISSION_RUNS, SUBMISSION_SUCCEEDED, SUBMISSION_FAILED, SUBMISSION_STOPPED, SUBMISSION_LOST };
 struct submission {
     struct submission *next;

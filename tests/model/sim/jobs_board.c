@@ -1,5 +1,5 @@
 /* The dashboards of all heads, and the pods that submit to them. A dashboard runs what it takes for as long as the entrypoint says, and
- * forgets it when its head begins anew. */
+ * forgets it when its head begins again. */
 #include "jobs.h"
 
 enum { LATE_MS = 14 * 1000, TRY_MS = 300, LOOK_MS = 1000 };

@@ -74,7 +74,7 @@ static const struct {
     [FAULT_LEASE_TAKEN] = {"lease taken", 2},
     [FAULT_LEASE_DELETED] = {"lease deleted", 2},
     [FAULT_HEADS_BREAK] = {"heads reset", 0}, /* scaled_entries has these */
-    [FAULT_HEAD_RESTART] = {"head begins anew", 0},
+    [FAULT_HEAD_RESTART] = {"head begins again", 0},
     [FAULT_HEADS_HANG] = {"heads hang", 0},
     [FAULT_HEADS_NONSENSE] = {"heads answer nonsense", 0},
     [FAULT_HEADS_LATE] = {"heads answer late", 0},

@@ -119,7 +119,7 @@ static int32_t group_of(const struct seen_pod *p)
     return !p->head && p->group[0] == 'g' && slice_int(slice_of(p->group + 1), &n) && n >= 0 && n < SIM_GROUPS ? (int32_t)n : -1;
 }
 
-/* Of a group no more pods may live at one time than were ever asked for. A replica of several hosts is made anew beside what is left of
+/* Of a group no more pods may live at one time than were ever asked for. A replica of several hosts is made again beside what is left of
  * the one that has lost a host, and that goes at the same time. */
 static void check_number(struct sim *s, const struct seen_pod *p)
 {

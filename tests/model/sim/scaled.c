@@ -50,7 +50,7 @@ void scaled_kill_raylet(struct sim *s, uint32_t dice)
 
 /* ---- faults ---- */
 
-/* A head begins anew: any that runs. */
+/* A head begins again: any that runs. */
 static bool restart_head(struct sim *s, uint32_t dice)
 {
     uint32_t count = 0;
@@ -59,7 +59,7 @@ static bool restart_head(struct sim *s, uint32_t dice)
     uint32_t left = count ? dice % count : 0;
     for (struct fakeray *h = count ? s->w.rays->first : NULL; h; h = h->next)
         if (h->pod[0] && left-- == 0) {
-            sim_say(s, "Ray of %s/%s begins anew", h->ns, h->cluster);
+            sim_say(s, "Ray of %s/%s begins again", h->ns, h->cluster);
             fakeray_restart(h);
             return true;
         }
@@ -107,7 +107,7 @@ static bool is_back(const struct fakeray_pod *p)
     return p->lives > 0 && p->of->world->now.mono_ms < p->since_ms + KNOWN_MS;
 }
 
-/* Its head must be made anew, or goes for that already: all workers follow. */
+/* Its head must be made again, or goes for that already: all workers follow. */
 static bool head_goes(const struct sim *s, const struct want *c, const struct seen_pod *p)
 {
     for (const struct seen_pod *head = s->pods; head; head = head->next)

@@ -9,8 +9,8 @@
 
 enum { SIM_TOKEN_MAX = 128, CHANGE_MS = 12 * 1000, RESTART_MS = 3000 };
 
-/* How heads come to what their Secret holds: their pods are made anew, their containers begin anew, or it is told to them, who take either
- * until then. */
+/* How heads come to what their Secret holds: their pods are made again, their containers begin again, or it is told to them, who take
+ * either until then. */
 enum change { CHANGE_POD, CHANGE_CONTAINER, CHANGE_TOLD, CHANGES };
 
 /* That a Secret holds, or has held. */
@@ -18,7 +18,7 @@ struct token {
     struct token *next;
     char ns[16], secret[64], text[SIM_TOKEN_MAX];
     enum change change;
-    int64_t due_ms; /* when heads come to it; 0: as they begin anew */
+    int64_t due_ms; /* when heads come to it; 0: as they begin again */
 };
 
 void tokens_create(struct sim *s, const struct want *c)
@@ -224,7 +224,7 @@ int64_t tokens_next(const struct sim *s)
     return next;
 }
 
-/* Some are still to come to it, and some containers were not well enough to begin anew. */
+/* Some are still to come to it, and some containers were not well enough to begin again. */
 void tokens_calm(struct sim *s)
 {
     for (struct token *t = s->tokens; t; t = t->next)

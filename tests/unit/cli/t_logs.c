@@ -1,4 +1,4 @@
-/* What mobula logs shows of a log that comes anew each time, and which pod it asks. */
+/* What mobula logs shows of a log that comes again each time, and which pod it asks. */
 #include "../test.h"
 
 #include "../../../src/cli/logs.h"

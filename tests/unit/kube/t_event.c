@@ -157,7 +157,7 @@ static void check_series_in_flight(void)
     CHECK(fake_has(fake_last(&r.f), "\"count\":10"));
     answer(&r, 200);
     CHECK_INT(kube_client_stats(r.f.client)->requests, 2);
-    test_case("a series that the server has forgotten begins anew");
+    test_case("a series that the server has forgotten begins again");
     say(&r, "c", "Created");
     answer(&r, 404);
     CHECK_INT(kube_events_dropped(r.q), 1);

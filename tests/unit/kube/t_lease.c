@@ -162,7 +162,7 @@ static void check_other_holder(void)
         answer_lease(&r, "you", 5, FAR);
         CHECK_INT(fake_sent(lease_link(&r)).len, 0);
     }
-    test_case("1.6.3 a changed record starts the wait anew");
+    test_case("1.6.3 a changed record starts the wait again");
     run(&r, r.next_ms - r.f.now.mono_ms);
     answer_lease(&r, "you", 6, T2);
     seen = r.f.now.mono_ms;
@@ -325,7 +325,7 @@ static void check_lost(void)
     CHECK(fake_has(lease_link(&r), "PUT") && fake_has(lease_link(&r), "\"resourceVersion\":\"3\""));
     answer_lease(&r, "me", 4, T2);
     CHECK(kube_lease_held(r.l, r.f.now));
-    test_case("the Lease is deleted: created anew");
+    test_case("the Lease is deleted: created again");
     run(&r, 1000);
     answer(&r, 404, "");
     answer(&r, 404, "");

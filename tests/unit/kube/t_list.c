@@ -432,7 +432,7 @@ static void check_all_rewound(void)
     buf_init(&other.story, MIB);
     watcher_start(&t, false);
     go_live(&t);
-    test_case("C7 when the store went back all watches begin anew");
+    test_case("C7 when the store went back all watches begin again");
     other.w = kube_watch_start(t.f.client, &o, &e);
     fake_run(&t.f, 0);
     answer_list(&t, LIST("3", ITEM("c", "2")));

@@ -212,7 +212,7 @@ static void check_pieces(void)
     struct fake f;
     struct answers a;
     fake_init(&f);
-    test_case("an answer is handed on as it comes; its time begins anew with each part");
+    test_case("an answer is handed on as it comes; its time begins again with each part");
     ask_pieces(&f, &a);
     fake_stream(taken(&f));
     for (int i = 0; i < 10; i++) {

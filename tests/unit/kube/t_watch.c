@@ -144,7 +144,7 @@ static void check_unreachable(void)
     t.f.manual = false;
     fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
     CHECK(asks(&t, "&resourceVersion=11"));
-    test_case("L15 after two quiet minutes the backoff starts anew");
+    test_case("L15 after two quiet minutes the backoff starts again");
     struct fakelink *live = watcher_link(&t);
     begin_stream(&t);
     fake_answer(watcher_link(&t), 200, "", SLICE(LIST("11", ""))); /* where the server stands */
@@ -303,7 +303,7 @@ static void check_new_link(void)
     }
     struct watcher t;
     start_live(&t);
-    test_case("C3 a probe that is not answered is no reason to begin anew while the watch speaks");
+    test_case("C3 a probe that is not answered is no reason to begin again while the watch speaks");
     fake_fail(watcher_link(&t), ERR_CLOSED, "reset by peer");
     fake_run(&t.f, KUBE_BACKOFF_MS);
     struct fakelink *live = watcher_link(&t);

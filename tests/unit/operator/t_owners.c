@@ -118,7 +118,7 @@ static void check_own_half(void)
     CHECK(raycluster_of(c) == NULL);
     c->kind->controller->service_gone(r.op, c, &last);
     scaling_ended(&(struct pod_record){.of = c});
-    test_case("what comes back begins anew");
+    test_case("what comes back begins again");
     tell_owned(&r, 5, 7, 11);
     CHECK(c->present && !raycluster_of(c)->strips);
     c->in_flight--;

@@ -130,7 +130,7 @@ static void check_overtaken(void)
 {
     struct rig r;
     start(&r);
-    test_case("what is known to be old is so until it is told anew");
+    test_case("what is known to be old is so until it is told again");
     struct pod_record *p = give_up(&r, POD(1), 0);
     p->pod.overtaken = true;
     p->doubt.ms = 1;
@@ -317,7 +317,7 @@ static void check_back(void)
 {
     struct rig r;
     start(&r);
-    test_case("a cluster that is gone and comes back while answers are on their way begins anew, and leaves nothing behind");
+    test_case("a cluster that is gone and comes back while answers are on their way begins again, and leaves nothing behind");
     struct slice text =
         SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{},\"status\":{\"a\":1}}");
     for (uint64_t version = 10; version < 13; version++) {

@@ -413,7 +413,7 @@ static void test_stopped(void)
     hub_run(&h, 5 * 60 * 1000);
     CHECK(!hub_waits(&h));
     CHECK_TOLD(&h, "");
-    test_case("and begins anew");
+    test_case("and begins again");
     remote_start(h.remote, h.f.now);
     hub_run(&h, 0);
     CHECK(slice_has(hub_request(hub_waits(&h)), "\"revision\":\"\""));

@@ -1,4 +1,4 @@
-/* Ray of a world by itself: what becomes of its nodes when a head, a container or a pod begins anew. What the simulator says about an
+/* Ray of a world by itself: what becomes of its nodes when a head, a container or a pod begins again. What the simulator says about an
  * autoscaler is worth as much as this. */
 #include "tests/model/sim/fakeray.h"
 
@@ -71,7 +71,7 @@ static void test_restart(void)
     if (!CHECK(alive(&r, "head-1") && alive(&r, "worker-1")))
         return;
     memcpy(before, alive(&r, "worker-1")->id, sizeof before);
-    test_case("Ray begins anew in the same pod: no node is known, and those that come have other ids");
+    test_case("Ray begins again in the same pod: no node is known, and those that come have other ids");
     fakeray_restart(r.h);
     CHECK_INT(r.h->sessions, 2);
     CHECK_INT(r.h->began_ms, r.w.now.mono_ms);
