@@ -133,6 +133,7 @@ static struct slice egress_ports(const struct install_options *o, const struct i
         put_port(port, &out);
     }
     put_port(want->plane_port == NET_ALLOW_PORT ? 0 : want->plane_port, &out);
+    put_port(want->bucket_port, &out);
     return part(&out, a);
 }
 
@@ -278,6 +279,7 @@ static void fill_program(struct variables *v, struct slice files, const struct i
 
 #define FLAG_LINE "        - --"
 #define PLANE_FOLDER "/control-plane"
+#define BUCKET_FOLDER "/bucket"
 
 static struct slice part_file(struct slice files, const char *name, struct arena *a)
 {
@@ -345,6 +347,12 @@ static struct slice operator_flags(const struct install_options *o, const struct
          : o->agent_direct ? SLICE("direct")
                            : SLICE("operator"),
          SLICE("")},
+        {"bucket", o->bucket.url, SLICE("")},
+        {"bucket-endpoint", o->bucket.endpoint, SLICE("")},
+        {"bucket-region", o->bucket.region, SLICE("")},
+        {"bucket-secret", o->bucket.secret, SLICE("")},
+        {"bucket-credentials-dir", slice_empty(o->bucket.secret) ? SLICE("") : SLICE(BUCKET_FOLDER), SLICE("")},
+        {"bucket-ca-file", slice_empty(o->bucket.ca) ? SLICE("") : SLICE(BUCKET_FOLDER "/ca.crt"), SLICE("")},
     };
     struct flag_texts entries = install_egress(o);
     struct cli_items it = {.of = &entries};
@@ -417,6 +425,22 @@ static void fill_plane(struct variables *v, const struct install_options *o, str
             : SLICE_NONE);
 }
 
+/* Credentials and CA of the bucket. The Secret may come later, or not have been made here. */
+static void fill_bucket(struct variables *v, const struct install_options *o, struct arena *a)
+{
+    struct slice secret = o->bucket.secret, ca = o->bucket.ca;
+    bool any = !slice_empty(secret) || !slice_empty(ca);
+    if (!slice_empty(secret))
+        secret = arena_printf(a, "          - secret: {name: \"%.*s\", optional: true}\n", SLICE_ARG(secret));
+    if (!slice_empty(ca))
+        ca = key_source("configMap", ca, SLICE("ca.crt"), "ca.crt", a);
+    set(v, "BUCKET_MOUNT",
+        any ? SLICE("        - name: bucket\n          mountPath: " BUCKET_FOLDER "\n          readOnly: true\n") : SLICE_NONE);
+    set(v, "BUCKET_VOLUME",
+        any ? arena_printf(a, "      - name: bucket\n        projected:\n          sources:\n%.*s%.*s", SLICE_ARG(secret), SLICE_ARG(ca))
+            : SLICE_NONE);
+}
+
 static void fill_pod(struct variables *v, const struct install_options *o, const struct install_wanted *want, struct arena *a)
 {
     set(v, "VERSION", SLICE(MOBULA_VERSION));
@@ -477,6 +501,7 @@ static void fill(struct variables *v, struct slice files, const struct install_o
     fill_pod(v, o, want, a);
     fill_program(v, files, o, a);
     fill_plane(v, o, a);
+    fill_bucket(v, o, a);
     set(v, "HEADS", heads(o, want, a));
 }
 

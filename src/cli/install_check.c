@@ -3,6 +3,7 @@
 
 #include "install_wanted.h"
 
+#include <mobula/cloud.h>
 #include <mobula/kinds.h>
 
 static bool check_image(struct slice image, const char *flag, struct err *e)
@@ -113,6 +114,27 @@ static bool check_plane(const struct install_options *o, uint16_t *port, struct 
            check_key(o->egress_ca, "--egress-ca", e);
 }
 
+static bool check_bucket(const struct install_options *o, uint16_t *port, struct err *e)
+{
+    struct cloud_place at;
+    struct endpoint host = {.port = 0};
+    struct slice authority, rest, endpoint = o->bucket.endpoint;
+    if (slice_empty(o->bucket.url))
+        return (slice_empty(endpoint) && slice_empty(o->bucket.region) && slice_empty(o->bucket.secret) && slice_empty(o->bucket.ca)) ||
+               err_set(e, ERR_CONFIG, "--bucket-… flags need --bucket");
+    if (!cloud_place(o->bucket.url, &at, e))
+        return err_wrap(e, "--bucket");
+    if (slice_is(o->tools, "none") || o->plane)
+        return err_set(e, ERR_CONFIG, "--bucket is the operator's, and needs --tools=configmap or image:REF");
+    if (!slice_empty(endpoint) && !net_url(endpoint, &host, &authority, &rest))
+        return err_set(e, ERR_CONFIG, "--bucket-endpoint: want http[s]://HOST[:PORT]");
+    *port = host.port == NET_ALLOW_PORT ? 0 : host.port;
+    return check_plain(o->bucket.url, "--bucket", e) && check_plain(endpoint, "--bucket-endpoint", e) &&
+           check_plain(o->bucket.region, "--bucket-region", e) && check_key(o->bucket.ca, "--bucket-ca", e) &&
+           (slice_empty(o->bucket.secret) || name_dns1123_subdomain(o->bucket.secret) ||
+            err_set(e, ERR_CONFIG, "--bucket-secret: \"%.*s\" is not the name of a Secret", SLICE_ARG(o->bucket.secret)));
+}
+
 static bool check_pull_secrets(struct slice text, struct err *e)
 {
     while (!slice_empty(text)) {
@@ -185,8 +207,9 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
         !cli_tools_resources(o->tools_resources, &want->tools, e) || !cli_scaler(o->autoscaler, &scaler, e) ||
         (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||
         !cli_submitter(o->submitter, &want->tools, &want->pods, e) || !cli_access(o->ray_access, &access, e) || !check_egress(o, e) ||
-        !check_proxy(o, &want->proxy_port, e) || !check_plane(o, &want->plane_port, e) || !check_key(o->tls_secret, "--tls-secret", e) ||
-        !check_pull_secrets(o->pull_secrets, e) || !check_placement(o, e) || !defaults_check(&o->defaults, e))
+        !check_proxy(o, &want->proxy_port, e) || !check_plane(o, &want->plane_port, e) || !check_bucket(o, &want->bucket_port, e) ||
+        !check_key(o->tls_secret, "--tls-secret", e) || !check_pull_secrets(o->pull_secrets, e) || !check_placement(o, e) ||
+        !defaults_check(&o->defaults, e))
         return false;
     if (!slice_empty(o->resources) && !ray_tools_resources(o->resources, &want->limits, e))
         return err_wrap(e, "--resources");

@@ -326,6 +326,20 @@ static void planes(struct arena *a)
     text = written(&o, a, &e);
     CHECK(strstr(text.ptr, "        - --egress-ca-file=/control-plane/egress-ca.crt\n"));
     CHECK(strstr(text.ptr, "              name: \"corp\"\n              items:\n              - {key: \"ca.crt\", path: egress-ca.crt}\n"));
+    test_case("a bucket for logs, with its Secret, CA and port");
+    o.bucket.url = SLICE("s3://ray/a");
+    o.bucket.endpoint = SLICE("https://minio.example:9000");
+    o.bucket.secret = SLICE("keys");
+    o.bucket.ca = SLICE("corp/store.crt");
+    text = written(&o, a, &e);
+    CHECK(strstr(text.ptr, "        - --bucket=s3://ray/a\n        - --bucket-endpoint=https://minio.example:9000\n"));
+    CHECK(
+        strstr(text.ptr,
+               "        - --bucket-secret=keys\n        - --bucket-credentials-dir=/bucket\n        - --bucket-ca-file=/bucket/ca.crt\n"));
+    CHECK(strstr(text.ptr, "          - secret: {name: \"keys\", optional: true}\n"));
+    CHECK(strstr(text.ptr, "              - {key: \"store.crt\", path: ca.crt}\n") &&
+          strstr(text.ptr, "    - {port: 9000, protocol: TCP}\n"));
+    o.bucket.url = SLICE("");
     CHECK_STR(slice_of(e.text), "");
 }
 
