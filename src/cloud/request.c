@@ -44,7 +44,7 @@ static bool write_role(struct cloud_store *s, struct slice token, struct err *e)
     struct slice text = buf_slice(&body), path = arena_printf(&s->a, "%.*s/", SLICE_ARG(s->o.identity.path));
     bool well = !body.full && http_write_request(&s->head, SLICE("POST"), path, s->o.identity.authority, &type, 1, &text);
     mem_wipe(body.ptr, body.len);
-    return well || err_set(e, ERR_CONFIG, "AWS_ROLE_ARN or the token of AWS_WEB_IDENTITY_TOKEN_FILE does not fit in a request");
+    return well || err_set(e, ERR_CONFIG, "AWS_ROLE_ARN or the token of AWS_WEB_IDENTITY_TOKEN_FILE is too long for a request to STS");
 }
 
 static bool write_identity(struct cloud_store *s, struct err *e)
@@ -53,13 +53,13 @@ static bool write_identity(struct cloud_store *s, struct err *e)
     const struct cloud_surroundings *from = s->o.from;
     struct slice file = slice_empty(o->role) ? o->container_token_file : o->token_file, token = SLICE("");
     if (!slice_empty(file) && !from->read(from->owner, file, &s->a, &token, e))
-        return err_wrap(e, "the token of the pod's identity");
+        return err_wrap(e, "the pod's identity token cannot be read");
     token = slice_trim(token);
     if (!slice_empty(o->role))
         return write_role(s, token, e);
     const struct http_header given = {SLICE("Authorization"), token};
     return http_write_request(&s->head, SLICE("GET"), s->o.identity.path, s->o.identity.authority, &given, !slice_empty(token), NULL) ||
-           err_set(e, ERR_CONFIG, "%s: no request can be made of it and its token", o->source);
+           err_set(e, ERR_CONFIG, "%s: the URL or its token is too long, or has a control character", o->source);
 }
 
 /* ---- calls to the store ---- */
@@ -119,7 +119,7 @@ bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e)
     bool body = slice_is(r.method, "PUT") || slice_is(r.method, "POST");
     return http_write_request_head(&s->head, r.method, cloud_target(&r, &s->a), r.host, r.headers, r.header_count,
                                    body ? (int64_t)c->size : -1) ||
-           err_set(e, ERR_LIMIT, "the request does not fit: its name or its session token is too long");
+           err_set(e, ERR_LIMIT, "the request is too long: shorten the object's name, or get a shorter session token");
 }
 
 bool cloud_store_url(struct cloud_store *s, const struct cloud_call *call, int64_t seconds, int64_t wall_us, struct arena *a,
@@ -127,7 +127,7 @@ bool cloud_store_url(struct cloud_store *s, const struct cloud_call *call, int64
 {
     struct cloud_request r;
     if (!s->expires_us)
-        return err_set(e, ERR_CONFIG, "there are no credentials yet to sign a URL with");
+        return err_set(e, ERR_CONFIG, "a URL cannot be signed yet: the client fetches credentials with its first call");
     fill_request(s, call, &r);
     const struct cloud_signer signer = signer_of(s, wall_us);
     s->o.protocol->sign_url(&r, &signer, seconds, a);

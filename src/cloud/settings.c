@@ -27,7 +27,7 @@ static bool is_word(struct slice s, size_t max)
 static bool keys_fit(const struct cloud_keys *k, const char *where, struct err *e)
 {
     if (slice_empty(k->id) || slice_empty(k->secret))
-        return err_set(e, ERR_CONFIG, "%s: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are needed together", where);
+        return err_set(e, ERR_CONFIG, "%s: only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set: set both", where);
     return (is_word(k->id, LIMIT_CLOUD_SECRET) && is_word(k->secret, LIMIT_CLOUD_SECRET) && is_word(k->session, LIMIT_CLOUD_TOKEN)) ||
            err_set(e, ERR_CONFIG,
                    "%s: a key has more than %d bytes (LIMIT_CLOUD_SECRET), the session token more than %d (LIMIT_CLOUD_TOKEN), or one of "
@@ -136,7 +136,8 @@ bool cloud_settings_read(const struct cloud_surroundings *from, struct arena *a,
         out->source = "AWS_WEB_IDENTITY_TOKEN_FILE";
         out->role = get(from, "AWS_ROLE_ARN");
         if (slice_empty(out->role))
-            return err_set(e, ERR_CONFIG, "AWS_WEB_IDENTITY_TOKEN_FILE is set and AWS_ROLE_ARN is not: which role is to be assumed?");
+            return err_set(e, ERR_CONFIG,
+                           "AWS_WEB_IDENTITY_TOKEN_FILE is set without AWS_ROLE_ARN: set it to the role that the pod assumes");
     }
     if (!read_files(from, a, out, &in_file, e))
         return false;
@@ -179,7 +180,7 @@ bool cloud_host(struct slice url, const char *what, struct arena *a, struct clou
     struct slice rest;
     *out = (struct cloud_host){.path = SLICE("")};
     if (!net_url(url, &out->at, &out->authority, &rest) || !net_is_host(out->at.host) || slice_find(rest, '?') >= 0)
-        return err_set(e, ERR_CONFIG, "%s is not http[s]://HOST[:PORT], without a user", what);
+        return err_set(e, ERR_CONFIG, "%s is not a URL http[s]://HOST[:PORT][/PATH] without user and password", what);
     while (slice_ends(rest, SLICE("/")))
         rest.len--;
     if (!slice_empty(rest))

@@ -189,7 +189,8 @@ static bool check_head(struct cloud_store *s, struct err *e)
     if (!s->got && (slice_empty(etag) || !slice_copy(etag, s->etag, sizeof s->etag)))
         s->etag[0] = '\0';
     return s->to_identity || !s->call.piece || s->reader.status != 200 || s->call.from + s->got == 0 ||
-           err_set(e, ERR_STATUS, "the store sends an object from its beginning where the rest of it was asked for (Range)");
+           err_set(e, ERR_STATUS,
+                   "the store ignores the header Range: after a lost connection it sent the object from its beginning; get it again");
 }
 
 static bool take_piece(struct cloud_store *s, struct slice piece, struct err *e)

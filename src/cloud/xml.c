@@ -8,7 +8,7 @@ _Static_assert(COUNT_OF(((struct cloud_xml *)0)->open) == LIMIT_CLOUD_XML, "the 
 
 static bool bad(struct err *e, const char *why)
 {
-    return err_set(e, ERR_SYNTAX, "the store's answer is no XML that is understood: %s", why);
+    return err_set(e, ERR_SYNTAX, "the store's answer is not valid XML: %s; is a proxy or another program answering?", why);
 }
 
 /* Cuts an entity such as "&amp;" or "&#x2F;" off the front of *s and writes its character. False: it is unknown or invalid. */
@@ -104,7 +104,7 @@ static enum cloud_xml_step open_element(struct cloud_xml *x, struct slice tag, s
         return CLOUD_XML_BAD;
     }
     if (x->depth == LIMIT_CLOUD_XML) {
-        err_put(e, ERR_LIMIT, "the store's answer has more than %d elements in each other (LIMIT_CLOUD_XML)", LIMIT_CLOUD_XML);
+        err_put(e, ERR_LIMIT, "elements of the store's answer are nested more than %d deep (LIMIT_CLOUD_XML)", LIMIT_CLOUD_XML);
         return CLOUD_XML_BAD;
     }
     x->begun = true;
@@ -144,7 +144,8 @@ enum cloud_xml_step cloud_xml_next(struct cloud_xml *x, struct arena *a, struct 
         *name = without_prefix(x->open[--x->depth]);
         return CLOUD_XML_CLOSE;
     }
-    bad(e, x->depth ? "it is cut off, or elements do not end as they begin" : "there is something else than one element");
+    bad(e, x->depth ? "it is cut off, or a closing tag differs from its opening tag"
+                    : "it has text, or a second element, outside of the root element");
     return CLOUD_XML_BAD;
 }
 
@@ -224,5 +225,6 @@ bool cloud_list_read(struct slice document, struct arena *a, struct cloud_list *
     for (uint32_t i = 0; encoded && i < out->count; i++)
         well &= http_query_decode(out->objects[i].key, a, &out->objects[i].key);
     return (well && list && (azure || truncated == !slice_empty(out->next))) ||
-           err_set(e, ERR_SYNTAX, "the store's answer is no list of objects: an object without a name, or pages that do not go on");
+           err_set(e, ERR_SYNTAX,
+                   "the store's answer is not a list of objects: an object has no name, or a page has no token of the next one");
 }

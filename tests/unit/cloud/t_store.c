@@ -265,7 +265,7 @@ static const struct {
     {"a store that does not support Range",
      {{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", true, false}, {OK, false, false}},
      2,
-     "the store sends an object from its beginning",
+     "the store ignores the header Range",
      NULL,
      NULL},
     {"an object that is replaced while it is read",
