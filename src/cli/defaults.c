@@ -111,8 +111,8 @@ static void put_ca(struct buf *out, struct slice name)
     put_variable(out, "SSL_CERT_FILE REQUESTS_CA_BUNDLE", slice_empty(name) ? SLICE_NONE : SLICE(CA_FOLDER "/ca.crt"));
 }
 
-/* Mounts the shared volume at /mnt/shared_storage, a folder of it for each cluster at /mnt/cluster_storage, and an emptyDir at
- * /mnt/local_storage. */
+/* Mounts the shared volume at /mnt/shared_storage, a folder of it for each cluster at /mnt/cluster_storage, an emptyDir at
+ * /mnt/local_storage, and in pods with a user's label a folder for each user at /mnt/user_storage. */
 static void put_shared(struct buf *out, struct slice volume)
 {
     static const char mount[] = "  {op: add, path: /spec/containers/0/volumeMounts/-, value: {name: mobula-";
@@ -126,8 +126,11 @@ static void put_shared(struct buf *out, struct slice volume)
                    "%sNAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}},\n"
                    "%sshared, mountPath: /mnt/shared_storage, subPath: shared}},\n"
                    "%sshared, mountPath: /mnt/cluster_storage, subPathExpr: \"clusters/$(MOBULA_NAMESPACE)/$(MOBULA_CLUSTER)\"}},\n"
-                   "%slocal, mountPath: /mnt/local_storage}}]}\n",
-                   SLICE_ARG(volume), variable, variable, mount, mount, mount);
+                   "%slocal, mountPath: /mnt/local_storage}}]}\n"
+                   "- {kind: Pod, selector: \"ray.io/node-type,mobula.dev/user,mobula.dev/shared-storage notin (none)\", patch: [\n"
+                   "%sUSER, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['mobula.dev/user']\"}}}},\n"
+                   "%sshared, mountPath: /mnt/user_storage, subPathExpr: \"users/$(MOBULA_NAMESPACE)/$(MOBULA_USER)\"}}]}\n",
+                   SLICE_ARG(volume), variable, variable, mount, mount, mount, variable, mount);
 }
 
 /* The patches with the pods' proxy variables, CAs and shared volume. */
