@@ -141,7 +141,7 @@ headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-
 # are the files of the fast rooms that no event waits for.
 speed_json := $(FAST)
 speed_base := $(FAST)
-unhurried := base64 deflate err fatal inflate log names nearest quantity random slice time equal form merge number patch pointer tree write
+unhurried := base64 err fatal inflate log names nearest quantity random slice time equal form merge number patch pointer tree write
 $(foreach f,$(unhurried),$(eval speed_$(f) := $(SMALLEST)))
 speed_pack_fit := $(FAST)
 speed_pack_choose := $(FAST)
@@ -483,6 +483,10 @@ bench-heads: mobula build/apiserver build/tests/heads ## what 1,000 autoscaling 
 	@tests/bench/heads.py $(OUT)/mobula build/apiserver build/tests/heads $(or $(CLUSTERS),1000) $(or $(WORKERS),3)
 bench-patches: mobula build/apiserver build/tests/bench-patches ## what 40 patches and 30 instance types cost in 5,000 pods
 	@tests/bench/patches.py $(OUT)/mobula build/apiserver build/tests/bench-patches
+bench-storage: ## uploads and downloads beside curl, and logs that an agent stores: make bench-storage [MIB=256]
+	@tests/tools/setup build e2e
+	+@$(MAKE) mobula
+	@tests/bench/storage.py $(or $(MIB),256)
 bench-hub: ## one control plane with 200 operators and 10,000 workloads: make bench-hub [OPERATORS=200] [WORKLOADS=10000]
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
