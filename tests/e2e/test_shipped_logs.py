@@ -12,7 +12,8 @@ import urllib.request
 
 import pytest
 
-from cluster import MOBULA, eventually, raycluster
+from cluster import MOBULA, RUN, eventually, raycluster
+from dashboards import running, start
 from hub import certificate
 from processes import config_of
 from stores import KEYS, free_port, run_versitygw, store  # noqa: F401 (store is a fixture)
@@ -254,3 +255,32 @@ def test_wrong_flags(space, tmp_path, flags, words):
     said = subprocess.run([MOBULA, "operator", "--kubeconfig", config_of(space, tmp_path), "--namespace", space.name, "--health-addr=",
                            "--metrics-addr=", *flags], capture_output=True, text=True, timeout=30, check=False)
     assert said.returncode == 2 and words in said.stderr, said
+
+
+def test_a_job_whose_cluster_is_gone(space, operator, board, tmp_path):
+    """`mobula logs rayjob` reads from the head first, then from the bucket: while the RayJob exists, and after it was deleted."""
+    gate = run_versitygw(tmp_path)
+    gate.bucket("bucket")
+    config = f"--kubeconfig={RUN / 'admin.kubeconfig'}"
+    try:
+        start(space, board, shutdownAfterJobFinishes=True)
+        job = running(space)
+        cluster = job["rayClusterName"]
+        root, folder = ray_folder(tmp_path)
+        (folder / f"job-driver-{job['jobId']}.log").write_text("all of it\n" * 1000)
+        Agent(gate, root, name=f"{space.name}/{cluster}/{cluster}-head.{'0' * 36}").end()
+        flags = ("rayjob", "j", "-n", space.name, config)
+        assert logs(gate, *flags) == ("line one\nlast words\n", "")  # of the head
+        board.end("SUCCEEDED")
+        space.becomes("j", "Complete")
+        eventually(lambda: not space.find(space.path("rayclusters", cluster, "/apis/ray.io/v1")))
+        assert logs(gate, *flags) == ("all of it\n" * 1000, "")
+        space.kubectl("delete", "rayjob", "j")
+        text, _ = logs(gate, *flags)
+        assert text == "all of it\n" * 1000  # the newest driver's log of its clusters
+        gate.stop()
+        said = subprocess.run([MOBULA, "logs", *flags, "--bucket=s3://bucket/team", f"--endpoint={gate.url}"], capture_output=True, text=True,
+                              timeout=120, check=False, env=clean())
+        assert said.returncode == 1 and "refused" in said.stderr, said
+    finally:
+        gate.stop()
