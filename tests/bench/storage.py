@@ -57,7 +57,8 @@ def main():
                 theirs = run("curl, upload", *curl, "-T", file, "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", f"{store.url}/bucket/curl")
                 ours = run("mobula storage put", *own, "put", "s3://bucket/own", "-f", file, "--endpoint", store.url)
                 print(f"    {theirs / ours:.2f} x the speed of curl")
-                theirs = run("curl, download", *curl, "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-o", back, f"{store.url}/bucket/curl")
+                theirs = run("curl, download", *curl, "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-o", back,
+                             f"{store.url}/bucket/curl")
                 ours = run("mobula storage get", *own, "get", "s3://bucket/own", "-f", back, "--endpoint", store.url)
                 print(f"    {theirs / ours:.2f} x the speed of curl")
             logs = folder / "ray" / "session_1" / "logs"

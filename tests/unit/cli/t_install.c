@@ -326,20 +326,6 @@ static void planes(struct arena *a)
     text = written(&o, a, &e);
     CHECK(strstr(text.ptr, "        - --egress-ca-file=/control-plane/egress-ca.crt\n"));
     CHECK(strstr(text.ptr, "              name: \"corp\"\n              items:\n              - {key: \"ca.crt\", path: egress-ca.crt}\n"));
-    test_case("a bucket for logs, with its Secret, CA and port");
-    o.bucket.url = SLICE("s3://ray/a");
-    o.bucket.endpoint = SLICE("https://minio.example:9000");
-    o.bucket.secret = SLICE("keys");
-    o.bucket.ca = SLICE("corp/store.crt");
-    text = written(&o, a, &e);
-    CHECK(strstr(text.ptr, "        - --bucket=s3://ray/a\n        - --bucket-endpoint=https://minio.example:9000\n"));
-    CHECK(
-        strstr(text.ptr,
-               "        - --bucket-secret=keys\n        - --bucket-credentials-dir=/bucket\n        - --bucket-ca-file=/bucket/ca.crt\n"));
-    CHECK(strstr(text.ptr, "          - secret: {name: \"keys\", optional: true}\n"));
-    CHECK(strstr(text.ptr, "              - {key: \"store.crt\", path: ca.crt}\n") &&
-          strstr(text.ptr, "    - {port: 9000, protocol: TCP}\n"));
-    o.bucket.url = SLICE("");
     CHECK_STR(slice_of(e.text), "");
 }
 
@@ -477,6 +463,31 @@ static void limits(struct arena *a)
     buf_free(&watch);
 }
 
+static void buckets(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    struct slice text;
+    test_case("a bucket for logs, with its Secret, CA and port");
+    o.bucket.url = SLICE("s3://ray/a");
+    o.bucket.endpoint = SLICE("https://minio.example:9000");
+    o.bucket.secret = SLICE("keys");
+    o.bucket.ca = SLICE("corp/store.crt");
+    text = written(&o, a, &e);
+    CHECK(strstr(text.ptr, "        - --bucket=s3://ray/a\n        - --bucket-endpoint=https://minio.example:9000\n"));
+    CHECK(
+        strstr(text.ptr,
+               "        - --bucket-secret=keys\n        - --bucket-credentials-dir=/bucket\n        - --bucket-ca-file=/bucket/ca.crt\n"));
+    CHECK(strstr(text.ptr, "          - secret: {name: \"keys\", optional: true}\n"));
+    CHECK(strstr(text.ptr, "              - {key: \"store.crt\", path: ca.crt}\n") &&
+          strstr(text.ptr, "    - {port: 9000, protocol: TCP}\n"));
+    CHECK_STR(slice_of(e.text), "");
+    test_case("without a bucket its other flags are refused");
+    o.bucket.url = SLICE("");
+    CHECK(!written(&o, a, &e).ptr);
+    CHECK_STR(slice_of(e.text), "--bucket-\xe2\x80\xa6 flags need --bucket");
+}
+
 int main(void)
 {
     struct arena a = {0};
@@ -494,6 +505,7 @@ int main(void)
     images_of_nodes(&a);
     as_a_file(&a);
     limits(&a);
+    buckets(&a);
     arena_free(&a);
     return test_done();
 }
