@@ -10,6 +10,8 @@ extern const struct kind kind_ingress, kind_gateway, kind_httproute;
 
 /* The view that the decision about `c` has of its route of this name; begins to watch the kind. `want` and `apply` are the caller's. */
 struct route_view route_look(struct op *op, struct record *c, const struct kind *k, struct slice name);
+/* Whether `c` has a route of this name, as far as the kind is watched. */
+bool route_seen(const struct op *op, const struct record *c, const struct kind *k, struct slice name);
 void routes_respecified(struct op *op, struct record *c); /* the owner's generation changed: what was refused is tried again at once */
 /* For verb_make of an apply. False with *e: the name is taken by another object of ours. */
 bool route_make(struct op *op, struct record *c, const struct kind *k, const struct action *act, struct flight *f, struct call_text *t,

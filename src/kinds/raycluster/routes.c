@@ -3,12 +3,12 @@
 
 #include <mobula/kind_route.h>
 
-/* A cluster that had one before this process began is known by its condition. */
-static bool concerned(const struct op *op, const struct record *c)
+/* A cluster that had one before this process began is known by its condition; one that got it since, and has not told yet, by that. */
+static bool concerned(struct op *op, const struct record *c, struct slice name)
 {
     static const char was[] = "\"" STATUS_INGRESS "\"";
-    return cluster_model(op)->kind == RAY_V1 &&
-           (ray_wants_ingress(cluster_model(op)) || slice_find_text((struct slice){c->status, c->status_len}, was) >= 0);
+    return cluster_model(op)->kind == RAY_V1 && (ray_wants_ingress(cluster_model(op)) || route_seen(op, c, &kind_ingress, name) ||
+                                                 slice_find_text((struct slice){c->status, c->status_len}, was) >= 0);
 }
 
 const struct route_view *view_ingress(struct op *op, struct record *c)
@@ -16,10 +16,11 @@ const struct route_view *view_ingress(struct op *op, struct record *c)
     struct arena *a = &op->plan_arena;
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
     struct err e = {0};
-    if (op->loaded->errors.count || !concerned(op, c))
+    struct slice name = op->loaded->errors.count ? SLICE_NONE : ray_ingress_name(cluster_model(op), a);
+    if (slice_empty(name) || !concerned(op, c, name))
         return NULL;
     struct route_view *v = arena_new(a, struct route_view);
-    *v = route_look(op, c, &kind_ingress, ray_ingress_name(cluster_model(op), a));
+    *v = route_look(op, c, &kind_ingress, name);
     v->apply = &raycluster_apply_ingress;
     if (raycluster_build_ingress(cluster_model(op), patches_revision(op), a, &text, &e))
         v->want = route_want_of(arena_dup(a, buf_slice(&text)), patches_in_force(op), a);

@@ -4,9 +4,10 @@
 #include <mobula/kind_route.h>
 
 /* A service that had them before this process began is known by its status. */
-static bool concerned(const struct op *op, const struct record *c)
+static bool concerned(struct op *op, const struct record *c)
 {
-    return rayservice_model(op)->upgrade == SERVICE_UPGRADE_STEPS ||
+    const struct rayservice *s = rayservice_model(op);
+    return s->upgrade == SERVICE_UPGRADE_STEPS || route_seen(op, c, &kind_gateway, rayservice_gateway_name(s, &op->plan_arena)) ||
            slice_find_text((struct slice){c->status, c->status_len}, "\"trafficRoutedPercent\"") >= 0 ||
            slice_find_text((struct slice){c->status, c->status_len}, "\"RoutesReady\"") >= 0;
 }

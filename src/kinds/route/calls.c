@@ -13,12 +13,22 @@ bool route_group(struct slice group)
     return slice_starts(group, SLICE("/")); /* none of a spec begins so: it would be no label's value */
 }
 
+static bool belongs(const struct route_record *r, const struct record *c)
+{
+    return r && slice_eq(slice_of(r->owner), slice_of(c->uid));
+}
+
+bool route_seen(const struct op *op, const struct record *c, const struct kind *k, struct slice name)
+{
+    return belongs(route_named(op, c, k, name), c);
+}
+
 struct route_view route_look(struct op *op, struct record *c, const struct kind *k, struct slice name)
 {
     struct route_view v = {.remove = route_kinds[route_kind_of(k)].remove, .name = name};
     v.known = source_demand(op, c, k, &v.why_not);
     struct route_record *r = route_named(op, c, k, name);
-    v.have = r && slice_eq(slice_of(r->owner), slice_of(c->uid)) ? &r->route : NULL;
+    v.have = belongs(r, c) ? &r->route : NULL;
     v.refused = failures_of(op, c, group_of(k, &op->plan_arena), false, false);
     return v;
 }
@@ -46,7 +56,7 @@ bool route_make(struct op *op, struct record *c, const struct kind *k, const str
                 struct err *e)
 {
     const struct route_record *r = route_named(op, c, k, act->name);
-    bool ours = r && slice_eq(slice_of(r->owner), slice_of(c->uid));
+    bool ours = belongs(r, c);
     slice_copy(act->name, f->name, sizeof f->name);
     f->index = route_kind_of(k);
     f->fresh = !ours;

@@ -136,6 +136,22 @@ static void test_taken_away(void)
     }
 }
 
+static void test_at_once(void)
+{
+    struct world w;
+    test_case("the flag goes as soon as the Ingress is there, before status tells of it");
+    make_world(&w, false);
+    create(&w, "", "");
+    for (int i = 0; i < 1000 && !json_there(ingress(&w)); i++)
+        world_step(&w, w.now.mono_ms + 1);
+    CHECK(json_there(ingress(&w)) && !says(&w, "rayclusters.ray.io", "c", "HeadIngressReady"));
+    enable(&w, false);
+    world_run(&w, 20 * 1000);
+    CHECK(!json_there(ingress(&w)));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 static void test_watched(void)
 {
     struct world w;
@@ -232,6 +248,7 @@ int main(void)
     test_made();
     test_drift();
     test_taken_away();
+    test_at_once();
     test_watched();
     test_refused();
     test_stranger();
