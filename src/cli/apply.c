@@ -37,6 +37,14 @@ struct slice apply_path(const struct apply_object *o, struct arena *a)
                         SLICE_ARG(o->ns), SLICE_ARG(many), SLICE_ARG(o->name));
 }
 
+bool apply_has(const struct apply *p, struct slice path)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (slice_eq(p->list[i].path, path))
+            return true;
+    return false;
+}
+
 bool apply_read(struct apply *p, struct slice text, struct err *e)
 {
     struct yaml_docs docs;

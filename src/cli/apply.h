@@ -39,6 +39,7 @@ struct apply {
 
 /* The URL path of the object at the API server. */
 struct slice apply_path(const struct apply_object *o, struct arena *a);
+bool apply_has(const struct apply *p, struct slice path);
 /* Reads YAML documents into the list. */
 bool apply_read(struct apply *p, struct slice text, struct err *e);
 /* Adds objects that lie at the API server to the list, at most as many as it holds: those of this kind, in this namespace (empty: in all),

@@ -23,9 +23,11 @@ static bool diff_one(struct apply *p, const struct apply_object *o, uint32_t *co
     struct ask_answer live = {0}, dry = {0};
     if (!ask_get(p->ask, o->path, NULL, p->a, &live, e) || !apply_dry(p, o, &dry, e))
         return false;
-    bool there = live.code < 300;
+    bool there = live.code < 300, tried = dry.code < 300;
+    if (!tried && dry.code != 404)
+        return err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(apply_refusal(o, &dry, p->a)));
     struct slice before = apply_plain(live.body, p->a),
-                 after = dry.code < 300 ? apply_plain(dry.body, p->a) : o->json; /* refused: the namespace does not exist yet */
+                 after = tried ? apply_plain(dry.body, p->a) : o->json; /* 404: the namespace does not exist yet */
     if (there && slice_eq(before, after) && slice_empty(o->takeover))
         return true;
     struct slice name =

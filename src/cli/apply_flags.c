@@ -75,23 +75,16 @@ static void put_pull_secrets(struct jval old, struct jval new, struct arena *a, 
     }
 }
 
-/* Whether managedFields lists the field of the pod spec under an apply of our manifests. Fields of other managers survive our apply. */
-static bool is_applied(struct jval there, struct slice field)
-{
-    struct jval key, entry;
-    for (struct jiter it = json_iter(json_get(there, "metadata.managedFields")); json_next(&it, &key, &entry);)
-        if (surplus_applies(entry) && json_there(json_key(json_get(json_key(entry, SLICE("fieldsV1")), "f:spec.f:template.f:spec"), field)))
-            return true;
-    return false;
-}
-
-static bool is_applied_variable(struct jval there, struct slice container, struct slice name, struct arena *a)
+/* Whether managedFields lists the field under an apply of our manifests: of the pod spec, or of the environment of this container. Fields
+ * of other managers survive our apply. */
+static bool is_applied(struct jval there, struct slice container, struct slice field, struct arena *a)
 {
     struct jval key, entry;
     for (struct jiter it = json_iter(json_get(there, "metadata.managedFields")); json_next(&it, &key, &entry);) {
-        struct jval list = json_get(json_key(entry, SLICE("fieldsV1")), "f:spec.f:template.f:spec.f:containers");
-        struct jval env = json_get(json_key(list, arena_printf(a, "k:{\"name\":\"%.*s\"}", SLICE_ARG(container))), "f:env");
-        if (surplus_applies(entry) && json_there(json_key(env, arena_printf(a, "k:{\"name\":\"%.*s\"}", SLICE_ARG(name)))))
+        struct jval in = json_get(json_key(entry, SLICE("fieldsV1")), "f:spec.f:template.f:spec");
+        if (!slice_empty(container))
+            in = json_get(json_key(json_get(in, "f:containers"), arena_printf(a, "k:{\"name\":\"%.*s\"}", SLICE_ARG(container))), "f:env");
+        if (surplus_applies(entry) && json_there(json_key(in, field)))
             return true;
     }
     return false;
@@ -112,7 +105,7 @@ static void put_environment(struct jval there, struct jval old, struct jval new,
             continue;
         for (size_t i = 0; i < COUNT_OF(all); i++)
             flag = slice_is(name, all[i].name) ? all[i].flag : flag;
-        if (flag || is_applied_variable(there, json_get_str(old, "name", a), name, a))
+        if (flag || is_applied(there, json_get_str(old, "name", a), arena_printf(a, "k:{\"name\":\"%.*s\"}", SLICE_ARG(name)), a))
             put_flag(out, flag ? flag : "--values: extraEnv", flag ? SLICE_NONE : name);
     }
 }
@@ -129,7 +122,7 @@ static void put_placement(struct jval there, struct pod old, struct pod new, str
                {"topologySpreadConstraints", "--values: topologySpreadConstraints"}};
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         struct slice field = slice_of(all[i].field), managed = arena_printf(a, "f:%s", all[i].field);
-        if (json_there(json_key(old.spec, field)) && !json_there(json_key(new.spec, field)) && is_applied(there, managed))
+        if (json_there(json_key(old.spec, field)) && !json_there(json_key(new.spec, field)) && is_applied(there, SLICE_NONE, managed, a))
             put_flag(out, all[i].flag, SLICE_NONE);
     }
 }

@@ -1,4 +1,5 @@
 #include "ask.h"
+#include "cli.h"
 
 #include <stdio.h>
 
@@ -119,8 +120,7 @@ static void tell_trouble(struct ask *k, const struct err *trouble, bool silent)
     struct slice why = trouble->code == ERR_NONE ? SLICE("no answer so far") : slice_of(trouble->text);
     char place[LIMIT_HTTP_URL];
     int len = snprintf(place, sizeof place, "%.*s:%d: ", SLICE_ARG(k->config->host), (int)k->config->port);
-    fprintf(stderr, "mobula: %s%.*s: trying for up to %d s\n", strncmp(place, why.ptr, (size_t)len) == 0 ? "" : place, SLICE_ARG(why),
-            (int)(k->timeout_ms / 1000));
+    cli_say_silent(strncmp(place, why.ptr, (size_t)len) == 0 ? SLICE("") : slice_of(place), why, k->timeout_ms);
 }
 
 /* *ms: the timeout of the next request. False: no request was answered within k->timeout_ms of the first one. */
@@ -139,7 +139,7 @@ static bool time_left(struct ask *k, struct now now, int64_t *ms, struct err *e)
 static bool ask_wait(struct ask *k, struct kube_request *r, struct waiting *w)
 {
     struct now now = clock_now();
-    int64_t hint_ms = now.mono_ms + ASK_HINT_MS;
+    int64_t hint_ms = now.mono_ms + CLI_HINT_MS;
     r->done = on_answer;
     r->owner = w;
     if (!k->client)

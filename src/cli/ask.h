@@ -6,7 +6,6 @@
 
 enum {
     ASK_MS = 15 * 1000, /* for one answer, from DNS to its last byte */
-    ASK_HINT_MS = 2000  /* without an answer to the first request for so long, a line says so */
 };
 
 /* The row of flag --timeout; at: the offset of an int64_t that becomes ask.timeout_ms. */

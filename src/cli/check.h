@@ -68,6 +68,12 @@ void check_rights(struct check *c);
 /* The rules of the Roles that the operator needs in the namespace, given its arguments, as a JSON array. */
 bool check_wanted_rules(struct check *c, struct slice *rules, struct err *e);
 void check_account(struct check *c);
+/* check_install.c */
+struct jval check_usual(struct check *c); /* the Deployment that mobula install makes without flags */
+void check_lease(struct check *c);
+void check_policies(struct check *c);
+void check_origin(struct check *c);
+void check_network(struct check *c);
 void check_definitions(struct check *c);
 void check_operators(struct check *c);
 void check_plane(struct check *c);
@@ -90,6 +96,8 @@ void check_storage(struct check *c);
 
 /* A CustomResourceDefinition beside the one that this program brings. */
 void check_definition(struct check *c, struct jval have, struct jval ours);
+void check_lease_object(struct check *c, struct jval lease);
+void check_policy_ports(struct check *c, struct jval policy, struct jval slice);
 void check_quota_item(struct check *c, void *state, struct jval quota);
 /* state: struct check_capacity */
 struct check_capacity {

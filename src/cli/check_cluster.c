@@ -189,19 +189,17 @@ static void check_pod(struct check *c, const char *type)
  * quotas than that of the clusters. */
 static void check_operator_pod(struct check *c)
 {
-    static const struct slice usual = SLICE(
-        "{\"securityContext\":{\"runAsNonRoot\":true,\"runAsUser\":65532,\"seccompProfile\":{\"type\":\"RuntimeDefault\"}},\"containers\":"
-        "[{\"name\":\"operator\",\"image\":\"mobula\",\"securityContext\":{\"allowPrivilegeEscalation\":false,\"capabilities\":{\"drop\":"
-        "[\"ALL\"]}},\"resources\":{\"requests\":{\"cpu\":\"10m\",\"memory\":\"8Mi\"},\"limits\":{\"cpu\":\"200m\",\"memory\":\"64Mi\"}}}]"
-        "}");
     struct ask_answer answer = {0};
     struct err e = {0};
-    struct slice spec = json_raw(json_get(c->deployment, "spec.template.spec"));
+    struct slice spec = json_raw(json_get(json_there(c->deployment) ? c->deployment : check_usual(c), "spec.template.spec"));
     struct slice ns = slice_empty(c->o->operator_ns) && !json_there(c->deployment) ? c->ns : c->operator_ns;
     struct slice path = arena_printf(c->a, "/api/v1/namespaces/%.*s/pods?dryRun=All", SLICE_ARG(ns));
-    struct slice body =
-        arena_printf(c->a, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"generateName\":\"mobula-check-\"},\"spec\":%.*s}",
-                     SLICE_ARG(slice_empty(spec) ? usual : spec));
+    if (slice_empty(spec))
+        return;
+    if (!json_there(c->deployment)) /* its account does not exist yet */
+        spec = json_without(spec, "serviceAccountName", c->a);
+    struct slice body = arena_printf(
+        c->a, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"generateName\":\"mobula-check-\"},\"spec\":%.*s}", SLICE_ARG(spec));
     if (!ask_post(&c->ask, path, body, c->a, &answer, NULL, &e) || answer.code < 300 || answer.code == 404 ||
         slice_has(answer.message, "cannot create resource") || slice_has(answer.message, "serviceaccount"))
         return; /* accepted, or the dry run is not possible */

@@ -72,6 +72,8 @@ bool cli_hold_standard(struct err *e);
 bool cli_read_file(struct slice path, struct arena *a, struct slice *out, struct err *e);
 /* The same with another limit, and its name for the error. */
 bool cli_read_most(struct slice path, size_t max, const char *limit, struct arena *a, struct slice *out, struct err *e);
+enum { CLI_HINT_MS = 2000 }; /* without an answer for so long, a line says so */
+void cli_say_silent(struct slice place, struct slice why, int64_t timeout_ms);
 /* All of it to standard output; what cannot be written is an error that is printed. */
 bool cli_print(struct slice text);
 /* "mobula: TEXT" on stderr. Returns STATUS_ERROR. */

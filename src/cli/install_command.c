@@ -201,14 +201,6 @@ static struct slice own_path(struct apply *p, const char *api_version, const cha
     return apply_path(&o, p->a);
 }
 
-static bool brings(const struct apply *p, struct slice path)
-{
-    for (uint32_t i = 0; i < p->count; i++)
-        if (slice_eq(p->list[i].path, path))
-            return true;
-    return false;
-}
-
 /* Flags that show in objects other than the Deployment: each of them makes an object, or keeps one from being made. */
 static bool look_beside(struct apply *p, const struct install_options *o, const struct inventory *now, struct err *e)
 {
@@ -227,7 +219,7 @@ static bool look_beside(struct apply *p, const struct install_options *o, const 
         return true;
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         struct ask_answer answer = {0};
-        if (brings(p, all[i].path) == all[i].made || (all[i].made && (o->plane || o->report_nodes)))
+        if (apply_has(p, all[i].path) == all[i].made || (all[i].made && (o->plane || o->report_nodes)))
             continue;
         if (!ask_get(p->ask, all[i].path, NULL, p->a, &answer, e))
             return false;

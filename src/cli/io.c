@@ -58,6 +58,11 @@ bool cli_read_most(struct slice path, size_t max, const char *limit, struct aren
     return true;
 }
 
+void cli_say_silent(struct slice place, struct slice why, int64_t timeout_ms)
+{
+    fprintf(stderr, "mobula: %.*s%.*s: trying for up to %d s\n", SLICE_ARG(place), SLICE_ARG(why), (int)(timeout_ms / 1000));
+}
+
 bool cli_print(struct slice text)
 {
     while (!slice_empty(text)) {

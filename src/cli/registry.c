@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PIECE = 4 * MIB, WORDS = 120, DEPTH_MAX = 3, BLOCK = 512, REGISTRY_HINT_MS = 2000 };
+enum { PIECE = 4 * MIB, WORDS = 120, DEPTH_MAX = 3, BLOCK = 512 };
 #define DIGEST "sha256:"
 
 struct registry {
@@ -155,12 +155,11 @@ static int ask_once(struct registry *r, const struct request *q, struct err *e)
         http_reader_expect_no_body(&r->reader);
     if (!net_open(net, q->at, &r->owner, now.mono_ms + r->o.timeout_ms, e))
         return 0;
-    int64_t hint_ms = r->told ? TIME_NEVER : now.mono_ms + REGISTRY_HINT_MS;
+    int64_t hint_ms = r->told ? TIME_NEVER : now.mono_ms + CLI_HINT_MS;
     while (!r->over) {
         now = loop_wait(r->loop, hint_ms);
         if (now.mono_ms >= hint_ms) {
-            fprintf(stderr, "mobula: %.*s: no answer so far: waiting for up to %d s\n", SLICE_ARG(q->authority),
-                    (int)(r->o.timeout_ms / 1000));
+            cli_say_silent(arena_printf(&r->a, "%.*s: ", SLICE_ARG(q->authority)), SLICE("no answer so far"), r->o.timeout_ms);
             r->told = true;
             hint_ms = TIME_NEVER;
         }

@@ -138,8 +138,10 @@ static bool put_live(struct apply *p, const struct revision *r, const struct app
         struct ask_answer answer = {0};
         if (!ask_get(p->ask, o.path, NULL, p->a, &answer, e))
             return false;
+        if (answer.code >= 300)
+            continue;
         o.json = apply_plain(answer.body, p->a);
-        if (answer.code < 300 && revision_allows(r, &o, p->a))
+        if (revision_allows(r, &o, p->a))
             buf_printf(text, "---\n%.*s\n", SLICE_ARG(o.json));
     }
     return true;
@@ -165,14 +167,6 @@ void revision_next(struct revision *r, struct slice next)
 
 /* ---- objects that only an earlier revision has ---- */
 
-static bool has_path(const struct apply *p, struct slice path)
-{
-    for (uint32_t i = 0; i < p->count; i++)
-        if (slice_eq(p->list[i].path, path))
-            return true;
-    return false;
-}
-
 static bool text_has(struct slice text, struct slice word, struct arena *a)
 {
     return !slice_empty(text) && slice_has(text, arena_printf(a, "\"%.*s\"", SLICE_ARG(word)).ptr);
@@ -187,7 +181,7 @@ bool revision_prune(struct apply *p, const struct revision *r, int64_t until_ms,
         !apply_find(&programs, SLICE("v1"), "ConfigMap", r->ns, labels, NULL, e))
         return false;
     for (uint32_t i = 0; i < other.count; i++)
-        if (!has_path(p, other.list[i].path) && revision_allows(r, &other.list[i], p->a))
+        if (!apply_has(p, other.list[i].path) && revision_allows(r, &other.list[i], p->a))
             gone.list[gone.count++] = other.list[i];
     for (uint32_t i = 0; i < programs.count && gone.count < APPLY_OBJECTS_MAX; i++)
         if (!text_has(r->current, programs.list[i].name, p->a) && !text_has(r->previous, programs.list[i].name, p->a))

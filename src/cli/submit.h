@@ -13,7 +13,6 @@
 enum {
     SUBMIT_LOOK_MS = 1000,        /* between two looks at the job and its log … */
     SUBMIT_LOOK_MAX_MS = 5000,    /* … growing to this while the log says nothing new */
-    SUBMIT_HINT_MS = 2000,        /* without an answer to the first question for so long, a line says so */
     SUBMIT_RETRY_MS = 500,        /* after the first question without an answer … */
     SUBMIT_RETRY_MAX_MS = 10000,  /* … doubling to this */
     SUBMIT_REPEAT_MS = 30 * 1000, /* the same trouble is said again after this */

@@ -1,3 +1,4 @@
+#include "cli.h"
 #include "flags.h"
 #include "submit.h"
 
@@ -420,8 +421,7 @@ static int64_t time_over(const struct submit *s)
 /* Monotonic time at which to print that the first question has no answer yet, in ms; TIME_NEVER: not at all. */
 static int64_t hint_at(const struct submit *s)
 {
-    return s->asking && s->stage == SUBMIT_SESSION && !s->hinted && !s->failures && !s->submitted ? s->asked_ms + SUBMIT_HINT_MS
-                                                                                                  : TIME_NEVER;
+    return s->asking && s->stage == SUBMIT_SESSION && !s->hinted && !s->failures && !s->submitted ? s->asked_ms + CLI_HINT_MS : TIME_NEVER;
 }
 
 int64_t submit_step(struct submit *s, struct now now)

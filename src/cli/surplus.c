@@ -4,14 +4,6 @@
 
 /* ---- objects of the installation that the new manifests lack ---- */
 
-static bool has_path(const struct apply *p, struct slice path)
-{
-    for (uint32_t i = 0; i < p->count; i++)
-        if (slice_eq(p->list[i].path, path))
-            return true;
-    return false;
-}
-
 /* *is: the object exists, has our label and belongs to this installation. */
 static bool is_surplus(struct apply *p, const struct apply_object *o, bool *is, struct err *e)
 {
@@ -40,7 +32,7 @@ static bool find_in(struct apply *gone, const struct apply *p, const struct inst
         return false;
     for (uint32_t i = all.count; i-- > 0;) { /* in reverse order, as uninstall deletes */
         bool is = false;
-        if (!has_path(p, all.list[i].path) && !has_path(gone, all.list[i].path) && !is_surplus(gone, &all.list[i], &is, e))
+        if (!apply_has(p, all.list[i].path) && !apply_has(gone, all.list[i].path) && !is_surplus(gone, &all.list[i], &is, e))
             return false;
         if (is && gone->count < APPLY_OBJECTS_MAX)
             gone->list[gone->count++] = all.list[i];

@@ -84,7 +84,13 @@ def test_stored_versions_are_migrated(api, space, restored):
     crd = api.get(path)
     crd["spec"]["versions"] = [v for v in crd["spec"]["versions"] if v["name"] == "v1"]
     api.call("PUT", path, crd)  # refused while a version that goes is among the stored ones
-    eventually(lambda: len(api.get(space.path("rayclusters", group=V1))["items"]) == 130)
+    def listed():
+        try:
+            return len(api.get(space.path("rayclusters", group=V1))["items"]) == 130
+        except Refused as e:
+            raise AssertionError(e) from e  # 429: storage is (re)initializing
+
+    eventually(listed)
 
 
 def made(api, path, obj):

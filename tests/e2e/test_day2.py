@@ -197,3 +197,29 @@ def test_a_kubeconfig_that_is_empty_beside_another(tmp_path):
     (tmp_path / "empty").write_text("# nothing yet\n")
     for files in (f"{RUN / 'admin.kubeconfig'}:{tmp_path / 'empty'}", f"{tmp_path / 'empty'}:{RUN / 'admin.kubeconfig'}"):
         assert "there is no namespace none-such" in run("check", "-n", "none-such", kubeconfig=files, status=4)[0]
+
+
+def test_check_looks_beside_the_deployment(api, made):  # noqa: F811
+    """Admission policies of another content, an old Lease, a NetworkPolicy without the API server's port: the remedies work as typed."""
+    run("install", "--apply", "--namespace", made)
+    check = ("check", "-n", made, "--operator-namespace", made)
+    path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/mobula.{made}.services"
+    try:
+        assert "policies of the operator's account are those of this version" in run(*check, status=None)[0]
+        validations = api.get(path)["spec"]["validations"]
+        api.patch(path, {"spec": {"validations": [{**validations[0], "expression": "true"}]}})
+        kubectl("-n", made, "apply", "-f", "-", stdin=json.dumps({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "mobula"},
+            "spec": {"holderIdentity": "old-1", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}}))
+        said, _ = run(*check, status=4)
+        assert f"ValidatingAdmissionPolicy mobula.{made}.services is not the one of this version" in said, said
+        assert f"Lease mobula in namespace {made} is an old one: old-1 held it until 2026-01-01T00:00:15Z" in said, said
+        kubectl(*shlex.split(re.search(r"kubectl (-n \S+ delete lease mobula)", said)[1]))
+        run(*shlex.split(re.search(r"mobula (install --apply --crds-only --namespace=\S+) writes them", said)[1]))
+        allow = re.search(r"does not let out port \d+.*?(--egress-allow=\S+)", said, re.S)
+        run("upgrade", "--no-crds", "--namespace", made, *([allow[1]] if allow else []))
+        said, _ = run(*check, status=None)
+        assert "is not the one of" not in said and "is an old one" not in said and "does not let out" not in said, said
+        assert "lets out port" in said
+    finally:
+        run("uninstall", "--apply", "--namespace", made)

@@ -420,6 +420,57 @@ static void planes(void)
     arena_free(&a);
 }
 
+static void leases(struct arena *a, const struct check_options *o)
+{
+    static const struct {
+        const char *lease, *says;
+        bool installed;
+        enum check_result result;
+    } cases[] = {
+        {"{\"spec\":{\"holderIdentity\":\"\",\"renewTime\":\"2023-11-14T22:13:19Z\"}}", NULL, true, CHECK_PASS},
+        {"{\"spec\":{\"holderIdentity\":\"a\",\"renewTime\":\"never\"}}", NULL, true, CHECK_PASS},
+        {"{\"spec\":{\"holderIdentity\":\"a\",\"leaseDurationSeconds\":15,\"renewTime\":\"2023-11-14T22:13:19.5Z\"}}",
+         "a leads, until 2023-11-14T22:13:34Z", true, CHECK_PASS},
+        {"{\"spec\":{\"holderIdentity\":\"a\",\"leaseDurationSeconds\":15,\"renewTime\":\"2023-11-14T22:13:19Z\"}}", "a leads", false,
+         CHECK_WARN},
+        {"{\"spec\":{\"holderIdentity\":\"a\",\"leaseDurationSeconds\":15,\"renewTime\":\"2023-11-14T22:13:00Z\"}}",
+         "is an old one: a held it until 2023-11-14T22:13:15Z", true, CHECK_WARN},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct check c = fresh(a, o);
+        test_case("lease %zu", i);
+        c.operator_ns = SLICE("ns");
+        c.deployment = cases[i].installed ? parse("{\"kind\":\"Deployment\"}", a) : NO_VALUE;
+        check_lease_object(&c, parse(cases[i].lease, a));
+        if (!CHECK_INT(c.count, cases[i].says != NULL) || !c.count)
+            continue;
+        CHECK(slice_has(c.rows[0].text, cases[i].says));
+        CHECK_INT(c.rows[0].result, cases[i].result);
+        CHECK((c.rows[0].remedy != NULL) == (cases[i].result == CHECK_WARN));
+    }
+}
+
+static void policy_ports(struct arena *a, const struct check_options *o)
+{
+    static const char slice[] = "{\"endpoints\":[{\"addresses\":[\"10.0.0.1\"]}],\"ports\":[{\"name\":\"https\",\"port\":7443}]}";
+    static const struct {
+        const char *egress;
+        bool out;
+    } cases[] = {{"[]", false},
+                 {"[{}]", true},
+                 {"[{\"ports\":[{\"port\":443},{\"port\":7443}]}]", true},
+                 {"[{\"ports\":[{\"port\":443}]}]", false},
+                 {"[{\"to\":[{\"podSelector\":{}}],\"ports\":[{\"port\":7443}]}]", false}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct check c = fresh(a, o);
+        test_case("a NetworkPolicy with egress %s", cases[i].egress);
+        check_policy_ports(&c, parse(arena_printf(a, "{\"spec\":{\"egress\":%s}}", cases[i].egress).ptr, a), parse(slice, a));
+        CHECK_INT(c.count, 1);
+        CHECK_INT(c.rows[0].result, cases[i].out ? CHECK_PASS : CHECK_WARN);
+        CHECK(cases[i].out || strstr(c.rows[0].remedy, "--egress-allow=10.0.0.1:7443"));
+    }
+}
+
 int main(void)
 {
     planes();
@@ -434,6 +485,8 @@ int main(void)
     types_on_nodes(&a, &o);
     arguments(&a, &o);
     allowlists(&a);
+    leases(&a, &o);
+    policy_ports(&a, &o);
     rows(&a);
     redaction(&a);
     images(&a);

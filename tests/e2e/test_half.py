@@ -1,0 +1,118 @@
+"""An installation that is killed between any two of its writes: the same command finishes it, with the result of one run."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from cluster import MOBULA, ROOT, kubectl, manifests, objects
+from processes import token
+from test_apply import left_in, made, place, run  # noqa: F401 fixtures
+
+sys.path.append(str(ROOT / "tests/fault"))
+from proxy import Certificates, Proxy
+
+FLAGS = ("--no-crds", "--replicas=2", "--shapes", "--kinds=all")
+FEWER = ("--no-crds", "--drop-flags")
+
+
+class Killer:
+    """Kills the process once the API server has carried out its nth write, before the answer comes."""
+
+    name, lifted = "kill", None
+
+    def __init__(self, nth):
+        self.nth, self.seen, self.process = nth, 0, None
+
+    def takes(self, x):
+        write = x.is_write and not x.dry_run and x.resource not in ("selfsubjectreviews", "subjectaccessreviews")
+        self.seen += write
+        return write and self.seen == self.nth
+
+    def carry_out(self, connection, x):
+        connection.ask(x)
+        self.process.kill()
+        connection.reset()
+
+    def finished(self, x):
+        pass
+
+
+@pytest.fixture
+def door(made, tmp_path):  # noqa: F811
+    """A proxy before the API server, and a kubeconfig of an admin that leads to it."""
+    proxy = Proxy(Certificates(tmp_path))
+    kubectl("-n", made, "create", "serviceaccount", "root")
+    kubectl("create", "clusterrolebinding", f"root-{made}", "--clusterrole=cluster-admin", f"--serviceaccount={made}:root")
+    config = tmp_path / "config"
+    config.write_text(f"""apiVersion: v1
+kind: Config
+clusters: [{{name: rig, cluster: {{server: "https://127.0.0.1:{proxy.port}", certificate-authority: "{proxy.certificates.ca}"}}}}]
+users: [{{name: root, user: {{token: "{token(made, 'root')}"}}}}]
+contexts: [{{name: rig, context: {{cluster: rig, user: root}}}}]
+current-context: rig
+""")
+    yield proxy, config
+    proxy.close()
+    kubectl("delete", "clusterrolebinding", f"root-{made}")
+
+
+def killed(door, nth, *command):
+    """Runs the command until it is killed. False: it has fewer writes, and ends by itself."""
+    proxy, config = door
+    killer = Killer(nth)
+    killer.process = subprocess.Popen([MOBULA, *command], env={**os.environ, "KUBECONFIG": str(config)}, stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.PIPE, text=True)
+    proxy.add(killer)
+    said = killer.process.communicate(timeout=180)[1]
+    proxy.rules.remove(killer)
+    assert killer.process.returncode in (0, -9), said
+    return killer.process.returncode == -9
+
+
+def owned(made):  # noqa: F811
+    return left_in(made) - {"serviceaccount/root"}
+
+
+def names(made, *flags):  # noqa: F811
+    """Of the namespaced objects that these flags make, as left_in has them."""
+    wanted = objects("--namespace", made, *flags)
+    return {(o["kind"].lower(), o["metadata"]["name"]) for o in wanted if o["metadata"].get("namespace") == made}
+
+
+def stands(made, *flags):  # noqa: F811
+    """What is there is what one run makes: nothing would change, and nothing else of the installation is there."""
+    assert run("upgrade", "--namespace", made, *flags, "--dry-run") == ("", "mobula: 0 objects would change\n")
+    found = {(kind.split(".")[0], name) for kind, _, name in (o.partition("/") for o in owned(made))}
+    found = {f for f in found if f[0] not in ("pod", "lease")}
+    assert found == names(made, *flags), found ^ names(made, *flags)
+
+
+def test_an_installation(door, made):  # noqa: F811
+    install = ("install", "--apply", "--namespace", made, *FLAGS)
+    nth = 1
+    while killed(door, nth, *install):
+        run(*install)
+        stands(made, *FLAGS)
+        run("uninstall", "--apply", "--namespace", made)
+        assert owned(made) == set()
+        nth += 1
+    assert nth > 6, nth
+    stands(made, *FLAGS)
+
+
+def test_an_upgrade(door, made):  # noqa: F811
+    """From more objects to fewer: what is surplus is deleted, however often it was begun."""
+    upgrade = ("upgrade", "--namespace", made, *FEWER)
+    nth, more = 1, manifests("--namespace", made, *FLAGS)
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=more)
+    while killed(door, nth, *upgrade):
+        run(*upgrade)
+        stands(made, "--no-crds")
+        kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=more)
+        nth += 1
+    assert nth > 6, nth
+    stands(made, "--no-crds")
+    run("uninstall", "--apply", "--namespace", made)
+    assert owned(made) == set()
