@@ -98,8 +98,13 @@ void check_policies(struct check *c)
 /* Tools such as kustomize change metadata.namespace and leave namespaces inside of texts: of arguments, and of policies' expressions. */
 void check_origin(struct check *c)
 {
-    struct jval labels = json_get(c->deployment, "metadata.labels");
-    struct slice of = json_str(json_child(labels, "mobula.dev/installation"), c->a);
+    struct jval binding;
+    bool absent;
+    struct slice path =
+        arena_printf(c->a, "/apis/rbac.authorization.k8s.io/v1/namespaces/%.*s/rolebindings/mobula", SLICE_ARG(c->operator_ns));
+    if (!json_there(c->deployment) || !check_get(c, path, &binding, &absent))
+        return; /* it watches other namespaces alone, whose objects have names with this one's */
+    struct slice of = json_str(json_child(json_get(binding, "metadata.labels"), "mobula.dev/installation"), c->a);
     if (slice_empty(of) || slice_eq(of, c->operator_ns))
         return;
     check_say(

@@ -202,6 +202,10 @@ def test_a_kubeconfig_that_is_empty_beside_another(tmp_path):
 def test_check_looks_beside_the_deployment(api, made):  # noqa: F811
     """Admission policies of another content, an old Lease, a NetworkPolicy without the API server's port: the remedies work as typed."""
     run("install", "--apply", "--namespace", made)
+    kubectl("apply", "-f", "-", stdin=json.dumps({  # the rig's API server, on loopback, makes none
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+        "metadata": {"name": "kubernetes-of-a-test", "namespace": "default", "labels": {"kubernetes.io/service-name": "kubernetes"}},
+        "endpoints": [{"addresses": ["10.9.9.9"]}], "ports": [{"name": "https", "port": 7443}]}))
     check = ("check", "-n", made, "--operator-namespace", made)
     path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/mobula.{made}.services"
     try:
@@ -216,10 +220,11 @@ def test_check_looks_beside_the_deployment(api, made):  # noqa: F811
         assert f"Lease mobula in namespace {made} is an old one: old-1 held it until 2026-01-01T00:00:15Z" in said, said
         kubectl(*shlex.split(re.search(r"kubectl (-n \S+ delete lease mobula)", said)[1]))
         run(*shlex.split(re.search(r"mobula (install --apply --crds-only --namespace=\S+) writes them", said)[1]))
-        allow = re.search(r"does not let out port \d+.*?(--egress-allow=\S+)", said, re.S)
-        run("upgrade", "--no-crds", "--namespace", made, *([allow[1]] if allow else []))
+        allow = re.search(r"does not let out port 7443.*?(--egress-allow=\S+)", said, re.S)[1]
+        run("upgrade", "--no-crds", "--namespace", made, allow)
         said, _ = run(*check, status=None)
         assert "is not the one of" not in said and "is an old one" not in said and "does not let out" not in said, said
-        assert "lets out port" in said
+        assert "lets out port 7443" in said
     finally:
+        kubectl("-n", "default", "delete", "endpointslice", "kubernetes-of-a-test")
         run("uninstall", "--apply", "--namespace", made)
