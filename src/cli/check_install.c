@@ -13,7 +13,7 @@ void check_lease_object(struct check *c, struct jval lease)
     int64_t renewed_us = 0, s = json_get_int(lease, "spec.leaseDurationSeconds", 0);
     char until[TIME_TEXT_MAX];
     if (slice_empty(holder) || !time_parse(json_get_str(lease, "spec.renewTime", c->a), &renewed_us, NULL))
-        return; /* nobody leads, and the next one need not wait */
+        return; /* it has no holder: the next operator does not wait */
     bool over = renewed_us + s * 1000000 < c->wall_us, there = json_there(c->deployment);
     struct slice end = time_format(renewed_us + s * 1000000, until);
     if (!over)
