@@ -296,6 +296,8 @@ void hex_encode(struct slice in, char *out);
 bool inflate(struct slice in, struct buf *out, struct err *e);
 /* Appends `in`, which is less than 4 GiB, as such a stream. False: out is full. */
 bool deflate(struct slice in, struct buf *out);
+/* The same with a stream that is some 5 % smaller, in four times the time. */
+bool deflate_smallest(struct slice in, struct buf *out);
 bool deflate_quick(struct slice in, struct buf *out); /* in less time, and larger */
 /* A gzip file. gunzip takes only those that gzip writes: one member without a name. */
 bool gzip(struct slice in, struct buf *out);

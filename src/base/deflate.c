@@ -1,33 +1,22 @@
 /* Compresses to DEFLATE (RFC 1951): blocks with dynamic Huffman codes, or with the fixed codes where those are shorter. */
-#include <mobula/base.h>
+#include "deflate.h"
 
 enum {
-    HASH_BITS = 15,
-    WINDOW = 32 * 1024,
-    SHORTEST = 3,
-    LONGEST = 258,
-    TRIES = 128,
-    QUICK = 4, /* tries of deflate_quick */
-    END_OF_BLOCK = 256,
-    LITERALS = 286,
-    DISTANCES = 30,
-    FIXED = 288, /* symbols of the fixed literal/length code: 286 and 287 are never used */
+    LITERALS = DEFLATE_LITERALS,
+    DISTANCES = DEFLATE_DISTANCES,
+    FIXED = DEFLATE_FIXED,
+    END_OF_BLOCK = DEFLATE_END_OF_BLOCK,
     LENGTHS = 19,
     LENGTHS_BITS = 7,
     CODE_BITS = 15,
-    TOKENS = 24 * 1024 /* most literals and copies of a block */
+    TRIES = 128, /* places that are compared with each one to compress */
+    QUICK = 4    /* the same of deflate_quick */
 };
 
 /* ---- bits ---- */
 
-struct writer {
-    struct buf *out;
-    uint32_t held; /* bits of a byte that is not full, the first one lowest */
-    unsigned count;
-};
-
 /* The lowest bits of value, lowest first. */
-__attribute__((noinline)) static void put(struct writer *w, uint32_t value, unsigned bits)
+__attribute__((noinline)) static void put(struct deflate_writer *w, uint32_t value, unsigned bits)
 {
     w->held |= value << w->count;
     for (w->count += bits; w->count >= 8; w->count -= 8) {
@@ -37,12 +26,6 @@ __attribute__((noinline)) static void put(struct writer *w, uint32_t value, unsi
 }
 
 /* ---- Huffman codes ---- */
-
-struct code {
-    uint32_t uses[FIXED];
-    uint8_t bits[FIXED];
-    uint16_t code[FIXED]; /* bits in reverse: codes are written highest bit first, all else lowest first */
-};
 
 /* Returns the lightest node without a parent, and makes node number `nodes` its parent. */
 static unsigned take_lightest(const uint32_t *weight, uint16_t *parent, unsigned nodes)
@@ -56,7 +39,7 @@ static unsigned take_lightest(const uint32_t *weight, uint16_t *parent, unsigned
 }
 
 /* Computes code lengths with Huffman's tree; weights are uses >> shift. False: a code is longer than limit bits. */
-static bool measure(struct code *c, unsigned symbols, unsigned limit, unsigned shift)
+static bool measure(struct deflate_code *c, unsigned symbols, unsigned limit, unsigned shift)
 {
     uint32_t weight[2 * FIXED];
     uint16_t parent[2 * FIXED] = {0};
@@ -81,7 +64,7 @@ static bool measure(struct code *c, unsigned symbols, unsigned limit, unsigned s
 }
 
 /* Assigns the canonical codes to their lengths (RFC 1951 §3.2.2). */
-static void number_codes(struct code *c, unsigned symbols)
+static void number_codes(struct deflate_code *c, unsigned symbols)
 {
     unsigned next = 0;
     for (unsigned bits = 1; bits <= CODE_BITS; bits++, next <<= 1)
@@ -95,7 +78,7 @@ static void number_codes(struct code *c, unsigned symbols)
 }
 
 /* Halves the weights until no code is longer than limit bits. At least two symbols get a code: some decoders refuse fewer. */
-static void make_code(struct code *c, unsigned symbols, unsigned limit)
+static void make_code(struct deflate_code *c, unsigned symbols, unsigned limit)
 {
     unsigned used = 0, shift = 0;
     for (unsigned i = 0; i < symbols; i++)
@@ -110,61 +93,52 @@ static void make_code(struct code *c, unsigned symbols, unsigned limit)
     number_codes(c, symbols);
 }
 
-static void put_symbol(struct writer *w, const struct code *c, unsigned symbol)
+static void put_symbol(struct deflate_writer *w, const struct deflate_code *c, unsigned symbol)
 {
     put(w, c->code[symbol], c->bits[symbol]);
 }
 
 /* ---- blocks ---- */
 
-struct token {
-    uint16_t length; /* of a copy; 0: a literal */
-    uint16_t value;  /* the literal byte, or the copy's distance minus 1 */
-};
-
-struct block {
-    struct token tokens[TOKENS];
-    unsigned count;
-    struct code literals, distances;
-};
-
 /* Returns the number of the range that holds the value; *extra: the bits that select a value in it. Ranges have 1 value each at first; from
  * range 2^(same+1) on, each 2^same ranges are twice as large as those before. */
 static unsigned range_of(uint32_t value, unsigned same, unsigned *extra)
 {
-    *extra = 0;
-    while (value >> *extra >> (same + 1))
-        ++*extra;
+    *extra = value >> (same + 1) ? 31 - same - (unsigned)__builtin_clz(value) : 0;
     return (*extra << same) + (value >> *extra);
 }
 
-static unsigned symbol_of(const struct token *t, unsigned *extra)
+unsigned deflate_symbol(struct deflate_token t, unsigned *extra)
 {
     *extra = 0;
-    if (t->length == 0)
-        return t->value;
-    return t->length == LONGEST ? LITERALS - 1 : END_OF_BLOCK + 1 + range_of(t->length - SHORTEST, 2, extra);
+    if (t.length == 0)
+        return t.value;
+    return t.length == DEFLATE_LONGEST ? LITERALS - 1 : END_OF_BLOCK + 1 + range_of(t.length - DEFLATE_SHORTEST, 2, extra);
 }
 
-static void add_token(struct block *b, unsigned length, unsigned value)
+unsigned deflate_distance(struct deflate_token t, unsigned *extra)
 {
-    struct token *t = &b->tokens[b->count++];
-    unsigned extra;
-    *t = (struct token){(uint16_t)length, (uint16_t)value};
-    b->literals.uses[symbol_of(t, &extra)]++;
-    if (length)
-        b->distances.uses[range_of(value, 1, &extra)]++;
+    return range_of(t.value, 1, extra);
 }
 
-static void put_tokens(struct writer *w, const struct block *b)
+void deflate_add(struct deflate_block *b, struct deflate_token t)
 {
     unsigned extra;
-    for (const struct token *t = b->tokens; t < b->tokens + b->count; t++) {
-        put_symbol(w, &b->literals, symbol_of(t, &extra));
+    b->tokens[b->count++] = t;
+    b->literals.uses[deflate_symbol(t, &extra)]++;
+    if (t.length)
+        b->distances.uses[deflate_distance(t, &extra)]++;
+}
+
+static void put_tokens(struct deflate_writer *w, const struct deflate_block *b)
+{
+    unsigned extra;
+    for (const struct deflate_token *t = b->tokens; t < b->tokens + b->count; t++) {
+        put_symbol(w, &b->literals, deflate_symbol(*t, &extra));
         if (t->length == 0)
             continue;
-        put(w, (t->length - SHORTEST) & ((1u << extra) - 1), extra);
-        put_symbol(w, &b->distances, range_of(t->value, 1, &extra));
+        put(w, (t->length - DEFLATE_SHORTEST) & ((1u << extra) - 1), extra);
+        put_symbol(w, &b->distances, deflate_distance(*t, &extra));
         put(w, t->value & ((1u << extra) - 1), extra);
     }
     put_symbol(w, &b->literals, END_OF_BLOCK);
@@ -174,7 +148,7 @@ static void put_tokens(struct writer *w, const struct block *b)
 struct lengths {
     uint8_t of[LITERALS + DISTANCES];
     unsigned count, literals, distances, codes;
-    struct code code;
+    struct deflate_code code;
 };
 
 /* Chooses the symbol for the length at `at`. Returns how many lengths it stands for. */
@@ -195,14 +169,14 @@ static unsigned repeated(const struct lengths *l, unsigned at, unsigned *symbol)
     return !as_before ? 1 : run < 6 ? run : 6;
 }
 
-static unsigned used_of(const struct code *c, unsigned most, unsigned least)
+static unsigned used_of(const struct deflate_code *c, unsigned most, unsigned least)
 {
     while (most > least && c->bits[most - 1] == 0)
         most--;
     return most;
 }
 
-static void measure_lengths(struct lengths *l, const struct block *b)
+static void measure_lengths(struct lengths *l, const struct deflate_block *b)
 {
     unsigned symbol;
     *l = (struct lengths){.literals = used_of(&b->literals, LITERALS, END_OF_BLOCK + 1), .distances = used_of(&b->distances, DISTANCES, 1)};
@@ -218,7 +192,7 @@ static void measure_lengths(struct lengths *l, const struct block *b)
         l->codes--;
 }
 
-static void put_lengths(struct writer *w, const struct lengths *l)
+static void put_lengths(struct deflate_writer *w, const struct lengths *l)
 {
     unsigned symbol;
     put(w, l->literals - 257, 5);
@@ -234,7 +208,7 @@ static void put_lengths(struct writer *w, const struct lengths *l)
     }
 }
 
-static uint64_t cost_code(const struct code *c, unsigned symbols)
+static uint64_t cost_code(const struct deflate_code *c, unsigned symbols)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < symbols; i++)
@@ -243,7 +217,7 @@ static uint64_t cost_code(const struct code *c, unsigned symbols)
 }
 
 /* Bits of a block's symbols, without the extra bits, which are the same with any code. */
-static uint64_t cost(const struct block *b)
+static uint64_t cost(const struct deflate_block *b)
 {
     return cost_code(&b->literals, LITERALS) + cost_code(&b->distances, DISTANCES);
 }
@@ -254,7 +228,7 @@ static uint64_t cost_lengths(const struct lengths *l)
     return 14 + 3 * l->codes + cost_code(&l->code, LENGTHS) + 2 * uses[16] + 3 * uses[17] + 7 * uses[18];
 }
 
-static void make_fixed(struct block *b)
+static void make_fixed(struct deflate_block *b)
 {
     memset(b->literals.bits, 8, FIXED);
     memset(b->literals.bits + 144, 9, 256 - 144);
@@ -264,15 +238,27 @@ static void make_fixed(struct block *b)
     number_codes(&b->distances, DISTANCES);
 }
 
-static void put_block(struct writer *w, struct block *b, bool last)
+void deflate_measure(struct deflate_block *b)
+{
+    make_code(&b->literals, LITERALS, CODE_BITS);
+    make_code(&b->distances, DISTANCES, CODE_BITS);
+}
+
+void deflate_clear(struct deflate_block *b)
+{
+    b->count = 0;
+    memset(b->literals.uses, 0, sizeof b->literals.uses);
+    memset(b->distances.uses, 0, sizeof b->distances.uses);
+}
+
+void deflate_put(struct deflate_writer *w, struct deflate_block *b, bool last)
 {
     struct lengths l;
     b->literals.uses[END_OF_BLOCK]++;
-    make_code(&b->literals, LITERALS, CODE_BITS);
-    make_code(&b->distances, DISTANCES, CODE_BITS);
+    deflate_measure(b);
     measure_lengths(&l, b);
     uint64_t own = cost(b) + cost_lengths(&l);
-    struct code literals = b->literals, distances = b->distances;
+    struct deflate_code literals = b->literals, distances = b->distances;
     make_fixed(b);
     bool fixed = cost(b) <= own;
     if (!fixed) {
@@ -284,33 +270,50 @@ static void put_block(struct writer *w, struct block *b, bool last)
     if (!fixed)
         put_lengths(w, &l);
     put_tokens(w, b);
-    b->count = 0;
-    memset(b->literals.uses, 0, sizeof b->literals.uses);
-    memset(b->distances.uses, 0, sizeof b->distances.uses);
+    b->literals = literals;
+    b->distances = distances;
+    deflate_clear(b);
+}
+
+void deflate_end(struct deflate_writer *w)
+{
+    put(w, 0, 7);
 }
 
 /* ---- search for copies ---- */
 
-struct chains {
-    uint32_t head[1 << HASH_BITS]; /* 1 + the last place of three bytes with this hash; 0: none */
-    uint32_t before[WINDOW];       /* the place before that with the same hash, as in head */
-};
-
-static uint32_t *chain_at(struct chains *c, struct slice in, size_t at)
+static uint32_t *chain_at(struct deflate_chains *c, struct slice in, size_t at)
 {
     const unsigned char *p = (const unsigned char *)in.ptr + at;
-    return &c->head[(p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16) * 2654435761u >> (32 - HASH_BITS)];
+    return &c->head[(p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16) * 2654435761u >> (32 - DEFLATE_HASH_BITS)];
 }
 
-/* The longest copy of what stands at `at`; below SHORTEST: none. */
-static uint32_t find(struct chains *c, struct slice in, size_t at, int tries, uint32_t *distance)
+size_t deflate_first(struct deflate_chains *c, struct slice in, size_t at)
 {
-    size_t room = in.len - at < LONGEST ? in.len - at : LONGEST;
+    return in.len - at < DEFLATE_SHORTEST ? 0 : *chain_at(c, in, at);
+}
+
+size_t deflate_next(const struct deflate_chains *c, size_t from)
+{
+    size_t next = c->before[(from - 1) % DEFLATE_WINDOW];
+    return next < from ? next : 0; /* not below: its place was given to a later one */
+}
+
+void deflate_enter(struct deflate_chains *c, struct slice in, size_t at)
+{
+    if (in.len - at < DEFLATE_SHORTEST)
+        return;
+    uint32_t *head = chain_at(c, in, at);
+    c->before[at % DEFLATE_WINDOW] = *head;
+    *head = (uint32_t)at + 1;
+}
+
+/* The longest copy of what stands at `at`; below DEFLATE_SHORTEST: none. */
+static uint32_t find(struct deflate_chains *c, struct slice in, size_t at, int tries, uint32_t *distance)
+{
+    size_t room = in.len - at < DEFLATE_LONGEST ? in.len - at : DEFLATE_LONGEST, from = deflate_first(c, in, at);
     uint32_t best = 0;
-    if (room < SHORTEST)
-        return 0;
-    size_t from = *chain_at(c, in, at);
-    for (; from && at - (from - 1) <= WINDOW && tries > 0; tries--) {
+    for (; from && at - (from - 1) <= DEFLATE_WINDOW && tries > 0; tries--, from = deflate_next(c, from)) {
         uint32_t n = 0;
         while (n < room && in.ptr[from - 1 + n] == in.ptr[at + n])
             n++;
@@ -318,43 +321,30 @@ static uint32_t find(struct chains *c, struct slice in, size_t at, int tries, ui
             best = n;
             *distance = (uint32_t)(at - (from - 1));
         }
-        size_t next = c->before[(from - 1) % WINDOW];
-        if (next >= from) /* its place was given to a later one */
-            break;
-        from = next;
     }
     return best;
 }
 
-static void enter(struct chains *c, struct slice in, size_t at)
-{
-    if (in.len - at < SHORTEST)
-        return;
-    uint32_t *head = chain_at(c, in, at);
-    c->before[at % WINDOW] = *head;
-    *head = (uint32_t)at + 1;
-}
-
 static bool compress(struct slice in, int tries, struct buf *out)
 {
-    struct chains *c = mem_alloc(sizeof *c);
-    struct block *b = mem_alloc(sizeof *b);
-    struct writer w = {.out = out};
+    struct deflate_chains *c = mem_alloc(sizeof *c);
+    struct deflate_block *b = mem_alloc(sizeof *b);
+    struct deflate_writer w = {.out = out};
     for (size_t at = 0; at < in.len && !out->full;) {
         uint32_t distance = 0, length = find(c, in, at, tries, &distance);
-        if (b->count == TOKENS)
-            put_block(&w, b, false);
-        if (length >= SHORTEST) {
-            add_token(b, length, distance - 1);
+        if (b->count == DEFLATE_TOKENS)
+            deflate_put(&w, b, false);
+        if (length >= DEFLATE_SHORTEST) {
+            deflate_add(b, (struct deflate_token){(uint16_t)length, (uint16_t)(distance - 1)});
         } else {
-            add_token(b, 0, (unsigned char)in.ptr[at]);
+            deflate_add(b, (struct deflate_token){0, (unsigned char)in.ptr[at]});
             length = 1;
         }
         for (; length > 0; length--)
-            enter(c, in, at++);
+            deflate_enter(c, in, at++);
     }
-    put_block(&w, b, true);
-    put(&w, 0, 7); /* fills its byte */
+    deflate_put(&w, b, true);
+    deflate_end(&w);
     mem_free(b);
     mem_free(c);
     return !out->full;

@@ -42,7 +42,12 @@ static const struct {
 } texts[] = {
     {"one byte", zeros, 1}, {"every byte", every_byte, 2}, {"noise", noise, 101}, {"words", words, 20}, {"far back", far_back, 101}};
 
-static void there_and_back(size_t t, size_t len)
+static const struct {
+    const char *name;
+    bool (*of)(struct slice in, struct buf *out);
+} packers[] = {{"deflate", deflate}, {"deflate_smallest", deflate_smallest}};
+
+static void there_and_back(size_t t, size_t len, bool (*pack)(struct slice in, struct buf *out))
 {
     __attribute__((cleanup(buf_free))) struct buf text = {.max = SIZE}, packed = {.max = 2 * SIZE}, out = {.max = SIZE};
     struct rng rng;
@@ -50,7 +55,7 @@ static void there_and_back(size_t t, size_t len)
     rng_seed(&rng, t);
     for (size_t i = 0; i < len; i++)
         buf_putc(&text, (char)texts[t].at(i, &rng));
-    CHECK(deflate(buf_slice(&text), &packed));
+    CHECK(pack(guarded(buf_slice(&text)), &packed));
     CHECK(inflate(guarded(buf_slice(&packed)), &out, &e));
     CHECK(slice_eq(buf_slice(&out), buf_slice(&text)));
     if (len == SIZE)
@@ -62,18 +67,32 @@ static void there_and_back(size_t t, size_t len)
     buf_clear(&packed);
     CHECK(deflate(buf_slice(&text), &packed));
     struct buf small = {.max = packed.len - 1};
-    CHECK(!deflate(buf_slice(&text), &small));
+    CHECK(!pack(buf_slice(&text), &small));
     buf_free(&small);
+}
+
+static void smaller(void)
+{
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = SIZE}, first = {.max = SIZE}, best = {.max = SIZE};
+    struct rng rng;
+    rng_seed(&rng, 1);
+    for (size_t i = 0; i < SIZE; i++)
+        buf_putc(&text, (char)words(i, &rng));
+    CHECK(deflate(buf_slice(&text), &first) && deflate_smallest(buf_slice(&text), &best));
+    CHECK(best.len < first.len * 96 / 100);
 }
 
 int main(void)
 {
     static const size_t sizes[] = {0, 1, 2, 3, 4, 257, 258, 259, 260, 261, 32768, 32769, SIZE};
-    for (size_t t = 0; t < COUNT_OF(texts); t++)
-        for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-            test_case("deflate: %s, %zu bytes", texts[t].name, sizes[i]);
-            there_and_back(t, sizes[i]);
-        }
+    for (size_t p = 0; p < COUNT_OF(packers); p++)
+        for (size_t t = 0; t < COUNT_OF(texts); t++)
+            for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+                test_case("%s: %s, %zu bytes", packers[p].name, texts[t].name, sizes[i]);
+                there_and_back(t, sizes[i], packers[p].of);
+            }
+    test_case("deflate_smallest is smaller than deflate");
+    smaller();
     test_case("gzip files that are no such ones, or damaged");
     static const char *const bad[] = {"", "\x1f\x8b\x08 0123456789abcdef", "PK0123456789abcdefghij"};
     struct buf packed = {.max = KIB}, out = {.max = KIB};

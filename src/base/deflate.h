@@ -1,0 +1,68 @@
+/* deflate: what its two searches for copies share. deflate() takes the first long copy that it finds (deflate.c); deflate_smallest()
+ * compares what all copies of a segment cost (deflate_smallest.c). Both write blocks by deflate.c. */
+#ifndef MOBULA_BASE_DEFLATE_H
+#define MOBULA_BASE_DEFLATE_H
+
+#include <mobula/base.h>
+
+enum {
+    DEFLATE_HASH_BITS = 15,
+    DEFLATE_WINDOW = 32 * 1024,
+    DEFLATE_SHORTEST = 3, /* bytes of a copy */
+    DEFLATE_LONGEST = 258,
+    DEFLATE_LITERALS = 286,
+    DEFLATE_DISTANCES = 30,
+    DEFLATE_FIXED = 288, /* symbols of the fixed literal/length code: 286 and 287 are never used */
+    DEFLATE_END_OF_BLOCK = 256,
+    DEFLATE_TOKENS = 24 * 1024 /* most literals and copies of a block */
+};
+
+struct deflate_writer {
+    struct buf *out;
+    uint32_t held; /* bits of a byte that is not full, the first one lowest */
+    unsigned count;
+};
+
+struct deflate_code {
+    uint32_t uses[DEFLATE_FIXED];
+    uint8_t bits[DEFLATE_FIXED];
+    uint16_t code[DEFLATE_FIXED]; /* bits in reverse: codes are written highest bit first, all else lowest first */
+};
+
+struct deflate_token {
+    uint16_t length; /* of a copy; 0: a literal */
+    uint16_t value;  /* the literal byte, or the copy's distance minus 1 */
+};
+
+struct deflate_block {
+    struct deflate_token tokens[DEFLATE_TOKENS];
+    unsigned count;
+    struct deflate_code literals, distances;
+};
+
+struct deflate_chains {
+    uint32_t head[1 << DEFLATE_HASH_BITS]; /* 1 + the last place of three bytes with this hash; 0: none */
+    uint32_t before[DEFLATE_WINDOW];       /* the place before that with the same hash, as in head */
+};
+
+/* The symbol of a literal or of a copy's length, and of a copy's distance; *extra: how many bits select a value among those of the symbol.
+ */
+unsigned deflate_symbol(struct deflate_token t, unsigned *extra);
+unsigned deflate_distance(struct deflate_token t, unsigned *extra);
+void deflate_add(struct deflate_block *b, struct deflate_token t);
+/* Sets the code lengths that the uses so far call for. */
+void deflate_measure(struct deflate_block *b);
+/* Removes all tokens. */
+void deflate_clear(struct deflate_block *b);
+/* Writes the tokens as a block, and removes them. The code lengths of its own codes remain, although the fixed ones may have been used. */
+void deflate_put(struct deflate_writer *w, struct deflate_block *b, bool last);
+/* Fills the last byte. */
+void deflate_end(struct deflate_writer *w);
+
+/* The first place with the same hash as `at`, as in struct deflate_chains; 0: none. */
+size_t deflate_first(struct deflate_chains *c, struct slice in, size_t at);
+/* The next one behind `from`; 0: none. */
+size_t deflate_next(const struct deflate_chains *c, size_t from);
+void deflate_enter(struct deflate_chains *c, struct slice in, size_t at);
+
+#endif
