@@ -262,6 +262,8 @@ $(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildc
 $(eval $(call program,static,build/tests/bench-autoscaler,tests/bench/autoscaler,scale))
 $(eval $(call program,static,build/tests/bench-patches,tests/bench/patches,shape))
 $(eval $(call program,host,build/tests/heads,tests/bench/heads,heads))
+$(eval $(call program,host,build/tests/bench-tls,tests/bench/tls,tls))
+build/tests/bench-tls: LINK_host_end = -lssl -lcrypto
 $(eval $(call program,host,build/sim,tests/model/sim/main,sim))
 $(eval $(call program,test,build/test/sim,tests/model/sim/main,sim))
 
@@ -468,7 +470,7 @@ e2e-ray: ## clusters of real Ray on a real kubelet, in a network namespace witho
 
 bench: ## all figures of this commit but bench-peer's, one after the other
 	@tests/tools/setup build e2e
-	+@for b in bench-autoscaler bench-jobs bench-heads bench-patches bench-quick bench-hub bench-item; do $(MAKE) $$b || exit 1; done
+	+@for b in bench-autoscaler bench-tls bench-jobs bench-heads bench-patches bench-quick bench-hub bench-item; do $(MAKE) $$b || exit 1; done
 
 bench-quick: ## the figures of this commit, with the API server's floor beside them
 	@tests/tools/setup build e2e
@@ -477,6 +479,10 @@ bench-quick: ## the figures of this commit, with the API server's floor beside t
 
 bench-autoscaler: build/tests/bench-autoscaler ## how long one decision of the autoscaler takes
 	@$<
+bench-tls: ## processor time of TLS handshakes and of bulk data beside OpenSSL's
+	@tests/tools/setup build test
+	+@$(MAKE) build/tests/bench-tls
+	@build/tests/bench-tls
 bench-jobs: build/test/tests/kinds/rayjob/t_job_many ## 1,000 RayJobs, and ten of their heads hang: how late the others are asked
 	@JOBS=1000 FIGURES=1 $<
 bench-heads: mobula build/apiserver build/tests/heads ## what 1,000 autoscaling clusters cost: make bench-heads [CLUSTERS=1000] [WORKERS=3]
@@ -499,7 +505,7 @@ bench-peer: ## beside KubeRay and no operator, a control plane a turn: make benc
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@RUNS=$(or $(RUNS),3) tests/bench/peer.sh $(PHASES)
-.PHONY: bench bench-autoscaler bench-jobs bench-heads bench-patches bench-hub bench-item bench-peer
+.PHONY: bench bench-autoscaler bench-tls bench-jobs bench-heads bench-patches bench-hub bench-item bench-peer
 
 SUITE ?= bookworm
 FRESH ?= 'make run ONCE=1' 'make run-fleet ONCE=1' 'make test'

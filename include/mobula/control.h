@@ -69,7 +69,7 @@ struct record {
     bool deleting, dirty, queued, in_ring;
     bool status_ours; /* `status` is the result of our last successful status write, not of somebody else's */
     const struct kind *kind;
-    void *own;                           /* state private to its kind, controller.own_size bytes; NULL: none */
+    void *own;                           /* state private to its kind, of controller.own; NULL: none */
     const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and "finalizers" if the kind uses them */
     const struct istr *warned;           /* warnings of the API server about this generation, a line each; NULL: none */
     char *name;
@@ -154,9 +154,11 @@ struct setting_kind {
 };
 
 /* The tables that the core works with. The room operator passes those of the room kinds. */
+struct verb_handler;
 struct control_parts {
     const struct kind *const *kinds;     /* lowest first, ended by NULL; at most LIMIT_KINDS */
     const struct setting_kind *settings; /* OPERATOR_SETTINGS of them */
+    const struct verb_handler *handlers; /* control_handlers */
     /* Changes the text of an object that is about to be created or applied, or says why it must not be sent. secret: it holds a token. In
      * op->body_arena. */
     bool (*amend)(struct op *op, bool secret, struct buf *object, struct err *e);
@@ -265,6 +267,12 @@ struct kind_option {
 };
 
 /* The controller of a kind: decides on its objects and handles events of their children. Lists are ended by NULL. */
+/* What a kind keeps in record.own: zeroed when the resource is first seen, freed after `forget`. The files of a kind find their state by
+ * its type. By the kind's table they would all depend on the file with the table, which depends on all of them. */
+struct own_type {
+    size_t size;
+};
+
 struct controller {
     const struct kind *const *owns;  /* kinds whose objects belong to one of this kind that is their controlling owner */
     const struct kind *const *needs; /* kinds whose lists must be complete before this one is decided */
@@ -280,8 +288,8 @@ struct controller {
     /* The owner of an object that has no controlling owner of ours: a record of this kind, found by its labels; NULL: it is none of this
      * kind's. May be NULL. */
     struct record *(*claim)(struct op *op, const struct record *c, struct jval object);
-    size_t own_size; /* of record.own: zeroed when the resource is first seen, freed after `forget`. 0: the kind hangs it there itself,
-                        and frees it in `forget` */
+    const struct own_type *own; /* of record.own, and of the kind's state in op->own. NULL: the kind hangs record.own there itself, and
+                                   frees it in `forget` */
     /* The resource is gone: frees what the kind's own state points at. At the end of the process it is called for every record: without
      * `own` for one whose resource has not been seen. */
     void (*forget)(struct op *op, struct record *c);
@@ -347,7 +355,14 @@ struct kind {
 };
 
 uint32_t kind_count(const struct op *op);
+/* The first kind whose controller has this type. */
+const struct kind *own_kind(const struct op *op, const struct own_type *type);
 void **kind_own(const struct op *op, const struct kind *k); /* the kind's place in op->own */
+/* record.own if it is of this type, else NULL. */
+static inline void *record_own_as(const struct record *c, const struct own_type *type)
+{
+    return c->kind->controller && c->kind->controller->own == type ? c->own : NULL;
+}
 /* Whether --kinds has this kind. One that it excludes counts as absent, and nothing waits for it. */
 bool wanted_kind(const struct kind *k, enum operator_kinds which);
 
@@ -380,7 +395,10 @@ bool orphan_waits(struct op *op, struct record *c);
 void orphan_plan(const struct record *c, struct plan *p); /* adds verb_adopt for each object that the plan does not delete */
 /* Replaces *held by `fresh` and drops the old reference. Returns whether the text changed. */
 bool keep_interned(struct op *op, const struct istr **held, const struct istr *fresh);
-void work_drop(struct record *c); /* actions of the plan that have not been started are dropped */
+void work_drop(struct record *c);                  /* actions of the plan that have not been started are dropped */
+void work_settle(struct op *op, struct record *c); /* after the last answer of a plan: frees it, touches the record */
+/* Its controller is to read from the API server whether it still exists, before children are created again. */
+void record_doubt(struct record *c);
 struct group_failures *failures_of(struct op *op, struct record *c, struct slice group, bool head, bool make);
 void failures_forget(struct op *op, struct record *c, struct slice group, bool head);
 void failures_clear(struct op *op, struct record *c);
@@ -444,9 +462,11 @@ void source_refresh(struct source *src);
  * list, at most every 5 s. */
 void source_missed(struct source *src);
 
-/* decide.c */
+/* model.c */
 void model_load(struct op *op, struct record *c);         /* op->loaded, from the record's bytes */
 void model_forget(struct op *op, const struct record *c); /* they say something else now, or something that they refer to does */
+
+/* decide.c */
 /* Carries out the VERB_MOVE actions of a plan. Returns whether there was one: then decide again, on the changed records. */
 bool plan_move(struct op *op, struct record *c, const struct plan *p);
 void decide_all(struct op *op);
@@ -454,14 +474,12 @@ void decide_one(struct op *op, struct record *c); /* if it may be decided now; a
 void decide_none(struct op *op);                  /* not the leader: only frees records that are gone */
 
 /* confirm.c */
-void record_doubt(struct record *c);
 void record_confirm(struct op *op, struct record *c); /* reads whether the resource still exists; the answer touches it */
 
 /* turn.c: which record is served next while the request window has room */
-bool execute_all(struct op *op);  /* true: more work is left although no event will announce it: call again at once */
-void execute_none(struct op *op); /* drops all actions that have not been started */
-void ring_add(struct op *op, struct record *c);
-void work_settle(struct op *op, struct record *c); /* after the last answer of a plan: logs it, frees it, touches the record */
+bool execute_all(struct op *op);                /* true: more work is left although no event will announce it: call again at once */
+void execute_none(struct op *op);               /* drops all actions that have not been started */
+void ring_add(struct op *op, struct record *c); /* ring.c */
 
 /* flight.c */
 enum { ANSWER_WORDS = ERR_TEXT_MAX + 192 };
@@ -586,7 +604,9 @@ verb_answer finalizer_answer;
 /* flight.c: verb_handler.failed of such a call */
 verb_failed call_failed;
 
-/* status.c: every kind that is decided has these */
+/* Handlers of verb_status and verb_event, which any kind may plan; ended by one without a verb. */
+extern const struct verb_handler control_handlers[];
+/* status.c, say.c: these handlers' functions */
 verb_make make_status;
 verb_answer answer_status;
 verb_do say_planned;

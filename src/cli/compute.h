@@ -5,6 +5,8 @@
 #include <mobula/compute.h>
 #include <mobula/patches.h>
 
+#define COMPUTE_IMAGE "rayproject/ray:2.60.0" /* of the rendered cluster, unless another is named */
+
 struct compute_how {
     struct slice name, image, ray_version; /* of the RayCluster; the last may be empty */
     const struct shape_types *types;       /* NULL: not known */
@@ -14,7 +16,10 @@ struct compute_how {
 /* Writes the RayCluster of a compute config as YAML to out, and "FILE:LINE: PATH: TEXT" for each error and warning to notes. Returns
  * whether there was no error; then out has the cluster. */
 bool compute_text(const char *file, struct slice text, const struct compute_how *how, struct arena *a, struct buf *out, struct buf *notes);
-/* Whether a control plane should keep this config: notes go to stderr, and *e says that nothing was kept. */
+/* compute_text, with the notes on standard error; file "-": standard input. */
+bool compute_check(struct slice file, struct slice text, const struct compute_how *how, struct arena *a, struct buf *out,
+                   struct buf *notes);
+/* Whether a control plane should store this config: notes go to standard error, and *e says that nothing was stored. */
 bool compute_is_sound(struct slice file, struct slice text, struct arena *a, struct err *e);
 
 #endif

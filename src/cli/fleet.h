@@ -53,6 +53,7 @@ struct column {
 /* Columns: the name, of a compute config as NAME:N; the head's instance type, or its resources if it has none. */
 #define FLEET_NAME "metadata.name"
 #define FLEET_HEAD "spec.head_node.instance_type"
+struct slice fleet_shown(struct desk *d, struct slice name); /* the name of an object as users see it */
 bool fleet_is_silent(struct desk *d, struct jval cloud);
 
 enum { FLEET_COLUMNS = 6, FLEET_VERBS = 8 };
@@ -105,6 +106,8 @@ struct noun {
 fleet_verb config_create, config_get, config_archive;
 fleet_verb cloud_register, cloud_update, cloud_verify, node_list;
 fleet_verb job_submit, job_status, job_wait, job_logs, job_terminate;
+/* Whether the object is a version, NAME-vN, of the compute config NAME; *n: N. */
+bool config_is_version(struct slice object, struct slice name, int64_t *n);
 /* The object name NAME-vN as "NAME:N"; any other name unchanged. */
 struct slice config_shown(struct slice object, struct arena *a);
 /* Writes a warning for each node of a compute config whose instance type the cloud (empty: any) has not reported. No warnings if no
@@ -115,6 +118,9 @@ void config_warn_job(struct desk *d);
 /* Whether to go on behind a failure: the job has been answered for before, and now there is no answer. It is said once, and *e is cleared.
  */
 bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e);
+bool job_ended(struct slice state); /* by its name, such as SUCCEEDED */
+/* *state: PENDING if the job has none yet. */
+bool job_read(struct desk *d, struct json *doc, struct slice *state, struct err *e);
 bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e);
 
 /* ---- a job's working directory in a bucket ---- */

@@ -8,6 +8,23 @@
 
 enum { URL_MAX = 2048 /* of a Workload's workingDir */, SHORT_S = 24 * 3600 };
 
+bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e)
+{
+    struct slice sizes = SLICE(""), flags = SLICE("");
+    for (size_t i = 0; i < COUNT_OF(r->largest) && r->largest[i].size; i++) {
+        struct slice name = slice_head(r->largest[i].name, 64);
+        sizes = arena_printf(&d->a, "%.*s%s%.*s %llu", SLICE_ARG(sizes), i ? ", " : "", SLICE_ARG(name),
+                             (unsigned long long)r->largest[i].size);
+        flags = arena_printf(&d->a, "%.*s%s--exclude '/%.*s'", SLICE_ARG(flags), i ? " " : "", SLICE_ARG(name));
+    }
+    return err_set(e, ERR_LIMIT,
+                   "--working-dir: %.*s (%u files, %llu bytes) packs to more than the %llu bytes that %s. "
+                   "The largest, in bytes: %.*s. Leave out what the job does not need (%.*s, or .gitignore), give --bucket s3://…, or put "
+                   "a zip file into object storage and give its URL",
+                   SLICE_ARG(slice_head(d->o.dir, 128)), r->files, (unsigned long long)r->size, (unsigned long long)most, what,
+                   SLICE_ARG(sizes), SLICE_ARG(flags));
+}
+
 bool bucket_of_cloud(struct desk *d, struct err *e)
 {
     struct fleet_options *o = &d->o;

@@ -8,22 +8,6 @@
 static const struct noun configs = {.kind = "ComputeConfig", .word = "compute-config", .resource = &hub_configs},
                          clouds = {.kind = "Cloud", .word = "cloud", .resource = &hub_clouds};
 
-/* ---- names of versions: NAME:N for users, NAME-vN for the API server ---- */
-
-static bool is_version(struct slice object, struct slice name, int64_t *n)
-{
-    struct slice rest = slice_skip(object, slice_starts(object, name) ? name.len : object.len);
-    return slice_starts(rest, SLICE("-v")) && slice_int(slice_skip(rest, 2), n) && *n > 0;
-}
-
-struct slice config_shown(struct slice object, struct arena *a)
-{
-    int64_t n;
-    ptrdiff_t at = slice_find_text_last(object, "-v");
-    struct slice name = slice_head(object, at > 0 ? (size_t)at : 0);
-    return at > 0 && is_version(object, name, &n) ? arena_printf(a, "%.*s:%lld", SLICE_ARG(name), (long long)n) : object;
-}
-
 /* Reads one object, or the list if name is empty. NO_VALUE: failed, with *e. */
 static struct jval read(struct desk *d, const struct noun *noun, struct slice name, struct err *e)
 {
@@ -45,7 +29,7 @@ static int64_t newest_of(struct jval list, struct slice name, bool *exact, struc
     for (struct jiter it = json_iter(json_get(list, "items")); json_next(&it, &k, &one);) {
         struct slice object = json_get_str(one, "metadata.name", a);
         *exact |= slice_eq(object, name);
-        if (is_version(object, name, &n) && n > newest)
+        if (config_is_version(object, name, &n) && n > newest)
             newest = n;
     }
     return newest;

@@ -32,26 +32,6 @@ const struct flag job_flags[JOB_FLAGS] = {
     {"tail", FLAG_INT, FLEET_AT(lines), "N", "of logs: so many lines of the end, at most 10000"},
 };
 
-static bool is_over(struct slice state)
-{
-    static const char *const words[] = {"SUCCEEDED", "FAILED", "TERMINATED", "REFUSED"};
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (slice_eq(state, slice_of(words[i])))
-            return true;
-    return false;
-}
-
-static bool read_job(struct desk *d, struct json *doc, struct slice *state, struct err *e)
-{
-    struct ask_answer a;
-    if (!fleet_get(d, d->o.name, &a, e) || !json_parse(doc, a.body, &d->a, e))
-        return false;
-    *state = json_get_str(json_root(doc), FLEET_STATE, &d->a);
-    if (slice_empty(*state))
-        *state = SLICE("PENDING");
-    return true;
-}
-
 /* The state and what its reporter says about it, line by line; of the log's end only when the job has failed. */
 static void say(struct desk *d, struct slice state, struct slice message)
 {
@@ -65,26 +45,15 @@ static void say(struct desk *d, struct slice state, struct slice message)
         fprintf(stderr, "%s%s\n", indent, utf8_clean(slice_cut(&message, '\n'), line, sizeof line).ptr);
 }
 
-bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e)
-{
-    struct json doc;
-    struct slice state;
-    if (!read_job(d, &doc, &state, e))
-        return false;
-    *over = is_over(state);
-    *message = json_get_str(json_root(&doc), "status.message", &d->a);
-    return true;
-}
-
 /* One look at the job, with a line on stderr when its state is another one. False: it cannot be read, or has not ended well. */
 static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
 {
     struct json doc;
     struct slice state;
-    if (!read_job(d, &doc, &state, e))
+    if (!job_read(d, &doc, &state, e))
         return false;
     struct slice message = json_get_str(json_root(&doc), "status.message", &d->a);
-    *over = is_over(state);
+    *over = job_ended(state);
     bool once = *over && !slice_eq(state, SLICE("SUCCEEDED")) && slice_empty(message); /* the error below has the same words */
     if (hash64(state, 0) != *said && !once)
         say(d, state, message);
@@ -97,17 +66,6 @@ static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
             SLICE_ARG(d->o.name), SLICE_ARG(d->o.name));
     return !*over || slice_eq(state, SLICE("SUCCEEDED")) ||
            err_set(e, ERR_STATUS, "job %.*s ended: %.*s", SLICE_ARG(d->o.name), SLICE_ARG(state));
-}
-
-bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e)
-{
-    if (!answered || e->code == ERR_STATUS || e->code == ERR_NONE || d->ask.signal)
-        return false;
-    if (!*away)
-        fprintf(stderr, "mobula: %s\nmobula: the job goes on, and is asked about until there is an answer\n", e->text);
-    *e = (struct err){0};
-    *away = true;
-    return true;
 }
 
 /* However long it waits, only one answer is kept. A control plane that has answered once may be away for any time: the job goes on. */
@@ -219,23 +177,6 @@ static bool put_spec(struct desk *d, struct slice dir, struct jout *w, struct er
 }
 
 /* ---- the folder that goes along ---- */
-
-bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e)
-{
-    struct slice sizes = SLICE(""), flags = SLICE("");
-    for (size_t i = 0; i < COUNT_OF(r->largest) && r->largest[i].size; i++) {
-        struct slice name = slice_head(r->largest[i].name, 64);
-        sizes = arena_printf(&d->a, "%.*s%s%.*s %llu", SLICE_ARG(sizes), i ? ", " : "", SLICE_ARG(name),
-                             (unsigned long long)r->largest[i].size);
-        flags = arena_printf(&d->a, "%.*s%s--exclude '/%.*s'", SLICE_ARG(flags), i ? " " : "", SLICE_ARG(name));
-    }
-    return err_set(e, ERR_LIMIT,
-                   "--working-dir: %.*s (%u files, %llu bytes) packs to more than the %llu bytes that %s. "
-                   "The largest, in bytes: %.*s. Leave out what the job does not need (%.*s, or .gitignore), give --bucket s3://…, or put "
-                   "a zip file into object storage and give its URL",
-                   SLICE_ARG(slice_head(d->o.dir, 128)), r->files, (unsigned long long)r->size, (unsigned long long)most, what,
-                   SLICE_ARG(sizes), SLICE_ARG(flags));
-}
 
 /* Packs the working directory. An archive above LIMIT_WORK_FOLDER is stored in the Cloud's bucket. */
 static bool pack(struct desk *d, struct work_folder *f, struct slice *dir, struct err *e)

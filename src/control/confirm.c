@@ -6,11 +6,6 @@
 
 enum { MISSED = 2 };
 
-void record_doubt(struct record *c)
-{
-    c->unsure = c->present && c->kind->resource;
-}
-
 static void still_unsure(struct op *op, struct record *c)
 {
     c->unsure = true;

@@ -48,20 +48,6 @@ static void record_free(struct op *op, struct record *c)
     slab_free(&op->record_slab, c);
 }
 
-void record_touch(struct op *op, struct record *c)
-{
-    c->dirty = true;
-    if (c->queued)
-        return;
-    c->queued = true;
-    c->next_dirty = NULL;
-    if (op->dirty_last)
-        op->dirty_last->next_dirty = c;
-    else
-        op->dirty_first = c;
-    op->dirty_last = c;
-}
-
 /* ---- owners ---- */
 
 /* A model may say who is above it. */
@@ -104,31 +90,6 @@ void record_tell(struct op *op, const struct record *c)
     name_tell(op, c->kind, c->ns, slice_of(c->name));
 }
 
-struct record *dirty_pop(struct op *op)
-{
-    struct record *c = op->dirty_first;
-    if (!c)
-        return NULL;
-    op->dirty_first = c->next_dirty;
-    if (!op->dirty_first)
-        op->dirty_last = NULL;
-    c->queued = false;
-    c->next_dirty = NULL;
-    return c;
-}
-
-void record_wake_at(struct op *op, struct record *c, int64_t ms)
-{
-    if (ms < c->wake_ms)
-        timer_set(op, c, ms);
-}
-
-void work_drop(struct record *c)
-{
-    if (c->work)
-        c->work->count = c->work->next;
-}
-
 void record_reread(struct op *op, struct record *c)
 {
     if (c->kind->controller->reread)
@@ -155,8 +116,14 @@ void record_comes(struct op *op, struct record *c, struct space *space, const st
     disown(op, c);
     c->name = mem_alloc(name.len + 1);
     memcpy(c->name, name.ptr, name.len);
-    c->own = kind->controller->own_size ? mem_alloc(kind->controller->own_size) : NULL;
+    c->own = kind->controller->own ? mem_alloc(kind->controller->own->size) : NULL;
     name_enter(op, kind, c->ns, name, c);
+}
+
+void warnings_drop(struct op *op, struct record *c)
+{
+    intern_drop(&op->strings, c->warned);
+    c->warned = NULL;
 }
 
 static void forget_content(struct op *op, struct record *c)

@@ -1,80 +1,8 @@
-/* Carries plans out. The client's request window is the scarce good, so the record whose plan has the fewest actions left is served first:
- * of a thousand new clusters some are whole and the others are not begun, instead of a thousand halves. Among equals the one that has
- * waited longer is first. Plans of more than WHOLE actions take turns of a few, so that one cluster's thousand pods do not delay another
- * one's first. Every OLDEST-th record is the one that has waited longest, whatever its size: small ones that keep coming cannot starve it.
- * A body is built when its turn comes: until then an action is a small record. */
-#include <mobula/control.h>
+/* Carries plans out: the records of the rings (ring.c) take turns, and each action of a turn becomes a call. A body is built when its turn
+ * comes: until then an action is a small record. */
+#include "ring.h"
 
-enum {
-    ACTIONS_PER_TURN = 4,
-    WHOLE = OPERATOR_RINGS - 2, /* a plan of so many actions or fewer is carried out as a whole */
-    OLDEST = 4,
-};
-
-/* A large plan has its first turn, in which the head is, before those that have had theirs. */
-static uint32_t ring_of(const struct record *c)
-{
-    uint32_t left = c->work ? c->work->count - c->work->next : 0;
-    left += left ? c->work->follow : 0;
-    return left <= WHOLE ? left : c->work->next == 0 ? WHOLE : WHOLE + 1;
-}
-
-static void ring_put(struct op *op, struct record *c, bool front)
-{
-    struct ring *r = &op->rings[ring_of(c)];
-    c->in_ring = true;
-    c->next_ring = front ? r->first : NULL;
-    if (front || !r->first)
-        r->first = c;
-    else
-        r->last->next_ring = c;
-    if (!front || !c->next_ring)
-        r->last = c;
-}
-
-void ring_add(struct op *op, struct record *c)
-{
-    if (c->in_ring)
-        return;
-    c->ring_serial = ++op->ring_serial;
-    ring_put(op, c, false);
-}
-
-/* The next one to be served; NULL: none waits. */
-static struct ring *ring_next(struct op *op)
-{
-    struct ring *next = NULL;
-    bool oldest = op->ring_picks % OLDEST == OLDEST - 1;
-    for (uint32_t i = 0; i < OPERATOR_RINGS; i++) {
-        struct ring *r = &op->rings[i];
-        if (r->first && (!next || (oldest && r->first->ring_serial < next->first->ring_serial)))
-            next = r;
-        if (next == &op->rings[0])
-            break; /* it has nothing to send */
-    }
-    return next;
-}
-
-/* The record counts as waiting until in_ring is cleared, so nothing frees it or adds it again. */
-static struct record *ring_pop(struct ring *r)
-{
-    struct record *c = r->first;
-    r->first = c->next_ring;
-    return c;
-}
-
-void work_settle(struct op *op, struct record *c)
-{
-    if (c->in_flight || (c->work && c->work->next < c->work->count))
-        return;
-    if (c->work) {
-        if (c->present)
-            c->kind->controller->done(op, c);
-        mem_free(c->work);
-        c->work = NULL;
-    }
-    record_touch(op, c);
-}
+enum { ACTIONS_PER_TURN = 4 };
 
 /* Pods, services and clusters of jobs: patches are for them, and they hold text of the user's template. A status does not, so warnings
  * about it are not asked for. */
@@ -171,7 +99,7 @@ static void renew(struct op *op, struct record *c)
 static bool take_turn(struct op *op, struct record *c)
 {
     struct work *w = c->work;
-    while (c->present && w && w->next < w->count && (w->turn < ACTIONS_PER_TURN || w->count - w->next <= WHOLE)) {
+    while (c->present && w && w->next < w->count && (w->turn < ACTIONS_PER_TURN || w->count - w->next <= RING_WHOLE)) {
         if (kube_client_room(op->client) == 0 || !execute_one(op, c, &w->actions[w->next]))
             return false;
         w->next++; /* execute_one may have dropped the plan's rest, but never frees it */

@@ -1,19 +1,12 @@
 /* Look-ups in the tables of kinds and of their verbs. */
 #include <mobula/control.h>
 
-static const struct verb_handler everyones[] = {
-    {.verb = &verb_status, .make = make_status, .answer = answer_status, .failed = status_failed},
-    {.verb = &verb_adopt, .make = orphan_make, .answer = orphan_answer, .failed = call_failed},
-    {.verb = &verb_event, .carry_out = say_planned},
-};
-enum { EVERYONES = COUNT_OF(everyones) };
-
 /* NULL: there are no more. */
 static const struct verb_handler *handler_at(const struct op *op, uint32_t number)
 {
-    if (number < EVERYONES)
-        return &everyones[number];
-    number -= EVERYONES;
+    for (const struct verb_handler *h = op->parts->handlers; h->verb; h++)
+        if (number-- == 0)
+            return h;
     for (const struct kind *const *k = op->parts->kinds; *k; k++)
         for (const struct verb_handler *h = (*k)->handlers; h && h->verb; h++)
             if (number-- == 0)
@@ -73,4 +66,12 @@ void **kind_own(const struct op *op, const struct kind *k)
     while (op->parts->kinds[i] != k)
         i++;
     return &((struct op *)(uintptr_t)op)->own[i];
+}
+
+const struct kind *own_kind(const struct op *op, const struct own_type *type)
+{
+    const struct kind *const *k = op->parts->kinds;
+    while (!(*k)->controller || (*k)->controller->own != type)
+        k++;
+    return *k;
 }

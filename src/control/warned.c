@@ -51,9 +51,3 @@ void warnings_heard(struct op *op, const struct flight *f, struct slice lines)
     }
     buf_free(&all);
 }
-
-void warnings_drop(struct op *op, struct record *c)
-{
-    intern_drop(&op->strings, c->warned);
-    c->warned = NULL;
-}

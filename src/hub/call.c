@@ -18,6 +18,9 @@ const struct refusal refuse_unknown = {404, "NotFound", "see docs/api/openapi.ya
 const struct refusal refuse_later = {429, "TooManyRequests", "call again later, and less often", 1};
 const struct refusal refuse_lost = {503, "Unavailable", "nothing: repeat the call", 2};
 
+const struct refusal refuse_cloud = {
+    404, "CloudUnknown", "mobula cloud list prints the deployment ids; the operator's --cloud-deployment-id names one of them", 0};
+
 /* ---- life ---- */
 
 static void flight_free(struct flight *f)
@@ -28,11 +31,17 @@ static void flight_free(struct flight *f)
     mem_free(f);
 }
 
+void call_drop_values(struct call *c)
+{
+    c->hub->values -= c->values;
+    c->values = 0;
+}
+
 static void call_free(struct call *c)
 {
-    sync_read(c);
+    call_drop_values(c);
     if (c->cloud)
-        sync_end(c);
+        cloud_leave(c);
     if (c->question)
         question_drop(c->question);
     *c->back = c->next;
@@ -40,6 +49,20 @@ static void call_free(struct call *c)
         c->next->back = c->back;
     arena_free(&c->arena);
     mem_free(c);
+}
+
+struct call *call_new(struct hub *h, struct serve_ask *q)
+{
+    struct call *c = mem_alloc(sizeof *c);
+    c->hub = h;
+    c->ask = q;
+    q->state = c;
+    c->next = h->calls;
+    c->back = &h->calls;
+    if (c->next)
+        c->next->back = &c->next;
+    h->calls = c;
+    return c;
 }
 
 void call_gone(struct serve_ask *q)
@@ -60,16 +83,6 @@ void calls_free(struct hub *h)
         call_free(h->calls);
 }
 
-static void expire(struct call *c)
-{
-    static const struct refusal silent = {503, "Unavailable", "see whether the operator of the cloud runs and reaches the control plane",
-                                          5};
-    if (c->question)
-        call_refuse(c, &silent, "the operator of cloud %s has not answered within %d s", c->cloud->key, HUB_QUESTION_MS / 1000);
-    else
-        sync_touch(c);
-}
-
 int64_t calls_tick(struct hub *h)
 {
     int64_t next = TIME_NEVER;
@@ -78,7 +91,7 @@ int64_t calls_tick(struct hub *h)
         if (!c->until_ms || c->pending || !c->ask)
             continue;
         if (c->until_ms <= h->now.mono_ms || h->stopping)
-            expire(c);
+            c->touch(c);
         else if (c->until_ms < next)
             next = c->until_ms;
     }
@@ -163,7 +176,7 @@ bool answer_too_large(const struct kube_answer *a)
     return large;
 }
 
-static bool find_resource(struct slice name)
+bool call_resource(struct slice name)
 {
     for (size_t i = 0; i < COUNT_OF(resources); i++)
         if (slice_is(name, resources[i]))
@@ -189,7 +202,7 @@ void call_refuse_as(struct call *c, const struct kube_answer *a)
         call_refuse(c, &refuse_lost, "the API server of the control plane does not answer: %s", a->err.text);
         return;
     }
-    bool taken = a->status.reason == KUBE_ALREADY_EXISTS, person = find_resource(c->resource) && strcmp(c->verb, "sync") != 0;
+    bool taken = a->status.reason == KUBE_ALREADY_EXISTS, person = call_resource(c->resource) && strcmp(c->verb, "sync") != 0;
     int code = answer_too_large(a) ? 413 : a->status.code;
     for (size_t i = 0; i < COUNT_OF(words); i++)
         if (words[i].code == code && (code != 403 || person)) {
@@ -272,135 +285,4 @@ struct slice hub_path(struct hub *h, const struct kube_resource *r, struct slice
     buf_clear(&h->path);
     kube_path(&h->path, r, ns, name, sub);
     return buf_slice(&h->path);
-}
-
-/* ---- the request ---- */
-
-static const struct route {
-    const char *path; /* a * stands for one segment */
-    const char *method, *verb;
-    call_step *begin; /* once it is known who asks */
-} routes[] = {
-    {"/v1/sync", "POST", "sync", sync_begin},
-    {"/v1/bootstrap", "POST", "bootstrap", bootstrap_begin}, /* these two: pods, whose tokens the hub's API server does not know */
-    {"/v1/report", "POST", "report", report_begin},
-    {"/v1/projects/*/*", "GET", "list", rest_begin},
-    {"/v1/projects/*/*", "POST", "create", rest_begin},
-    {"/v1/projects/*/*/*", "GET", "get", rest_begin},
-    {"/v1/projects/*/*/*", "PUT", "update", rest_begin},
-    {"/v1/projects/*/*/*", "DELETE", "delete", rest_begin},
-    {"/v1/projects/*/workloads/*/logs", "GET", "get", logs_begin},
-    {"/v1/projects/*/workloads/*/folder", "PUT", "update", folder_put_begin},
-    {"/v1/projects/*/workloads/*/folder", "GET", "sync", folder_get_begin},
-};
-
-/* Segments that stand for a *, at most three, become project, resource and name. */
-static bool matches(struct slice pattern, struct slice path, struct slice *parts)
-{
-    while (pattern.ptr && path.ptr) {
-        struct slice want = slice_cut(&pattern, '/'), have = slice_cut(&path, '/');
-        if (slice_is(want, "*"))
-            *parts++ = have;
-        else if (!slice_eq(want, have))
-            return false;
-    }
-    return !pattern.ptr && !path.ptr;
-}
-
-static bool names_are_sound(struct call *c)
-{
-    return (slice_empty(c->resource) || find_resource(c->resource)) && (slice_empty(c->project) || name_dns1123_label(c->project)) &&
-           (slice_empty(c->name) || name_dns1123_subdomain(c->name));
-}
-
-static const struct route *find_route(struct call *c, struct slice path, bool *known)
-{
-    *known = false;
-    for (size_t i = 0; i < COUNT_OF(routes); i++) {
-        struct slice parts[3] = {SLICE_NONE, SLICE_NONE, SLICE_NONE};
-        if (!matches(slice_of(routes[i].path), path, parts))
-            continue;
-        *known = true;
-        if (!slice_is(c->ask->head->method, routes[i].method))
-            continue;
-        bool part = strstr(routes[i].path, "/workloads/") != NULL; /* of one workload */
-        c->project = parts[0];
-        c->resource = part ? SLICE("workloads") : parts[1];
-        c->name = part ? parts[1] : parts[2];
-        return &routes[i];
-    }
-    return NULL;
-}
-
-static bool answer_probe(struct call *c, struct slice path)
-{
-    struct buf why;
-    bool ready = slice_is(path, "/readyz");
-    if (!ready && !slice_is(path, "/healthz"))
-        return false;
-    buf_init(&why, 64 * KIB);
-    if (ready && !hub_ready(c->hub, &why))
-        call_text(c, 503, buf_slice(&why));
-    else
-        call_text(c, 200, SLICE("ok\n"));
-    buf_free(&why);
-    return true;
-}
-
-static struct call *call_new(struct hub *h, struct serve_ask *q)
-{
-    struct call *c = mem_alloc(sizeof *c);
-    c->hub = h;
-    c->ask = q;
-    q->state = c;
-    c->next = h->calls;
-    c->back = &h->calls;
-    if (c->next)
-        c->next->back = &c->next;
-    h->calls = c;
-    return c;
-}
-
-static bool is_json(const struct serve_ask *q)
-{
-    struct slice type = http_header_get(q->head, SLICE("content-type"));
-    return slice_empty(q->body) || slice_eq_nocase(slice_trim(slice_cut(&type, ';')), SLICE("application/json"));
-}
-
-void call_begin(struct hub *h, struct serve_ask *q)
-{
-    static const struct refusal method = {405, "MethodNotAllowed", "see docs/api/openapi.yaml", 0};
-    static const struct refusal media = {415, "UnsupportedMediaType", "send Content-Type: application/json", 0};
-    struct call *c = call_new(h, q);
-    struct slice path = q->head->target;
-    path = slice_cut(&path, '?');
-    bool known = false, probe = slice_is(q->head->method, "GET");
-    if (probe && answer_probe(c, path))
-        return;
-    const struct route *r = find_route(c, path, &known);
-    if (!r && known) {
-        call_refuse(c, &method, "%.*s is not for this path", SLICE_ARG(slice_head(q->head->method, 20)));
-    } else if (!r || !names_are_sound(c)) {
-        call_refuse(c, &refuse_unknown, "there is nothing at this path");
-    } else if (!is_json(q)) {
-        call_refuse(c, &media, "the body of a request is JSON");
-    } else {
-        c->verb = r->verb;
-        if (r->begin == bootstrap_begin || r->begin == report_begin)
-            r->begin(c);
-        else
-            auth_who(c, r->begin);
-    }
-}
-
-void call_bad(struct hub *h, struct serve_ask *q, int status, const struct err *why)
-{
-    struct call *c = call_new(h, q);
-    call_refuse(c,
-                &(struct refusal){status,
-                                  status == 413 || status == 431 ? "TooLarge"
-                                  : status == 503                ? "Unavailable"
-                                                                 : "BadRequest",
-                                  "", status == 503 ? 1 : 0},
-                "%s", why->text);
 }

@@ -85,3 +85,11 @@ bool clean_url(struct slice url)
         web &= url.ptr[i] > ' ' && url.ptr[i] < 0x7f;
     return web && url.len <= LIMIT_HTTP_URL;
 }
+
+void put_time(struct jout *w, const char *key, struct jval v, struct arena *a)
+{
+    int64_t us;
+    struct slice text = json_str(v, a);
+    if (text.ptr && time_parse(text, &us, NULL))
+        jout_kstr(w, key, text);
+}

@@ -3,27 +3,6 @@
 
 enum { PATH_MAX_BYTES = 2 * KIB, CARE_MS = 10 * 1000, FIGURES_MAX = 64 * KIB };
 
-static void on_ask(void *owner, struct serve_ask *q, struct now now)
-{
-    struct hub *h = owner;
-    h->now = now;
-    arena_reset(&h->event, 64 * KIB);
-    call_begin(h, q);
-}
-
-static void on_bad(void *owner, struct serve_ask *q, int status, const struct err *why, struct now now)
-{
-    struct hub *h = owner;
-    h->now = now;
-    call_bad(h, q, status, why);
-}
-
-static void on_gone(void *owner, struct serve_ask *q)
-{
-    (void)owner;
-    call_gone(q);
-}
-
 static void on_figures(void *owner, struct serve_ask *q, struct now now)
 {
     struct buf text;
@@ -41,7 +20,7 @@ static void on_figures(void *owner, struct serve_ask *q, struct now now)
 
 struct hub *hub_new(struct net *net, struct kube_config *config, const struct hub_options *o, struct err *e)
 {
-    static const struct serve_user people = {on_ask, on_bad, on_gone}, figures = {.ask = on_figures};
+    static const struct serve_user figures = {.ask = on_figures};
     struct hub *h = mem_alloc(sizeof *h);
     h->o = *o;
     h->net = net;
@@ -52,7 +31,7 @@ struct hub *hub_new(struct net *net, struct kube_config *config, const struct hu
     buf_init(&h->path, PATH_MAX_BYTES);
     h->client = kube_client_new(net, config, rng_next(&h->rng), "mobula-control-plane/" MOBULA_VERSION);
     kube_client_keep_warm(h->client);
-    h->serve = serve_new(&(struct serve_options){.user = &people,
+    h->serve = serve_new(&(struct serve_options){.user = &hub_people,
                                                  .owner = h,
                                                  .connections = LIMIT_HUB_CONNECTIONS,
                                                  .each = LIMIT_HUB_STRANGERS,
@@ -89,26 +68,6 @@ void hub_free(struct hub *h)
     buf_free(&h->body);
     buf_free(&h->path);
     mem_free(h);
-}
-
-bool hub_ready(const struct hub *h, struct buf *why)
-{
-    const struct err *trouble = &kube_client_stats(h->client)->trouble;
-    bool ready = trouble->code == ERR_NONE;
-    if (!ready)
-        buf_printf(why, "API server: %s\n", trouble->text);
-    ready &= hub_cert_ready(h, why);
-    for (uint32_t i = 0; i < h->o.namespace_count; i++)
-        for (unsigned k = 0; k < SOURCES; k++) {
-            const struct source *src = &h->spaces[i].source[k];
-            if (src->synced)
-                continue;
-            ready = false;
-            buf_printf(why, "%s in %.*s: %s\n", (const char *[]){"clouds", "computeconfigs", "workloads"}[k],
-                       SLICE_ARG(slice_empty(src->space->ns) ? SLICE("all namespaces") : src->space->ns),
-                       src->trouble.code ? src->trouble.text : "the list is not complete yet");
-        }
-    return ready;
 }
 
 int64_t hub_step(struct hub *h, struct now now)

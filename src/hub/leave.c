@@ -19,7 +19,7 @@ static void on_asked(struct hub *h, struct call *c, void *about, const struct ku
     s->going = true;
     for (uint32_t i = 0; (w = map_next(&h->workloads, &i)) != NULL;)
         if (w->finalizer >= 0 && slice_eq(w->ns, space_ns(h, s)))
-            finalizer_write(h, NULL, w, false);
+            finalizer_write(h, w, false);
 }
 
 static void ask(struct hub *h, struct space *s)

@@ -69,6 +69,14 @@ static bool answer_again(struct call *c, const struct cloud *cloud)
     return known;
 }
 
+/* One with more in it than an operator has to say is not remembered: the next one is asked for again. */
+static void bootstrap_answered(struct call *c, const struct cloud *of, struct jval answer)
+{
+    if (json_raw(answer).len <= 8 * ERR_TEXT_MAX)
+        auth_keep(c, c->token, json_get_bool(answer, "ok", false), json_raw(answer));
+    give_credential(c, of, answer);
+}
+
 void bootstrap_begin(struct call *c)
 {
     struct hub *h = c->hub;
@@ -98,16 +106,8 @@ void bootstrap_begin(struct call *c)
         if (peer_holds(h, cloud))
             peer_forward(c, cloud);
         else
-            question_put(c, cloud, "tokenReview");
+            question_put(c, cloud, "tokenReview", bootstrap_answered);
     }
-}
-
-/* One with more in it than an operator has to say is not remembered: the next one is asked for again. */
-void bootstrap_answered(struct call *c, const struct cloud *of, struct jval answer)
-{
-    if (json_raw(answer).len <= 8 * ERR_TEXT_MAX)
-        auth_keep(c, c->token, json_get_bool(answer, "ok", false), json_raw(answer));
-    give_credential(c, of, answer);
 }
 
 static void give_credential(struct call *c, const struct cloud *of, struct jval answer)
@@ -148,26 +148,6 @@ static void on_stored(struct call *c)
         call_refuse_as(c, c->answer);
 }
 
-/* The fields that a report may hold, as a patch of the workload's status; its body is h->body. */
-struct kube_request ray_write(struct call *c, const struct workload *of, struct jval ray)
-{
-    struct hub *h = c->hub;
-    char time[TIME_TEXT_MAX];
-    struct jout w;
-    buf_clear(&h->body);
-    jout_init(&w, &h->body);
-    jout_form(&w, "{status:{ray:{");
-    work_ray_write(ray, &c->arena, &w);
-    jout_form(&w, "reportTime:'%.*s'", SLICE_ARG(time_format(h->now.wall_us, time)));
-    jout_end(&w);
-    jout_end(&w);
-    jout_end(&w);
-    return (struct kube_request){.method = SLICE("PATCH"),
-                                 .path = hub_path(h, &hub_workloads, of->ns, of->name, SLICE("status")),
-                                 .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
-                                 .body = buf_slice(&h->body)};
-}
-
 void report_begin(struct call *c)
 {
     struct hub *h = c->hub;
@@ -189,7 +169,7 @@ void report_begin(struct call *c)
         call_refuse(c, &refuse_bad, "the body is no report: want an object ray, %d bytes at most", LIMIT_HUB_REPORT);
     } else {
         w->ray_ms = h->now.mono_ms + HUB_REPORT_MS;
-        struct kube_request r = ray_write(c, w, json_get(json_root(&doc), "ray"));
+        struct kube_request r = ray_request(c, w, json_get(json_root(&doc), "ray"));
         c->then = on_stored;
         call_ask(c, &r);
     }

@@ -9,7 +9,7 @@
 #include <mobula/remote.h>
 #include <mobula/tls.h>
 
-/* ---- records of objects: store.c ---- */
+/* ---- records of objects: cloud.c, store.c ---- */
 
 struct call;
 
@@ -190,7 +190,11 @@ struct cloud *hub_store_cloud_by_id(const struct hub *h, struct slice id);
 void hub_store_keep_cloud(struct hub *h, struct jval object);        /* of an answer to our own write */
 struct space *hub_store_space(const struct hub *h, struct slice ns); /* NULL: not served */
 void hub_store_care(struct hub *h);
-void cloud_release(struct hub *h, struct cloud *c); /* frees it if nothing is left of it */
+struct slice hub_key(struct hub *h, struct slice ns, struct slice name);   /* "ns/name", in h->event */
+char *hub_copy(struct slice s);                                            /* with mem_alloc */
+struct cloud *cloud_at(struct hub *h, struct slice ns, struct slice name); /* made if it is not there */
+void cloud_leave(struct call *c);                                          /* the call is none of its cloud's any more */
+void cloud_release(struct hub *h, struct cloud *c);                        /* frees it if nothing is left of it */
 /* Has its operator's call answered if there is something to say: after a change. */
 void cloud_touch(struct cloud *c);
 uint64_t hub_hash(struct jval v); /* of the value: the same for every spelling */
@@ -225,6 +229,7 @@ struct call {
     struct slice token; /* SHA-256 of it */
     struct slice user, subject;
     call_step *then;      /* when the API server has answered all of it */
+    call_step *touch;     /* when until_ms has come, or its cloud has changed */
     call_step *next_step; /* auth.c: behind the review */
     uint32_t pending;
     /* the answer to the last of it, during `then` */
@@ -243,7 +248,7 @@ struct call {
     bool failed; /* a write did not come through: the operator is to report again */
     char failure[ERR_TEXT_MAX];
     int64_t wait_ms;             /* for how long the answer may be held */
-    int64_t until_ms;            /* sync_touch comes again then; 0: not at all */
+    int64_t until_ms;            /* touch is called then; 0: not at all */
     int64_t ahead_ms, listed_ms; /* the operator has a newer revision than we: since when, and when a list was asked for */
     int64_t since_ms;            /* it is held since then; 0: not yet */
     struct question *question;   /* the peer whose answer it waits for */
@@ -253,8 +258,10 @@ struct call {
     int64_t lines;
 };
 
-void call_begin(struct hub *h, struct serve_ask *q);
-void call_bad(struct hub *h, struct serve_ask *q, int status, const struct err *why);
+extern const struct serve_user hub_people; /* routes.c */
+struct call *call_new(struct hub *h, struct serve_ask *q);
+bool call_resource(struct slice name); /* one of those that people may ask for */
+void call_drop_values(struct call *c); /* its request has been read: the memory of it is free again */
 void call_gone(struct serve_ask *q);
 int64_t calls_tick(struct hub *h); /* calls whose time has come; returns when the next one's does */
 void calls_free(struct hub *h);
@@ -279,7 +286,7 @@ void call_refuse(struct call *c, const struct refusal *r, const char *fmt, ...) 
 void call_refuse_as(struct call *c, const struct kube_answer *a);
 bool answer_too_large(const struct kube_answer *a);           /* refused for the object's size: 413, or a 500 that says so */
 void call_relay(struct call *c, const struct kube_answer *a); /* answers with another replica's refusal */
-extern const struct refusal refuse_bad, refuse_unknown, refuse_later, refuse_lost;
+extern const struct refusal refuse_bad, refuse_unknown, refuse_later, refuse_lost, refuse_cloud;
 /* The path of an object of the hub's resources, in h->path. */
 struct slice hub_path(struct hub *h, const struct kube_resource *r, struct slice ns, struct slice name, struct slice sub);
 
@@ -301,10 +308,6 @@ void auth_free(struct hub *h);
 /* ---- the subject of a call ---- */
 
 void sync_begin(struct call *c); /* sync.c */
-void sync_read(struct call *c);  /* its request has been read: the memory of it is free again */
-void sync_end(struct call *c);   /* it goes: its cloud forgets it */
-void sync_touch(struct call *c); /* answers it if there is something to say, or its time has come */
-extern const struct refusal refuse_cloud;
 /* session.c */
 void session_take(struct call *c, call_step *then); /* the cloud is this instance's, and what it reports of it is stored */
 void session_read(const struct hub *h, struct cloud *c, struct jval status, struct arena *a);
@@ -321,7 +324,7 @@ void silence_care(struct hub *h); /* clouds whose operators have gone silent */
 struct slice clean_message(struct slice text, struct arena *a);                 /* one line, and behind "log:" the lines of a log */
 struct slice clean_json(struct jval v, struct arena *a);                        /* with each key and string as one line */
 bool clean_url(struct slice url);                                               /* http or https, printable ASCII, at most LIMIT_HTTP_URL */
-void put_time(struct jout *w, const char *key, struct jval v, struct arena *a); /* report.c: only what is a time */
+void put_time(struct jout *w, const char *key, struct jval v, struct arena *a); /* only what is a time */
 void reports_write(struct call *c, call_step *then);                            /* report.c: statuses */
 /* page.c: the members revision, full, more and workloads of an answer, and whether there is anything to say in them. */
 void page_write(struct call *c, struct jout *w);
@@ -334,8 +337,12 @@ void folder_put_begin(struct call *c); /* folder.c */
 void folder_get_begin(struct call *c);
 void operator_may(struct call *c, call_step *then);     /* sync.c: auth_may, and the user is the one that the cloud names */
 void figures_write(const struct hub *h, struct buf *b); /* metrics.c */
-/* Writes of the hub's own: c NULL, or the call that waits for them. */
-void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bool add);
+/* writes.c: requests, whose bodies are in h->body … */
+struct kube_request workload_patch(struct hub *h, const struct workload *w, const char *sub, const char *type);
+struct kube_request finalizer_request(struct hub *h, const struct workload *w, bool add);
+struct kube_request ray_request(struct call *c, const struct workload *of, struct jval ray); /* of what a pod reports */
+/* … and writes for which no call waits. */
+void finalizer_write(struct hub *h, const struct workload *w, bool add);
 void hidden_write(struct hub *h, const struct workload *w, const char *why); /* the status says why it is hidden; NULL: not any more */
 void deployment_id_write(struct hub *h, const struct cloud *c);
 void end_write(struct hub *h, const struct workload *w); /* the status of a workload whose end only its annotation says */
@@ -361,8 +368,8 @@ struct slice credential_make(const struct hub *h, const struct credential *c, st
 const char *credential_read(const struct hub *h, struct slice text, struct credential *out); /* NULL, or why it is not accepted */
 void bootstrap_begin(struct call *c);
 void report_begin(struct call *c);
-struct kube_request ray_write(struct call *c, const struct workload *of, struct jval ray);
-void bootstrap_answered(struct call *c, const struct cloud *of, struct jval answer); /* the operator's, to question tokenReview */
+
+typedef void question_done(struct call *c, const struct cloud *of, struct jval answer);
 
 struct question {
     struct question *next;
@@ -370,11 +377,12 @@ struct question {
     struct call *call;
     char id[32];
     const char *kind;
-    struct slice uid; /* in the call's arena. Empty: the token of the call is asked about */
+    question_done *done; /* gets the operator's answer */
+    struct slice uid;    /* in the call's arena. Empty: the token of the call is asked about */
     int64_t lines;
     bool sent;
 };
-void question_put(struct call *c, struct cloud *of, const char *kind);
+void question_put(struct call *c, struct cloud *of, const char *kind, question_done *done);
 void question_drop(struct question *q);
 /* Those that have not been sent; true: there is one. w NULL: only whether. */
 bool questions_write(struct cloud *c, struct jout *w);

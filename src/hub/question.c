@@ -4,7 +4,14 @@
 
 #include <stdio.h>
 
-void question_put(struct call *c, struct cloud *of, const char *kind)
+static void expire(struct call *c)
+{
+    static const struct refusal silent = {503, "Unavailable", "see whether the operator of the cloud runs and reaches the control plane",
+                                          5};
+    call_refuse(c, &silent, "the operator of cloud %s has not answered within %d s", c->cloud->key, HUB_QUESTION_MS / 1000);
+}
+
+void question_put(struct call *c, struct cloud *of, const char *kind, question_done *done)
 {
     static const struct refusal many = {429, "TooManyRequests", "call again later, and less often", 1};
     struct hub *h = c->hub;
@@ -17,22 +24,14 @@ void question_put(struct call *c, struct cloud *of, const char *kind)
         return;
     }
     q = arena_new(&c->arena, struct question);
-    *q = (struct question){.of = of, .call = c, .kind = kind, .uid = c->uid, .lines = c->lines};
+    *q = (struct question){.of = of, .call = c, .kind = kind, .done = done, .uid = c->uid, .lines = c->lines};
     /* The operator's answer may come to another replica, whose own questions must not have this id. */
     snprintf(q->id, sizeof q->id, "q%llu.%08x", (unsigned long long)++h->questions, (unsigned)hash64(h->o.replica, 0));
     *end = q;
     c->question = q;
     c->until_ms = h->now.mono_ms + HUB_QUESTION_MS;
+    c->touch = expire;
     cloud_touch(of);
-}
-
-void question_drop(struct question *q)
-{
-    struct question **at = &q->of->questions;
-    while (*at != q)
-        at = &(*at)->next;
-    *at = q->next;
-    q->call->question = NULL;
 }
 
 static void write_question(const struct question *q, struct jout *w)
@@ -58,20 +57,6 @@ bool questions_write(struct cloud *c, struct jout *w)
     return any;
 }
 
-/* The operator's reason why no answer exists. One that names no code may be asked again. */
-static const struct refusal *why_none(struct jval answer)
-{
-    static const struct refusal refusals[] = {
-        {404, "NotFound", "mobula job status has what is kept of the job", 0},
-        {403, "Forbidden", "ask who runs that cluster", 0},
-        {503, "Unavailable", "see the log of the operator", 5},
-    };
-    size_t i = 0;
-    while (i + 1 < COUNT_OF(refusals) && json_get_int(answer, "code", 0) != refusals[i].status)
-        i++;
-    return &refusals[i];
-}
-
 bool question_answered(struct cloud *of, struct jval answer)
 {
     struct question *q = of->questions;
@@ -80,14 +65,7 @@ bool question_answered(struct cloud *of, struct jval answer)
     if (!q)
         return false;
     struct call *c = q->call;
-    struct slice error = json_get_str(answer, "error", &c->arena);
-    bool review = slice_empty(q->uid);
     question_drop(q);
-    if (review)
-        bootstrap_answered(c, of, answer);
-    else if (slice_empty(error))
-        call_text(c, 200, json_get_str(answer, "text", &c->arena));
-    else
-        call_refuse(c, why_none(answer), "the operator of cloud %s answers: %.*s", of->key, SLICE_ARG(error));
+    q->done(c, of, answer);
     return true;
 }

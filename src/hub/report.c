@@ -73,14 +73,6 @@ static void put_word(struct jout *w, const char *key, struct jval v, struct aren
         jout_kstr(w, key, arena_clean(a, text, LIMIT_HUB_WORD));
 }
 
-void put_time(struct jout *w, const char *key, struct jval v, struct arena *a)
-{
-    int64_t us;
-    struct slice text = json_str(v, a);
-    if (text.ptr && time_parse(text, &us, NULL))
-        jout_kstr(w, key, text);
-}
-
 /* Writes these members of the first LIMIT_HUB_ITEMS objects of a list. Objects with a url that clean_url refuses are left out. */
 static void put_list(struct jout *w, const char *key, struct jval v, const char *const *members, struct arena *a)
 {
@@ -134,109 +126,15 @@ static uint64_t write_status(struct call *c, struct jval status, struct slice ui
     return said;
 }
 
-static struct kube_request patch(struct hub *h, const struct workload *w, const char *sub, const char *type)
-{
-    return (struct kube_request){.method = SLICE("PATCH"),
-                                 .path = hub_path(h, &hub_workloads, w->ns, w->name, slice_of(sub)),
-                                 .content_type = slice_of(type),
-                                 .body = buf_slice(&h->body)};
-}
+/* ---- the report of a call ---- */
 
-static void finalizer_patch(struct hub *h, const struct workload *w, bool add)
+static void remove_finalizer(struct call *c, const struct workload *w)
 {
-    char version[KUBE_VERSION_TEXT];
-    buf_clear(&h->body);
-    buf_printf(&h->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"},", SLICE_ARG(w->object_uid));
-    if (add) {
-        buf_printf(&h->body, "{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%.*s\"}",
-                   SLICE_ARG(kube_version_format(w->version, version)));
-        if (w->finalizer < 0)
-            buf_printf(&h->body, ",{\"op\":\"add\",\"path\":\"/metadata/finalizers%s",
-                       w->other_finalizers ? "/-\",\"value\":\"" HUB_FINALIZER "\"}" : "\",\"value\":[\"" HUB_FINALIZER "\"]}");
-        if (!w->identified) {
-            buf_putc(&h->body, ',');
-            identity_put(w, &h->body);
-        }
-        buf_putc(&h->body, ']');
-    } else {
-        buf_printf(&h->body,
-                   "{\"op\":\"test\",\"path\":\"/metadata/finalizers/%d\",\"value\":\"" HUB_FINALIZER "\"},{\"op\":\"remove\",\"path\":"
-                   "\"/metadata/finalizers/%d\"}]",
-                   w->finalizer, w->finalizer);
-    }
-}
-
-static void on_own_write(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
-{
-    (void)c;
-    (void)about;
-    if (a->outcome == KUBE_REFUSED && a->status.code == 403 && log_memory_pass(&h->said, hash64(slice_of(a->status.message), 0), h->now))
-        log_error("the control plane may not write its objects: give its account the role of the installation",
-                  LF_CSTR("error", a->status.message));
-}
-
-void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bool add)
-{
-    finalizer_patch(h, w, add);
-    struct kube_request r = patch(h, w, "", KUBE_TYPE_JSON_PATCH);
-    if (!c) {
-        hub_ask(h, NULL, &r, on_own_write, NULL);
-        return;
-    }
+    struct kube_request r = finalizer_request(c->hub, w, false);
     struct write *one = arena_new(&c->arena, struct write);
     *one = (struct write){.uid = arena_dup(&c->arena, w->uid), .done = true};
-    hub_ask(h, c, &r, on_write, one);
+    hub_ask(c->hub, c, &r, on_write, one);
 }
-
-/* Of a workload that is hidden, or is no more: that it is said makes a new version, which tells every replica's operators of it. */
-void hidden_write(struct hub *h, const struct workload *w, const char *why)
-{
-    char time[TIME_TEXT_MAX];
-    struct jout j;
-    struct slice now = time_format(h->now.wall_us, time), message;
-    if (why == HUB_UNFIT)
-        message = arena_printf(&h->event,
-                               "with its compute config it has more than %d KiB, %d values or %d levels, which no operator reads: make it "
-                               "smaller",
-                               LIMIT_HUB_SPEC / KIB, LIMIT_HUB_TOKENS, LIMIT_HUB_DEPTH);
-    else
-        message = arena_printf(
-            &h->event, why ? "there is no compute config %.*s in this project (%.*s): make it" : "compute config %.*s is there since %.*s",
-            SLICE_ARG(w->config), SLICE_ARG(now));
-    buf_clear(&h->body);
-    jout_init(&j, &h->body);
-    jout_form(&j, "{status:{state:'%s',reason:'%s',message:'%.*s'}}", why == HUB_UNFIT ? "REFUSED" : "PENDING", why ? why : "",
-              SLICE_ARG(message));
-    struct kube_request r = patch(h, w, "status", KUBE_TYPE_MERGE_PATCH);
-    hub_ask(h, NULL, &r, on_own_write, NULL);
-}
-
-void end_write(struct hub *h, const struct workload *w)
-{
-    struct jout j;
-    buf_clear(&h->body);
-    jout_init(&j, &h->body);
-    jout_form(
-        &j,
-        "{status:{state:'%s',reason:'Restored',message:'it ended before it was restored, and is not run again: submit it under another "
-        "name',observedGeneration:%lld}}",
-        w->over, (long long)(w->observed - w->base));
-    struct kube_request r = patch(h, w, "status", KUBE_TYPE_MERGE_PATCH);
-    hub_ask(h, NULL, &r, on_own_write, NULL);
-}
-
-void deployment_id_write(struct hub *h, const struct cloud *c)
-{
-    buf_clear(&h->body);
-    buf_printf(&h->body, "{\"status\":{\"deploymentId\":\"%s\"}}", c->id);
-    struct kube_request r = {.method = SLICE("PATCH"),
-                             .path = hub_path(h, &hub_clouds, c->ns, c->name, SLICE("status")),
-                             .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
-                             .body = buf_slice(&h->body)};
-    hub_ask(h, NULL, &r, NULL, NULL);
-}
-
-/* ---- the report of a call ---- */
 
 static void report(struct call *c, struct jval status)
 {
@@ -251,7 +149,7 @@ static void report(struct call *c, struct jval status)
     }
     if (over && w->deleting) {
         if (w->finalizer >= 0 && begin_write(c, w))
-            finalizer_write(h, c, w, false);
+            remove_finalizer(c, w);
         return;
     }
     uint64_t reporter = hash64(c->instance, 1);
@@ -265,7 +163,7 @@ static void report(struct call *c, struct jval status)
         return;
     struct write *one = arena_new(a, struct write);
     *one = (struct write){.uid = arena_dup(a, uid), .said = said, .reporter = reporter, .sequence = sequence};
-    struct kube_request r = patch(h, w, "status", KUBE_TYPE_JSON_PATCH);
+    struct kube_request r = workload_patch(h, w, "status", KUBE_TYPE_JSON_PATCH);
     hub_ask(h, c, &r, on_write, one);
 }
 
@@ -293,7 +191,7 @@ static void report_ray(struct call *c, struct jval report)
         return;
     struct slice *uid = arena_new(&c->arena, struct slice);
     *uid = arena_dup(&c->arena, w->uid);
-    struct kube_request r = ray_write(c, w, ray);
+    struct kube_request r = ray_request(c, w, ray);
     hub_ask(h, c, &r, on_ray, uid);
 }
 

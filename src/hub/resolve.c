@@ -37,13 +37,6 @@ const struct config *config_find(const struct hub *h, struct slice ns, struct sl
 
 /* ---- reasons to hide a workload ---- */
 
-const char HUB_UNRESOLVED[] = "ComputeConfigUnknown", HUB_UNFIT[] = "SpecTooLarge";
-
-const char *hidden_word(struct jval reason)
-{
-    return json_is(reason, HUB_UNRESOLVED) ? HUB_UNRESOLVED : json_is(reason, HUB_UNFIT) ? HUB_UNFIT : NULL;
-}
-
 /* Of text that is JSON. Each container and what separates its members counts as a token, which is enough for all that is in it. */
 struct weight weigh(struct slice json)
 {

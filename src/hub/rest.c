@@ -75,6 +75,29 @@ struct workload *workload_named(const struct hub *h, struct slice ns, struct sli
     return NULL;
 }
 
+/* The refusal for the code of the operator's answer: 503, which may be asked again, if it has none. */
+static const struct refusal *log_refusal(struct jval answer)
+{
+    static const struct refusal refusals[] = {
+        {404, "NotFound", "mobula job status has what is kept of the job", 0},
+        {403, "Forbidden", "ask who runs that cluster", 0},
+        {503, "Unavailable", "see the log of the operator", 5},
+    };
+    size_t i = 0;
+    while (i + 1 < COUNT_OF(refusals) && json_get_int(answer, "code", 0) != refusals[i].status)
+        i++;
+    return &refusals[i];
+}
+
+static void log_answered(struct call *c, const struct cloud *of, struct jval answer)
+{
+    struct slice error = json_get_str(answer, "error", &c->arena);
+    if (slice_empty(error))
+        call_text(c, 200, json_get_str(answer, "text", &c->arena));
+    else
+        call_refuse(c, log_refusal(answer), "the operator of cloud %s answers: %.*s", of->key, SLICE_ARG(error));
+}
+
 static void ask_log(struct call *c)
 {
     struct workload *w = workload_named(c->hub, c->project, c->name);
@@ -95,7 +118,7 @@ static void ask_log(struct call *c)
     if (peer_holds(c->hub, w->of))
         peer_forward(c, w->of);
     else
-        question_put(c, w->of, "logTail");
+        question_put(c, w->of, "logTail", log_answered);
 }
 
 void logs_begin(struct call *c)

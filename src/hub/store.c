@@ -3,10 +3,6 @@
 
 #include <stdio.h>
 
-const struct kube_resource hub_clouds = {{"mobula.dev", 10}, {"v1", 2}, {"clouds", 6}};
-const struct kube_resource hub_configs = {{"mobula.dev", 10}, {"v1", 2}, {"computeconfigs", 14}};
-const struct kube_resource hub_workloads = {{"mobula.dev", 10}, {"v1", 2}, {"workloads", 9}};
-
 static const struct {
     const struct kube_resource *resource;
     struct slice kind;
@@ -15,43 +11,6 @@ static const struct {
     [SOURCE_CONFIGS] = {&hub_configs, {"ComputeConfig", 13}},
     [SOURCE_WORKLOADS] = {&hub_workloads, {"Workload", 8}},
 };
-
-void hub_deployment_id(struct slice uid, char out[HUB_DEPLOYMENT_ID])
-{
-    static const char digits[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    enum { PREFIX = 8 };
-    memcpy(out, "cldrsrc_", PREFIX);
-    uint64_t hash = 0;
-    for (unsigned i = 0; i < HUB_DEPLOYMENT_ID - PREFIX; i++) {
-        if (i % 12 == 0)
-            hash = hash64(uid, i + 1);
-        out[PREFIX + i] = digits[hash % 36];
-        hash /= 36;
-    }
-}
-
-uint64_t hub_hash(struct jval v)
-{
-    struct buf b;
-    buf_init(&b, LIMIT_JSON_ITEM);
-    json_canonical(v, &b);
-    uint64_t hash = hash64(buf_slice(&b), 1);
-    buf_free(&b);
-    return hash;
-}
-
-static struct slice key_of(struct hub *h, struct slice ns, struct slice name)
-{
-    return arena_printf(&h->event, "%.*s/%.*s", SLICE_ARG(ns), SLICE_ARG(name));
-}
-
-static char *copy(struct slice s)
-{
-    char *p = mem_alloc(s.len + 1);
-    if (s.len)
-        memcpy(p, s.ptr, s.len);
-    return p;
-}
 
 struct space *hub_store_space(const struct hub *h, struct slice ns)
 {
@@ -73,11 +32,11 @@ static void workload_care(struct hub *h, struct workload *w)
     if (!s || !space_synced(s) || s->going)
         return;
     if (w->of->present && w->finalizer < 0 && !w->deleting)
-        finalizer_write(h, NULL, w, true);
+        finalizer_write(h, w, true);
     else if (!w->of->present && w->finalizer >= 0 && w->deleting)
-        finalizer_write(h, NULL, w, false);
+        finalizer_write(h, w, false);
     else if (w->of->present && !w->identified && !w->over && !w->deleting)
-        finalizer_write(h, NULL, w, true);
+        finalizer_write(h, w, true);
     if (w->over && !w->end_marked && !w->deleting)
         identity_mark_end(h, w);
     if (w->end_unsaid)
@@ -87,25 +46,6 @@ static void workload_care(struct hub *h, struct workload *w)
 }
 
 /* ---- clouds ---- */
-
-static struct cloud *cloud_at(struct hub *h, struct slice ns, struct slice name)
-{
-    struct slice key = key_of(h, ns, name);
-    struct cloud *c = map_get(&h->clouds, key);
-    if (c)
-        return c;
-    c = mem_alloc(sizeof *c);
-    c->key = copy(key);
-    c->ns = (struct slice){c->key, ns.len};
-    c->name = (struct slice){c->key + ns.len + 1, name.len};
-    map_put(&h->clouds, slice_of(c->key), c);
-    return c;
-}
-
-struct cloud *hub_store_cloud_by_id(const struct hub *h, struct slice id)
-{
-    return map_get(&h->ids, id);
-}
 
 static void cloud_vanish(struct hub *h, struct cloud *c)
 {
@@ -123,19 +63,6 @@ static void cloud_vanish(struct hub *h, struct cloud *c)
         call_refuse(c->held, &refuse_cloud, "cloud %s was deleted", c->key);
     c->calls--;
     cloud_release(h, c);
-}
-
-void cloud_release(struct hub *h, struct cloud *c)
-{
-    if (c->present || c->first || c->calls)
-        return;
-    for (uint32_t i = 0; i < h->o.namespace_count; i++)
-        for (unsigned k = 0; k < LIMIT_HUB_GONE; k++)
-            if (h->spaces[i].gone[k].of == c)
-                h->spaces[i].gone[k].of = NULL;
-    map_del(&h->clouds, slice_of(c->key));
-    mem_free(c->key);
-    mem_free(c);
 }
 
 /* The id in the status is the one that counts: it never changes, and came along from another cluster's backup perhaps. */
@@ -193,7 +120,7 @@ static void keep_cloud(struct hub *h, struct source *src, struct jval object)
     cloud_touch(c); /* another instance may have taken the cloud from the one whose call this is */
     mem_free((char *)(uintptr_t)c->identity.ptr);
     struct slice identity = json_get_str(object, "spec.operatorIdentity", a);
-    c->identity = slice_empty(identity) ? SLICE_NONE : (struct slice){copy(identity), identity.len};
+    c->identity = slice_empty(identity) ? SLICE_NONE : (struct slice){hub_copy(identity), identity.len};
     conditions_read(c, status, a);
     c->health = json_is(json_get(status, "health"), "UNKNOWN") ? 0 : hub_hash(json_get(status, "components"));
     hash = json_get_str(status, "instanceTypes.hash", a);
@@ -373,25 +300,19 @@ static void keep_config(struct hub *h, struct source *src, struct jval object)
 {
     struct arena *a = &h->event;
     struct slice ns = json_get_str(object, "metadata.namespace", a), spec = json_raw(json_get(object, "spec"));
-    struct slice key = key_of(h, ns, json_get_str(object, "metadata.name", a));
+    struct slice key = hub_key(h, ns, json_get_str(object, "metadata.name", a));
     struct config *c = map_get(&h->configs, key);
     if (!c) {
         c = mem_alloc(sizeof *c);
-        c->key = copy(key);
+        c->key = hub_copy(key);
         map_put(&h->configs, slice_of(c->key), c);
     }
     mem_free((char *)(uintptr_t)c->spec.ptr);
-    c->spec = (struct slice){copy(spec), spec.len};
+    c->spec = (struct slice){hub_copy(spec), spec.len};
     c->weight = weigh(c->spec);
     c->round = src->round;
     if (space_synced(src->space))
         workloads_look(h, ns);
-}
-
-void cloud_touch(struct cloud *c)
-{
-    if (c->held)
-        sync_touch(c->held);
 }
 
 /* ---- watches ---- */
@@ -435,7 +356,7 @@ static void keep(struct hub *h, struct source *src, struct jval item)
 static void drop(struct hub *h, struct source *src, struct jval item, uint64_t version)
 {
     struct arena *a = &h->event;
-    struct slice key = key_of(h, json_get_str(item, "metadata.namespace", a), json_get_str(item, "metadata.name", a));
+    struct slice key = hub_key(h, json_get_str(item, "metadata.namespace", a), json_get_str(item, "metadata.name", a));
     struct cloud *c = src->kind == SOURCE_CLOUDS ? map_get(&h->clouds, key) : NULL;
     struct config *f = src->kind == SOURCE_CONFIGS ? map_get(&h->configs, key) : NULL;
     struct workload *w = src->kind == SOURCE_WORKLOADS ? map_get(&h->workloads, identity_of_workload(h, item, a)) : NULL;

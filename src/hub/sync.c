@@ -6,27 +6,6 @@
 
 enum { PROTOCOL = 1 };
 
-const struct refusal refuse_cloud = {
-    404, "CloudUnknown", "mobula cloud list prints the deployment ids; the operator's --cloud-deployment-id names one of them", 0};
-
-void sync_read(struct call *c)
-{
-    c->hub->values -= c->values;
-    c->values = 0;
-}
-
-void sync_end(struct call *c)
-{
-    struct cloud *cloud = c->cloud;
-    if (!cloud)
-        return;
-    c->cloud = NULL;
-    if (cloud->held == c)
-        cloud->held = NULL;
-    cloud->calls--;
-    cloud_release(c->hub, cloud);
-}
-
 /* ---- the request ---- */
 
 static bool read_text(struct call *c, const char *name, size_t max, struct slice *out)
@@ -179,7 +158,7 @@ static bool session_lost(struct call *c)
     return lost || (late && !c->release);
 }
 
-void sync_touch(struct call *c)
+static void sync_touch(struct call *c)
 {
     struct hub *h = c->hub;
     const struct space *s = hub_store_space(h, c->cloud->ns);
@@ -213,7 +192,8 @@ static void hold(struct call *c)
     c->instance = arena_dup(&c->arena, c->instance);
     c->lease = c->version = c->token = c->subject = SLICE_NONE;
     arena_free(&before);
-    sync_read(c);
+    call_drop_values(c);
+    c->touch = sync_touch;
     serve_drop_body(c->ask);
     if (c->wait_ms > 0) {
         struct call *old = cloud->held;

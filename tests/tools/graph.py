@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 
 # The limit today; in the comment what it counts, and the limit to reach. A change may lower a limit and never raises it.
-CIRCLE = 16  # files in the largest circle; goal: 7
+CIRCLE = 7  # files in the largest circle; goal: 7
 ACROSS = 0  # circles that go through several rooms; goal: 0
 UPWARD = 0  # references against the order of rooms; goal: 0
 MEMBERS = 54  # members of a struct; goal: 30

@@ -1,5 +1,5 @@
-/* How the heads of clusters are reached from here. Whoever has a question to one names the cluster; where that is, and which way there is
- * allowed, is known here only. */
+/* Requests to the heads of clusters: directly, or through the API server's proxy. The caller names the cluster only; way.c knows the
+ * address. */
 #include "record.h"
 
 /* A question that is under way. */
@@ -19,78 +19,6 @@ struct head_call {
     struct buf texts;            /* … are in here until then, the token among them */
     bool sent;
 };
-
-static const struct pod *find_head(const struct record *c)
-{
-    for (const struct pod_record *r = c->pods; r; r = r->next)
-        if (r->pod.head && !r->pod.deleting && !r->pod.ended && r->pod.phase == POD_RUNNING && r->pod.ip[0])
-            return &r->pod;
-    return NULL;
-}
-
-/* How requests reach the head of the loaded model. The service that the spec names may not exist yet (a new edit) or at all (an invalid
- * spec). */
-static struct head_way *make_way(const struct op *op, const struct record *c)
-{
-    const struct ray_cluster *model = cluster_model(op);
-    struct arena scratch = {0};
-    struct slice service = ray_head_service_name(model, &scratch), headless = ray_headless_service_name(model, &scratch),
-                 serve = ray_service_name(model, RAY_SERVICE_SERVE, &scratch), secret = model->auth_secret;
-    const struct service_record *there = service_of(c, service) ? NULL : c->services;
-    while (there && (!there->service.ours || there->service.deleting || slice_eq(slice_of(there->service.name), headless) ||
-                     slice_eq(slice_of(there->service.name), serve)))
-        there = there->next;
-    if (there)
-        service = slice_of(there->service.name);
-    struct head_way *way = mem_alloc(sizeof *way + service.len + secret.len);
-    char *at = way->texts;
-    way->dashboard_port = (uint16_t)model->dashboard_port;
-    way->service = slice_behind(&at, service);
-    way->secret = slice_behind(&at, secret);
-    arena_free(&scratch);
-    return way;
-}
-
-const struct head_way *head_way(struct op *op, struct record *c)
-{
-    struct raycluster *own = raycluster_of(c);
-    if (own->way && c->services && !service_of(c, own->way->service)) { /* that service was deleted since */
-        mem_free(own->way);
-        own->way = NULL;
-    }
-    if (!own->way) {
-        model_load(op, c);
-        own->way = make_way(op, c);
-    }
-    return own->way;
-}
-
-struct slice head_secret(struct op *op, struct record *c, struct arena *a)
-{
-    return arena_dup(a, head_way(op, c)->secret);
-}
-
-/* The head service, if questions go through it: by the API server, or to an address of its own. NULL: they go to the pod. */
-static const struct service *asked_service(struct op *op, struct record *c)
-{
-    const struct service_record *s = op->o.access == OPERATOR_DIRECT ? NULL : service_of(c, head_way(op, c)->service);
-    bool own = s && s->service.ip[0] && strcmp(s->service.ip, "None") != 0;
-    return s && (own || op->o.access == OPERATOR_PROXY) ? &s->service : NULL;
-}
-
-struct slice head_address(struct op *op, struct record *c)
-{
-    const struct pod *head = find_head(c);
-    const struct service *s = head && op->o.access == OPERATOR_SERVICE ? asked_service(op, c) : NULL;
-    return s ? slice_of(s->ip) : head ? slice_of(head->ip) : SLICE_NONE;
-}
-
-/* The user's own head service may have the dashboard at another number than the head. */
-static uint16_t asked_port(struct op *op, struct record *c)
-{
-    const struct service *s = asked_service(op, c);
-    return s && s->dashboard ? s->dashboard : head_way(op, c)->dashboard_port;
-}
 
 static struct head_call *call_new(struct op *op, ray_dash_done *done, void *owner, uint64_t tag)
 {
@@ -241,7 +169,7 @@ bool head_ask(struct op *op, struct record *c, const struct ray_dash_request *r,
     struct head_call *h = call_new(op, done, owner, tag);
     slice_copy(slice_of(c->uid), h->uid, sizeof h->uid);
     h->ns = intern_keep(c->ns);
-    uint16_t port = asked_port(op, c);
+    uint16_t port = head_port(op, c);
     if (op->o.access == OPERATOR_PROXY ? ask_proxy(h, way, port, &asked, e) : ask_direct(h, ip, port, &asked, e))
         return true;
     call_free(h);
@@ -268,7 +196,7 @@ void heads_forget(struct op *op, const void *owner)
 void heads_init(struct op *op)
 {
     struct rayclusters *all = mem_alloc(sizeof *all);
-    *kind_own(op, &kind_raycluster) = all;
+    *kind_own(op, own_kind(op, &raycluster_own)) = all;
     all->gcs = ray_gcs_pool_new(op->net, rng_next(&op->rng));
     all->dash = ray_dash_pool_new(op->net);
     all->executable_hash = hash64(op->o.executable, 0);
@@ -292,5 +220,5 @@ void heads_free(struct op *op)
     while (all->calls)
         call_free(all->calls);
     mem_free(all);
-    *kind_own(op, &kind_raycluster) = NULL;
+    *kind_own(op, own_kind(op, &raycluster_own)) = NULL;
 }

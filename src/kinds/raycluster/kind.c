@@ -3,19 +3,9 @@
 
 #include <mobula/kind_route.h>
 
-struct raycluster *raycluster_of(const struct record *c)
-{
-    return c->kind == &kind_raycluster || c->kind == &kind_raycluster_legacy ? c->own : NULL;
-}
-
 struct record *cluster_named(struct op *op, const struct record *beside, struct slice name)
 {
     return name_find(op, &kind_raycluster, beside->ns, name);
-}
-
-struct rayclusters *rayclusters_of(const struct op *op)
-{
-    return *kind_own(op, &kind_raycluster);
 }
 
 /* The head is reached in another way: drops everything that was made from the old way, and decides again. */
@@ -141,7 +131,7 @@ static const struct controller controller = {.owns = cluster_owns,
                                              .read = read_cluster,
                                              .told = told_cluster,
                                              .service_gone = service_gone,
-                                             .own_size = sizeof(struct raycluster),
+                                             .own = &raycluster_own,
                                              .forget = forget_cluster,
                                              .reread = reread_cluster,
                                              .lead = lead_cluster,

@@ -54,8 +54,14 @@ struct raycluster {
 };
 /* NULL: the record is not that of a RayCluster that is present. */
 struct raycluster *raycluster_of(const struct record *c);
+extern const struct own_type raycluster_own;
+/* Of cluster.ray.io/v1. */
+static inline bool is_legacy(const struct record *c)
+{
+    return c->kind->family == OPERATOR_LEGACY;
+}
 
-/* heads.c: what it is now; loads the model if that is not known. Valid until a record changes. */
+/* way.c: what it is now; loads the model if that is not known. Valid until a record changes. */
 const struct head_way *head_way(struct op *op, struct record *c);
 
 /* services.c: what the loaded model makes of a service, with the patches in force: built once, and then known until one of them changes */
@@ -139,7 +145,9 @@ const struct scale_news *scaling_apply(const struct record *c, struct ray_group 
 /* Whether its status says that all of its pods have run at once. */
 bool status_says_provisioned(const struct record *c, struct arena *a);
 
-/* heads.c */
+/* way.c */
+const struct pod *head_pod(const struct record *c);  /* that runs and has an address; NULL: there is none */
+uint16_t head_port(struct op *op, struct record *c); /* of its dashboard, where it is asked */
 /* Address of the head; empty: none yet. Valid until a record changes. */
 struct slice head_address(struct op *op, struct record *c);
 

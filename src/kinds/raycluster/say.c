@@ -4,7 +4,7 @@
 /* "2020-12-12 13:55:36,814\tINFO -- text", each line of it after the cluster's name and a colon: what people grep for. */
 void say_legacy(struct op *op, struct record *c, const char *level, struct slice text)
 {
-    if (c->kind != &kind_raycluster_legacy)
+    if (!is_legacy(c))
         return;
     char stamp[TIME_TEXT_MAX], line[2 * KIB];
     struct slice t = time_format_micro(op->now.wall_us, stamp);

@@ -176,7 +176,7 @@ static void say_lines(struct scaling *s, const struct scale_view *v, const struc
     }
     hash = hash64((struct slice){(const char *)&p->unmet_count, sizeof p->unmet_count}, hash);
     bool news = hash != s->said;
-    if (c->kind == &kind_raycluster_legacy && (news || s->op->now.mono_ms - s->said_ms >= LEGACY_LOG_MS))
+    if (is_legacy(c) && (news || s->op->now.mono_ms - s->said_ms >= LEGACY_LOG_MS))
         say_block(s, v, p);
     s->said = hash;
     for (uint32_t i = 0; news && i < p->line_count; i++)
@@ -313,7 +313,7 @@ static void rest(struct scaling *s, const struct scale_view *v, const struct sca
     }
     s->quiet = rests ? ray_state_quiet(v->state) : 0;
     s->rest_ms = p->next_ms;
-    if (s->c->kind == &kind_raycluster_legacy && s->said_ms + LEGACY_LOG_MS < s->rest_ms)
+    if (is_legacy(s->c) && s->said_ms + LEGACY_LOG_MS < s->rest_ms)
         s->rest_ms = s->said_ms + LEGACY_LOG_MS;
 }
 
@@ -503,7 +503,7 @@ void scaling_follow(struct op *op, struct record *c)
         struct slice line =
             SLICE("--ray-access=proxy: the API server passes no gRPC on, so what Ray wants cannot be asked and replicas stay as "
                   "the spec has them; run the operator in the cluster, or annotate this one with " RAY_ANNOTATION_AUTOSCALER "=sidecar");
-        if (c->kind == &kind_raycluster_legacy)
+        if (is_legacy(c))
             line = SLICE("--ray-access=proxy: the API server passes no gRPC on, so what Ray wants cannot be asked and there are as many "
                          "workers as the minimum; run the operator in the cluster");
         const struct scale_plan p = {.lines = &line, .line_count = 1};

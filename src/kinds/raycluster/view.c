@@ -51,13 +51,6 @@ void read_cluster(struct op *op, struct record *c, const struct spec_object *fro
     own->typed = right && model->typed;
 }
 
-struct slice group_name(const struct op *op, int32_t group)
-{
-    if (group >= 0 && (uint32_t)group < cluster_model(op)->group_count)
-        return cluster_model(op)->groups[group].name;
-    return group < 0 ? SLICE(RAY_HEAD_GROUP) : SLICE_NONE;
-}
-
 static const struct service *find_service(const struct record *c, struct slice name)
 {
     const struct service_record *r = service_of(c, name);
@@ -74,18 +67,6 @@ static const struct service *const *view_services(struct op *op, const struct re
     for (const struct service_record *r = c->services; r; r = r->next)
         services[at++] = &r->service;
     return services;
-}
-
-const struct group_failures *view_failures(struct op *op, struct record *c)
-{
-    uint32_t count = cluster_model(op)->group_count;
-    struct group_failures *failures = arena_array(&op->plan_arena, count + 1, sizeof *failures);
-    for (int32_t k = -1; c->failing && k < (int32_t)count; k++) {
-        const struct group_failures *f = failures_of(op, c, group_name(op, k), k < 0, false);
-        if (f)
-            failures[k + 1] = *f;
-    }
-    return failures;
 }
 
 static int64_t later(int64_t a, int64_t b)
@@ -212,7 +193,7 @@ int64_t decide_cluster(struct op *op, struct record *c, struct plan *p)
     }
     if (again)
         record_touch(op, c); /* there was more to count than a few plans hold */
-    if (c->kind == &kind_raycluster_legacy && !scaling_writes_log(c))
+    if (is_legacy(c) && !scaling_writes_log(c))
         say_legacy_status(op, c);
     if (workers_wait(c))
         tools_want(op, c->ns);

@@ -99,12 +99,14 @@ static const struct kind *const owns[] = {&kind_raycluster, &kind_kservice, &kin
 static const struct kind *const needs[] = {&kind_rayservice, &kind_raycluster, &kind_pod, &kind_kservice, NULL};
 static const struct kind *const must[] = {&kind_raycluster, NULL};
 
+static const struct own_type own = {sizeof(struct rayservice_own)};
+
 static const struct controller controller = {.owns = owns,
                                              .needs = needs,
                                              .must = must,
                                              .decide = decide_rayservice,
                                              .read = read_rayservice,
-                                             .own_size = sizeof(struct rayservice_own),
+                                             .own = &own,
                                              .forget = asked_drop,
                                              .lead = lead_service,
                                              .done = done_service,

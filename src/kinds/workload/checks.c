@@ -167,11 +167,6 @@ static void write_types(const struct op *op, struct jout *w)
     jout_end(w);
 }
 
-void list_hash(struct told_list *l, struct slice items, struct slice message)
-{
-    snprintf(l->hash, sizeof l->hash, "%016llx", (unsigned long long)hash64(items, hash64(message, 1)));
-}
-
 static void hash_types(struct checks *k)
 {
     struct buf b;

@@ -1,63 +1,6 @@
 /* Workloads as a kind: their records, and the view that is decided on. */
 #include "workload.h"
 
-/* ---- records ---- */
-
-struct workloads *workloads_of(const struct op *op)
-{
-    return *kind_own(op, &kind_workload);
-}
-
-struct record *workload_find(const struct workloads *s, struct slice uid)
-{
-    return map_get(&s->by_uid, uid);
-}
-
-struct workload *workload_of(const struct record *c)
-{
-    return c->kind == &kind_workload ? c->own : NULL;
-}
-
-static struct space *space_of(struct op *op, struct slice ns)
-{
-    for (uint32_t i = 0; i < op->o.namespace_count; i++)
-        if (slice_empty(op->spaces[i].ns) || slice_eq(op->spaces[i].ns, ns))
-            return &op->spaces[i];
-    return NULL;
-}
-
-/* A label may lie about the namespace. Until the control plane has named the workload nothing is known but labels: then its word counts. */
-static void drop_guess(struct workloads *s, struct record *c)
-{
-    while (c->owned)
-        record_own(s->op, c->owned, NULL);
-    record_gone(s->op, c);
-}
-
-struct record *workload_record(struct workloads *s, struct slice uid, struct slice ns, struct slice name)
-{
-    struct op *op = s->op;
-    struct record *c = workload_find(s, uid);
-    if (c && (workload_of(c)->listed || slice_eq(istr_slice(c->ns), ns)))
-        return c;
-    if (c)
-        drop_guess(s, c);
-    if (s->by_uid.count >= LIMIT_REMOTE_WORKLOADS)
-        return NULL;
-    struct space *space = space_of(op, ns);
-    c = record_make(op, uid, ns, space ? space : &op->spaces[0], &kind_workload);
-    if (!c || c->present)
-        return NULL; /* the uid is that of another object here */
-    record_comes(op, c, c->space, &kind_workload, name);
-    c->deleting = false;
-    c->generation = 0;
-    keep_interned(op, &c->spec, intern_get(&op->strings, SLICE("null")));
-    keep_interned(op, &c->meta, intern_get(&op->strings, SLICE("{}")));
-    workload_of(c)->outside = !space;
-    map_put(&s->by_uid, slice_of(c->uid), c);
-    return c;
-}
-
 static struct record *workload_claim(struct op *op, const struct record *child, struct jval object)
 {
     struct arena *a = &op->event_arena;
@@ -78,19 +21,6 @@ static struct record *workload_claim(struct op *op, const struct record *child, 
     return c;
 }
 
-bool workload_keep_report(struct workloads *s, struct record *c, struct slice report, bool gone)
-{
-    struct workload *w = workload_of(c);
-    uint64_t hash = hash64(report, 0) | 1;
-    if (hash == w->status.hash)
-        return false;
-    struct slice text =
-        arena_printf(&s->op->plan_arena, "{\"sequence\":%lld,%.*s", (long long)++s->sequence, SLICE_ARG(slice_skip(report, 1)));
-    workload_tell(s, &w->status, text, hash);
-    w->gone = gone;
-    return true;
-}
-
 /* ---- the view ---- */
 
 static void read_workload(struct op *op, struct record *c, const struct spec_object *from)
@@ -104,16 +34,6 @@ static void read_workload(struct op *op, struct record *c, const struct spec_obj
     if (json_type(spec) == JSON_OBJECT)
         workload_build(c, spec, &o, &policy, &op->loaded->arena, model);
     op->loaded->model = model;
-}
-
-const struct workload_form workload_forms[WORKLOAD_FORMS] = {{WORK_CLUSTER, &kind_raycluster, false}, {WORK_JOB, &kind_rayjob, true}};
-
-int32_t workload_form_of(const struct kind *k)
-{
-    int32_t form = WORKLOAD_FORMS - 1;
-    while (form >= 0 && workload_forms[form].kind != k)
-        form--;
-    return form;
 }
 
 static struct workload_object view_object(const struct record *own, struct arena *a)
@@ -237,7 +157,7 @@ static const struct controller controller = {.needs = needs,
                                              .read = read_workload,
                                              .claim = workload_claim,
                                              .has_agent = true,
-                                             .own_size = sizeof(struct workload),
+                                             .own = &workload_own,
                                              .forget = forget_workload,
                                              .lead = lead_workload,
                                              .done = nothing,

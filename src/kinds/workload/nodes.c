@@ -157,3 +157,8 @@ void nodes_free(struct nodes *n)
     buf_free(&n->more);
     json_slicer_free(&n->slicer);
 }
+
+void list_hash(struct told_list *l, struct slice items, struct slice message)
+{
+    snprintf(l->hash, sizeof l->hash, "%016llx", (unsigned long long)hash64(items, hash64(message, 1)));
+}

@@ -20,6 +20,19 @@ void workload_tell(struct workloads *s, struct workload_news *n, struct slice te
     remote_push(s->remote, s->op->now);
 }
 
+bool workload_keep_report(struct workloads *s, struct record *c, struct slice report, bool gone)
+{
+    struct workload *w = workload_of(c);
+    uint64_t hash = hash64(report, 0) | 1;
+    if (hash == w->status.hash)
+        return false;
+    struct slice text =
+        arena_printf(&s->op->plan_arena, "{\"sequence\":%lld,%.*s", (long long)++s->sequence, SLICE_ARG(slice_skip(report, 1)));
+    workload_tell(s, &w->status, text, hash);
+    w->gone = gone;
+    return true;
+}
+
 /* at: of the news in struct workload. */
 static enum remote_news tell_news(struct workloads *s, const char *key, size_t at, struct jout *w, size_t room, uint64_t call)
 {
@@ -272,7 +285,7 @@ void workloads_init(struct op *op, struct net *net)
                                                     .seed = rng_next(&op->rng),
                                                     .user = &workload_user,
                                                     .owner = s});
-    *kind_own(op, &kind_workload) = s;
+    *kind_own(op, own_kind(op, &workload_own)) = s;
 }
 
 void workloads_free(struct op *op)
@@ -286,7 +299,7 @@ void workloads_free(struct op *op)
     policy_drop(s->file);
     map_free(&s->by_uid);
     mem_free(s);
-    *kind_own(op, &kind_workload) = NULL;
+    *kind_own(op, own_kind(op, &workload_own)) = NULL;
 }
 
 void workloads_renew(struct op *op)

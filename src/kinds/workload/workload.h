@@ -119,7 +119,8 @@ void policy_drop(struct remote_policy *p);
 int64_t workload_folder(struct workloads *s, struct record *c, struct workload_view *v);
 
 /* kind.c */
-struct workloads *workloads_of(const struct op *op);  /* the conversation with a control plane; NULL: there is none */
+struct workloads *workloads_of(const struct op *op); /* the conversation with a control plane; NULL: there is none */
+extern const struct own_type workload_own;
 struct workload *workload_of(const struct record *c); /* NULL: the record is not that of a workload that is present */
 /* The record of this uid. NULL: there is none. */
 struct record *workload_find(const struct workloads *s, struct slice uid);

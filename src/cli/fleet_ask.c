@@ -1,0 +1,150 @@
+/* The flags and the requests that the commands over a control plane share. */
+#include "cli.h"
+#include "fleet.h"
+
+#include <mobula/yaml.h>
+
+#include <stdio.h>
+
+enum { TRIES = 5 };
+
+const struct flag fleet_flags[FLEET_FLAGS] = {
+    {"server", FLAG_TEXT, FLEET_AT(server), "URL", "of the control plane, https://HOST[:PORT] (default: mobula login's)"},
+    {"token-file", FLAG_TEXT, FLEET_AT(token_file), "FILE", "with the token for it (default: mobula login's; of login: standard input)"},
+    {"ca-file", FLAG_TEXT, FLEET_AT(ca_file), "FILE", "with the CA of its certificate (default: this machine's CA bundle)"},
+    TLS_FLAG,
+    {"timeout", FLAG_DURATION, FLEET_AT(timeout_ms), "TIME",
+     "of waiting for an answer (15s); of job wait and submit --wait: for the job's end (never)"},
+    {"n", FLAG_TEXT, FLEET_AT(ns), "NS", "project (default: mobula login's, or the context's namespace)"},
+    {"name", FLAG_TEXT, FLEET_AT(name), "NAME", "of the object"},
+    {"o", FLAG_TEXT, FLEET_AT(output), "table|json|yaml|name", "how it is printed"},
+    {"kubeconfig", FLAG_TEXT, FLEET_AT(kubeconfig), "FILE", "of its cluster, past the control plane"},
+    {"context", FLAG_TEXT, FLEET_AT(context), "NAME", "of the kubeconfig"},
+};
+static bool well(struct desk *d, bool asked, const struct ask_answer *a, struct err *e)
+{
+    if (asked && a->code < 300)
+        return true;
+    if (asked)
+        d->way->refused(d, a, e);
+    else
+        d->way->silent(d, e);
+    return err_wrap(e, "%s%s%.*s", d->noun->word, slice_empty(d->o.name) ? "" : " ", SLICE_ARG(d->o.name));
+}
+
+static bool list(struct desk *d, struct json *doc, struct jiter *objects, struct err *e)
+{
+    struct ask_answer a;
+    if (!fleet_get(d, SLICE_NONE, &a, e) || !json_parse(doc, a.body, &d->a, e))
+        return false;
+    *objects = json_iter(json_get(json_root(doc), "items"));
+    return true;
+}
+
+/* Which name was meant: of a compute config perhaps one of its versions. False: they cannot be listed. */
+static bool names_nearest(struct desk *d, struct slice name, struct err *e)
+{
+    struct json doc;
+    struct jiter it;
+    struct jval key, one;
+    struct nearest n = {.typed = name};
+    if (!list(d, &doc, &it, &(struct err){0}))
+        return false;
+    while (json_next(&it, &key, &one)) {
+        struct slice there = json_get_str(one, "metadata.name", &d->a);
+        nearest_try(&n, there);
+        if (slice_starts(there, name)) {
+            n.best = there;
+            n.distance = 0;
+        }
+    }
+    err_set(e, ERR_STATUS, n.best.ptr ? "there is no %s %.*s in project %.*s; did you mean %.*s?" : "there is no %s %.*s in project %.*s",
+            d->noun->word, SLICE_ARG(fleet_shown(d, name)), SLICE_ARG(d->o.ns), SLICE_ARG(fleet_shown(d, n.best)));
+    return true;
+}
+
+bool fleet_get(struct desk *d, struct slice name, struct ask_answer *a, struct err *e)
+{
+    bool asked = ask_get(&d->ask, d->way->path(d, name), NULL, &d->a, a, e);
+    if (asked && a->code == 404 && !slice_empty(name) && names_nearest(d, name, e))
+        return false;
+    return well(d, asked, a, e);
+}
+
+bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct ask_answer *a, struct err *e)
+{
+    struct slice body =
+        arena_printf(&d->a, "{\"apiVersion\":\"mobula.dev/v1\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%.*s\"},\"spec\":%.*s}",
+                     d->noun->kind, SLICE_ARG(name), SLICE_ARG(spec));
+    return well(d, ask_post(&d->ask, d->way->path(d, SLICE_NONE), body, &d->a, a, NULL, e), a, e);
+}
+
+/* A concurrent write by another client is not overruled: the object is read again then. */
+bool fleet_update(struct desk *d, struct slice patch, struct ask_answer *a, struct err *e)
+{
+    struct slice path = d->way->path(d, d->o.name), whole, over = arena_printf(&d->a, "{\"spec\":%.*s}", SLICE_ARG(patch));
+    for (int try = 1;; try++) {
+        if (!fleet_get(d, d->o.name, a, e) || !json_merge(a->body, over, &d->a, &whole, e))
+            return false;
+        bool asked = ask_put(&d->ask, path, whole, &d->a, a, e);
+        if (!asked || a->code != 409 || try == TRIES)
+            return well(d, asked, a, e);
+    }
+}
+
+bool fleet_file(struct desk *d, struct slice *text, struct slice *json, struct err *e)
+{
+    struct yaml_docs docs;
+    if (!cli_read_file(d->o.file, &d->a, text, e) || !yaml_parse(*text, &d->a, &docs, e))
+        return false;
+    if (docs.count != 1)
+        return err_set(e, ERR_CONFIG, "%s: holds %u documents, and one is wanted", d->o.file.ptr, docs.count);
+    *json = docs.docs[0].json;
+    return true;
+}
+
+/* The one that is named, or all. */
+bool fleet_show(struct desk *d, struct err *e)
+{
+    struct ask_answer a;
+    return fleet_get(d, d->o.name, &a, e) && fleet_print(d, a.body, e);
+}
+
+bool fleet_delete(struct desk *d, struct ask_answer *a, struct err *e)
+{
+    return well(d, ask_delete(&d->ask, d->way->path(d, d->o.name), SLICE("{}"), &d->a, a, e), a, e);
+}
+
+bool fleet_upload(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e)
+{
+    return well(d, d->way->upload(d, f, a, e), a, e);
+}
+
+static const struct noun clouds = {.kind = "Cloud", .word = "cloud", .resource = &hub_clouds};
+
+static bool read_cloud(struct desk *d, struct slice name, struct ask_answer *a, struct err *e)
+{
+    const struct noun *own = d->noun;
+    d->noun = &clouds;
+    bool well = fleet_get(d, name, a, e);
+    d->noun = own;
+    return well;
+}
+
+bool fleet_has_cloud(struct desk *d, struct slice name, struct err *e)
+{
+    struct ask_answer a = {0};
+    struct err why = {0};
+    bool well = read_cloud(d, name, &a, &why) || (a.code != 0 && a.code != 404); /* 0: no answer */
+    if (!well)
+        *e = why;
+    return well;
+}
+
+bool fleet_cloud(struct desk *d, struct slice name, struct slice *body, struct err *e)
+{
+    struct ask_answer a = {0};
+    bool well = read_cloud(d, name, &a, e);
+    *body = a.body;
+    return well;
+}
