@@ -13,6 +13,7 @@
 #include <mobula/operator.h>
 #include <mobula/plan.h>
 #include <mobula/pod.h>
+#include <mobula/preview.h>
 
 #include <stdio.h>
 
@@ -240,25 +241,6 @@ enum child_news {
     CHILD_RESTORED, /* it counted as being deleted, and a list shows that it is not */
 };
 
-/* The request of `mobula explain` to a kind: see kind.preview. */
-struct preview {
-    struct ray_options ray;
-    const struct shape_types *types; /* NULL: instance types are not applied */
-    bool steps;                      /* `untyped` is wanted, too */
-    bool submitter_pods;             /* as in operator_options */
-    int64_t now_us;
-    struct slice untyped; /* the object given to put as it would be without its instance type; .ptr NULL: the same */
-    /* Takes one object that would be made, as JSON, and shows what would be made of that. False: p->err says why not. */
-    bool (*put)(struct preview *p, struct slice object);
-    const void *to; /* put's own */
-    struct arena *arena;
-    struct spec_errors *errors; /* of the object itself */
-    struct slice note;          /* why not all of it is made; empty: all is */
-    struct err err;
-};
-/* The uid that an object without one has in a preview. Names end in letters that are made of it, which only the API server gives. */
-#define PREVIEW_UID "00000000-0000-0000-0000-000000000000"
-
 /* A kind that an installation may be without: neither its definition nor the right to list it need be there. */
 struct kind_option {
     const char *flag;    /* of the operator, of installations and of the chart: "raycronjobs". NULL: every installation has the kind */
@@ -266,13 +248,13 @@ struct kind_option {
     const char *install; /* … and of an installation's, which is off, unless --kinds=all brings every kind */
 };
 
-/* The controller of a kind: decides on its objects and handles events of their children. Lists are ended by NULL. */
-/* What a kind keeps in record.own: zeroed when the resource is first seen, freed after `forget`. The files of a kind find their state by
+/* The state of a kind in record.own: zeroed when the resource is first seen, freed after `forget`. The files of a kind find their state by
  * its type. By the kind's table they would all depend on the file with the table, which depends on all of them. */
 struct own_type {
     size_t size;
 };
 
+/* The controller of a kind: decides on its objects and handles events of their children. Lists are ended by NULL. */
 struct controller {
     const struct kind *const *owns;  /* kinds whose objects belong to one of this kind that is their controlling owner */
     const struct kind *const *needs; /* kinds whose lists must be complete before this one is decided */

@@ -1,4 +1,4 @@
-/* What TLS costs: processor time of each side for a handshake and for bulk data. Our sides are measured against OpenSSL as the peer, and
+/* The cost of TLS: processor time of each side for a handshake and for bulk data. Our sides are measured against OpenSSL as the peer, and
  * with each other where OpenSSL does not know the key exchange; OpenSSL's own sides are measured in the same run. Certificates are ECDSA
  * P-256, verified by the client. No session is resumed.
  *
