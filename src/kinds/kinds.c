@@ -20,5 +20,4 @@ static const struct setting_kind setting_kinds[OPERATOR_SETTINGS] = {
     [OPERATOR_POLICY] = {policy_text, policy_redo_decisions, policy_free, policy_redo_decisions, false, policy_redo_decisions},
 };
 
-const struct control_parts kinds_parts = {
-    .kinds = kinds, .settings = setting_kinds, .handlers = control_handlers, .amend = patches_amend};
+const struct control_parts kinds_parts = {.kinds = kinds, .settings = setting_kinds, .handlers = control_handlers, .amend = patches_amend};
