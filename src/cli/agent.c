@@ -3,10 +3,10 @@
  * that to the operator, with the token itself. With --bucket it stores Ray's log files in a bucket (ship.h). */
 #include "cli.h"
 #include "sandbox.h"
-#include "ship.h"
 #include "storage.h"
 
 #include <mobula/heads.h>
+#include <mobula/ship.h>
 
 #include <signal.h>
 #include <stdio.h>

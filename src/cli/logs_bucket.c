@@ -1,6 +1,7 @@
 #include "logs_bucket.h"
 #include "cli.h"
-#include "ship.h"
+
+#include <mobula/ship.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
-/* Ships Ray's log files to a bucket while they are written: agent_logs.c runs it beside Ray, in the process `mobula agent`.
+/* ship: stores Ray's log files in a bucket while they are written. `mobula agent` runs it beside Ray.
  *
  * Of each file in ROOT/session_…/logs the bytes beyond those in the bucket are read in batches, compressed and stored, one object a batch:
  * PREFIX FILE/GENERATION-START.gz. START is the offset of the batch in the file, GENERATION stays the same when Ray renames the file. The
  * bucket is the only state: after a restart the objects are listed, and shipping continues at their end. An object is stored only if there
  * is none of its name, so an attempt whose answer was lost, or a second agent, stores no line twice. */
-#ifndef MOBULA_CLI_SHIP_H
-#define MOBULA_CLI_SHIP_H
+#ifndef MOBULA_SHIP_H
+#define MOBULA_SHIP_H
 
 #include <mobula/cloud.h>
 #include <mobula/tls.h>

@@ -1,5 +1,5 @@
 /* Stores batches of log files, one after the other. */
-#include "ship.h"
+#include <mobula/ship.h>
 
 enum { RETRY_MS = 1000 };
 

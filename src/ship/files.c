@@ -1,5 +1,5 @@
 /* Finds Ray's log files and reads them in batches. */
-#include "ship.h"
+#include <mobula/ship.h>
 
 #include <dirent.h>
 #include <errno.h>

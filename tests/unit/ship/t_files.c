@@ -1,7 +1,7 @@
 /* Which log files are found, in what batches they are read, and what is lost. tests/e2e/test_shipped_logs.py stores them. */
 #include "../test.h"
 
-#include "../../../src/cli/ship.h"
+#include <mobula/ship.h>
 
 #include <fcntl.h>
 #include <stdlib.h>
