@@ -172,6 +172,7 @@ static bool read_place(struct call *c, struct place_asked *asked)
 
 void edge_call_begin(struct call *c)
 {
+    static void (*const guards[])(struct call * c) = {[GUARD_NONE] = guard_none, [GUARD_USERS] = guard_user, [GUARD_TOKEN] = guard_token};
     struct edge *g = c->front->edge;
     struct place_asked asked;
     c->state = CALL_WAITING;
@@ -202,7 +203,7 @@ void edge_call_begin(struct call *c)
         edge_call_refuse(c, 413, "the body has %lld bytes: at most %lld (--body-max)", (long long)c->request.length,
                          (long long)g->o.body_max);
     else
-        c->route->guard(c);
+        guards[c->route->guard](c);
 }
 
 /* ---- the guard lets it pass ---- */

@@ -94,23 +94,18 @@ static void read_right(struct making *m, const struct place *at, struct route *r
         place_bad(&m->r, service, "stands beside cluster: the rights on one of them decide");
     for (uint32_t i = 0; i < route->version_count; i++)
         filled |= slice_find(route->versions[i].host, '*') >= 0;
-    if (route->guard == guard_user && slice_empty(route->right.name))
+    if (route->guard == GUARD_USERS && slice_empty(route->right.name))
         place_bad(&m->r, at, "has auth: users, and names no cluster or service: whose rights would decide?");
     if (!star && (filled || slice_is(route->right.name, "*")))
         place_bad(&m->r, at, "has a * for the cluster's name: its host must begin with \"*.\"");
     /* the star of the upstream is the label that the right is about, or anybody's right would be enough for each cluster */
-    if (filled && route->guard == guard_user && !slice_is(route->right.name, "*"))
+    if (filled && route->guard == GUARD_USERS && !slice_is(route->right.name, "*"))
         place_bad(&m->r, at, "has a * in its upstream: the cluster whose rights decide must be \"*\" too");
 }
 
-static const struct guard {
-    const char *name;
-    void (*check)(struct call *c);
-} guards[] = {{"users", guard_user}, {"token", guard_token}, {"none", guard_none}};
-
 static void read_guard(struct making *m, const struct place *at, struct route *route)
 {
-    static const char *const names[] = {"users", "token", "none", NULL};
+    static const char *const names[] = {[GUARD_USERS] = "users", [GUARD_TOKEN] = "token", [GUARD_NONE] = "none", [GUARD_NONE + 1] = NULL};
     const struct place *file = place_key(at, "tokenFile");
     struct slice name = SLICE_NONE;
     if (read_text(&m->r, file, OPTIONAL, &route->tokens.path))
@@ -122,10 +117,10 @@ static void read_guard(struct making *m, const struct place *at, struct route *r
     }
     if (!read_word(&m->r, place_key(at, "auth"), names, &name))
         place_bad(&m->r, at, "needs auth: users, token or none");
-    for (size_t i = 0; i < COUNT_OF(guards); i++)
-        if (slice_is(name, guards[i].name))
-            route->guard = guards[i].check;
-    if (place_given(file) != (route->guard == guard_token))
+    for (unsigned i = 0; names[i]; i++)
+        if (slice_is(name, names[i]))
+            route->guard = (enum guard)i;
+    if (place_given(file) != (route->guard == GUARD_TOKEN))
         place_bad(&m->r, at, "needs tokenFile with auth: token, and with nothing else");
 }
 
@@ -152,7 +147,7 @@ static void read_route(struct making *m, const struct place *at, struct config *
     read_guard(m, at, route);
     read_versions(m, at, route);
     read_right(m, at, route);
-    c->has_users |= route->guard == guard_user;
+    c->has_users |= route->guard == GUARD_USERS;
     for (const struct route *other = c->routes; other < route; other++)
         if (slice_eq(other->host, route->host) && slice_eq(other->path, route->path))
             place_bad(&m->r, at, "has the host and path of another route");

@@ -43,7 +43,7 @@ static bool read_tokens(struct edge *g, struct config *c, struct err *e)
     bool well = true;
     for (uint32_t i = 0; i < c->count; i++) {
         struct route *r = &c->routes[i];
-        well &= r->guard != guard_token || edge_auth_read_tokens(g, &r->tokens, e);
+        well &= r->guard != GUARD_TOKEN || edge_auth_read_tokens(g, &r->tokens, e);
         well &= !r->upstream || edge_auth_read_upstream(g, r->upstream, e);
     }
     return well;

@@ -30,12 +30,14 @@ struct upstream_token {
     size_t len;
 };
 
-struct call;
+/* Guards let a call pass to the upstream, or answer it. The first one is the strictest. */
+enum guard { GUARD_USERS, GUARD_TOKEN, GUARD_NONE };
+
 struct route {
-    struct slice host;               /* in lower case; "*.NAME": any one label before it; empty: any */
-    struct slice path;               /* a prefix of whole segments, without a slash at its end: "" is any */
-    bool strip;                      /* the upstream gets the path without it */
-    void (*guard)(struct call *c);   /* goes on with edge_call_forward, or answers */
+    struct slice host; /* in lower case; "*.NAME": any one label before it; empty: any */
+    struct slice path; /* a prefix of whole segments, without a slash at its end: "" is any */
+    bool strip;        /* the upstream gets the path without it */
+    enum guard guard;
     struct token_file tokens;        /* of guard_token */
     struct upstream_token *upstream; /* NULL: none */
     struct {
