@@ -15,7 +15,7 @@ const struct install_options install_defaults = {
     .autoscaler = SLICE("operator"),
     .submitter = SLICE("operator"),
     .ray_access = SLICE("direct"),
-    .tls_made = SLICE("mobula-control-plane-tls"),
+    .tls.made = SLICE("mobula-control-plane-tls"),
     .timeout_ms = 2 * 60 * 1000,
 };
 
@@ -302,7 +302,7 @@ static void fill_role(struct variables *v, struct slice files, const struct inst
     set(v, "SCOPE", o->all_namespaces ? SLICE("Cluster") : SLICE_NONE);
     set(v, "GROUPS", groups[want->kinds]);
     set(v, "KIND_RULES", kind_rules(files, want, a));
-    set(v, "TLS_SECRET", o->tls_made);
+    set(v, "TLS_SECRET", o->tls.made);
     for (const struct install_inset *i = install_insets; i->variable; i++)
         set(v, i->variable, install_has(i->when, o, want) ? part_file(files, i->file, a) : SLICE_NONE);
 }
@@ -376,14 +376,14 @@ static struct slice operator_flags(const struct install_options *o, const struct
 static struct slice plane_flags(const struct install_options *o, struct arena *a)
 {
     static const struct slice usual = SLICE(FLAG_LINE "https-addr=:8443\n" FLAG_LINE "replica-addr=$(POD_IP)\n" FLAG_LINE "http-addr=\n");
-    if (!slice_empty(o->tls_secret))
+    if (!slice_empty(o->tls.secret))
         return arena_printf(a, "%.*s" FLAG_LINE "tls-cert=" PLANE_FOLDER "/tls.crt\n" FLAG_LINE "tls-key=" PLANE_FOLDER "/tls.key\n",
                             SLICE_ARG(usual));
     struct slice name = install_name(true);
     return arena_printf(
         a, "%.*s" FLAG_LINE "tls-secret=%.*s\n" FLAG_LINE "tls-name=%.*s,%.*s.%.*s,%.*s.%.*s.svc,%.*s.%.*s.svc.cluster.local%s%.*s\n",
-        SLICE_ARG(usual), SLICE_ARG(o->tls_made), SLICE_ARG(name), SLICE_ARG(name), SLICE_ARG(o->ns), SLICE_ARG(name), SLICE_ARG(o->ns),
-        SLICE_ARG(name), SLICE_ARG(o->ns), slice_empty(o->tls_names) ? "" : ",", SLICE_ARG(o->tls_names));
+        SLICE_ARG(usual), SLICE_ARG(o->tls.made), SLICE_ARG(name), SLICE_ARG(name), SLICE_ARG(o->ns), SLICE_ARG(name), SLICE_ARG(o->ns),
+        SLICE_ARG(name), SLICE_ARG(o->ns), slice_empty(o->tls.names) ? "" : ",", SLICE_ARG(o->tls.names));
 }
 
 static void fill_flags(struct variables *v, const struct install_options *o, const struct install_wanted *want, struct arena *a)
@@ -408,8 +408,8 @@ static void fill_plane(struct variables *v, const struct install_options *o, str
     /* of the operator's account; its audience makes it invalid for an API server */
     static const char own_token[] = "          - serviceAccountToken: {path: token, audience: " HUB_AUDIENCE ", expirationSeconds: 3607}\n";
     struct slice sources = SLICE_NONE;
-    if (!slice_empty(o->tls_secret))
-        sources = arena_printf(a, "          - secret:\n              name: \"%.*s\"\n", SLICE_ARG(o->tls_secret));
+    if (!slice_empty(o->tls.secret))
+        sources = arena_printf(a, "          - secret:\n              name: \"%.*s\"\n", SLICE_ARG(o->tls.secret));
     else if (!slice_empty(o->hub.url))
         sources = arena_printf(
             a, "%.*s%.*s%.*s",

@@ -40,14 +40,17 @@ struct install_options {
     struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
     struct slice kubeconfig, context; /* of apply */
     struct {
-        struct slice url, cloud;      /* empty: none */
-        struct slice default_image;   /* of its workloads that name none; empty: they are refused */
-        struct slice token, ca;       /* NAME or NAME/KEY of a Secret and of a ConfigMap; empty: the default */
-    } hub;                            /* a control plane that the operator calls */
-    struct install_bucket bucket;     /* for logs */
-    struct slice tls_secret;          /* NAME of a Secret; empty: the default */
-    struct slice egress_ca;           /* NAME or NAME/KEY of a ConfigMap; empty: none */
-    struct slice tls_made, tls_names; /* a Secret that the hub makes, unless tls_secret names one; names of its certificate */
+        struct slice url, cloud;    /* empty: none */
+        struct slice default_image; /* of its workloads that name none; empty: they are refused */
+        struct slice token, ca;     /* NAME or NAME/KEY of a Secret and of a ConfigMap; empty: the default */
+    } hub;                          /* a control plane that the operator calls */
+    struct install_bucket bucket;   /* for logs */
+    struct slice egress_ca;         /* NAME or NAME/KEY of a ConfigMap; empty: none */
+    struct {
+        struct slice secret; /* NAME of a Secret; empty: the default */
+        struct slice made;   /* a Secret that the hub makes, unless `secret` names one … */
+        struct slice names;  /* … and names of its certificate */
+    } tls;
     struct default_patches defaults;
     int64_t replicas, timeout_ms; /* replicas 0: 1, of a control plane 2 */
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */

@@ -177,7 +177,7 @@ static bool check_parts(const struct install_options *o, struct arena *a, struct
         return err_set(e, ERR_CONFIG, "--crds-only and --no-crds leave nothing to print");
     if (o->all_namespaces && !slice_empty(o->watch))
         return err_set(e, ERR_CONFIG, "--all-namespaces and --watch-namespace exclude each other");
-    if (!o->plane && (!slice_empty(o->tls_secret) || !slice_empty(o->tls_names)))
+    if (!o->plane && (!slice_empty(o->tls.secret) || !slice_empty(o->tls.names)))
         return err_set(e, ERR_CONFIG, "--tls-secret and --tls-name need --control-plane");
     if (o->replicas < 0 || o->replicas > INSTALL_REPLICAS_MAX)
         return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
@@ -190,8 +190,8 @@ static bool check_parts(const struct install_options *o, struct arena *a, struct
         return err_set(e, ERR_CONFIG, "--agent-direct needs --agent");
     if (o->agent && (slice_empty(o->hub.url) || slice_is(o->tools, "none")))
         return err_set(e, ERR_CONFIG, "--agent needs --control-plane-url, and --tools=configmap or image:REF");
-    return (name_dns1123_subdomain(o->tls_made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&
-           cli_server_names(o->tls_names, a, &names, &count, e);
+    return (name_dns1123_subdomain(o->tls.made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&
+           cli_server_names(o->tls.names, a, &names, &count, e);
 }
 
 bool install_check(const struct install_options *o, struct install_wanted *want, struct arena *a, struct err *e)
@@ -208,7 +208,7 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
         (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||
         !cli_submitter(o->submitter, &want->tools, &want->pods, e) || !cli_access(o->ray_access, &access, e) || !check_egress(o, e) ||
         !check_proxy(o, &want->proxy_port, e) || !check_plane(o, &want->plane_port, e) || !check_bucket(o, &want->bucket_port, e) ||
-        !check_key(o->tls_secret, "--tls-secret", e) || !check_pull_secrets(o->pull_secrets, e) || !check_placement(o, e) ||
+        !check_key(o->tls.secret, "--tls-secret", e) || !check_pull_secrets(o->pull_secrets, e) || !check_placement(o, e) ||
         !defaults_check(&o->defaults, e))
         return false;
     if (!slice_empty(o->resources) && !ray_tools_resources(o->resources, &want->limits, e))

@@ -90,11 +90,11 @@ static const struct flag list[] = {
     {"bucket-ca", FLAG_TEXT, AT(bucket.ca), "CONFIGMAP[/KEY]", "with the CA of the store's certificate (key ca.crt)"},
     {"report-nodes", FLAG_SWITCH, AT(report_nodes), NULL, "with a ClusterRole to list nodes: the control plane gets a line of each"},
     {"control-plane", FLAG_SWITCH, AT(plane), NULL, "a control plane in the place of an operator; --watch-namespace: its projects"},
-    {"tls-secret", FLAG_TEXT, AT(tls_secret), "NAME", "Secret of type kubernetes.io/tls with a certificate of yours"},
-    {"tls-self-made", FLAG_TEXT, AT(tls_made), "NAME",
+    {"tls-secret", FLAG_TEXT, AT(tls.secret), "NAME", "Secret of type kubernetes.io/tls with a certificate of yours"},
+    {"tls-self-made", FLAG_TEXT, AT(tls.made), "NAME",
      "without --tls-secret: Secret of a certificate that the control plane makes and renews, with its CA in NAME-ca "
      "(mobula-control-plane-tls)"},
-    {"tls-name", FLAG_LIST, AT(tls_names), "NAME[,...]",
+    {"tls-name", FLAG_LIST, AT(tls.names), "NAME[,...]",
      "further names and addresses of that certificate, such as those of a load balancer"},
     {"agent", FLAG_SWITCH, AT(agent), NULL,
      "heads of workloads report how their Ray is, to the operator: with the right to review the tokens of their pods (TokenReview)"},
@@ -299,7 +299,7 @@ static int apply(struct apply *p, const struct install_options *o, struct slice 
     well = well && apply_wait(p, until_ms, &e) && migrate(p, o, until_ms, &e) && (o->crds_only || revision_prune(p, &r, until_ms, &e)) &&
            apply_delete(&gone, until_ms, &e);
     if (well) {
-        if (o->plane && slice_empty(o->tls_secret) && !o->crds_only)
+        if (o->plane && slice_empty(o->tls.secret) && !o->crds_only)
             printf("the control plane's CA, for operators and for mobula login --ca-file:\n"
                    "  kubectl -n %.*s get configmap mobula-control-plane-ca -o jsonpath='{.data.ca\\.crt}' > ca.crt\n",
                    SLICE_ARG(o->ns));

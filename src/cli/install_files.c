@@ -49,7 +49,7 @@ bool install_has(enum install_when when, const struct install_options *o, const 
         [IF_ELECTED] = want->elect,
         [IF_NETWORK_POLICY] = !o->no_network_policy,
         [IF_NODES] = o->report_nodes,
-        [IF_OWN_CERTIFICATE] = slice_empty(o->tls_secret),
+        [IF_OWN_CERTIFICATE] = slice_empty(o->tls.secret),
         [IF_PLANE_URL] = !slice_empty(o->hub.url),
         [IF_PROGRAM] = !slice_empty(o->program),
         [IF_PROXIED] = slice_is(o->ray_access, "proxy"),

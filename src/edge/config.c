@@ -198,17 +198,6 @@ struct config *config_read(const struct edge_options *o, struct slice text, cons
     return NULL;
 }
 
-void config_drop(struct config *c)
-{
-    if (!c || --c->users)
-        return;
-    for (uint32_t i = 0; i < c->count; i++)
-        if (c->routes[i].upstream)
-            mem_wipe(c->routes[i].upstream, sizeof *c->routes[i].upstream);
-    arena_free(&c->arena);
-    mem_free(c);
-}
-
 /* An upstream with a star is allowed as any name in its place: "*.NAMESPACE.svc". */
 bool config_allow(const struct config *c, struct net_allow *allow, struct err *e)
 {

@@ -291,7 +291,7 @@ static void planes(struct arena *a)
     o.watch = SLICE_NONE;
     o.replicas = 1;
     o.no_crds = true;
-    o.tls_secret = SLICE("hub-tls");
+    o.tls.secret = SLICE("hub-tls");
     text = written(&o, a, &e);
     CHECK_STR(kinds_of(text, a), "ServiceAccount ClusterRole ClusterRoleBinding Service NetworkPolicy Deployment ");
     CHECK(strstr(text.ptr, "          - secret:\n              name: \"hub-tls\"\n"));

@@ -131,7 +131,7 @@ static void refused_planes(struct arena *a)
         o.hub.cloud = slice_of(cases[i].cloud);
         o.hub.token = slice_of(cases[i].token);
         o.kinds = cases[i].kinds ? slice_of(cases[i].kinds) : o.kinds;
-        o.tls_secret = slice_of(cases[i].tls);
+        o.tls.secret = slice_of(cases[i].tls);
         o.plane = cases[i].plane;
         o.report_nodes = cases[i].nodes;
         CHECK(!written(&o, a, &e).ptr);

@@ -80,17 +80,31 @@ static void test_wiped(void)
     put(&f, NET_BUFFER, 's');
     flow_used(&f, NET_BUFFER);
     flow_rest(&f);
+    CHECK_INT(given_back, 0); /* kept for the next flow */
+    flow_keep(0);
     CHECK_INT(given_back, 1);
     CHECK_INT(unwiped, 0);
     test_case("… and of such that were not");
     put(&f, 100, 's');
     flow_used(&f, 10);
     flow_drop(&f);
+    flow_keep(0);
     CHECK_INT(given_back, 2);
     CHECK_INT(unwiped, 0);
     flow_drop(&f);
     flow_rest(&f);
+    flow_keep(0);
     CHECK_INT(given_back, 2);
+    test_case("no more buffers are kept than was said");
+    struct flow many[FLOW_KEPT + 2] = {0};
+    for (size_t i = 0; i < COUNT_OF(many); i++)
+        put(&many[i], 1, 's');
+    for (size_t i = 0; i < COUNT_OF(many); i++)
+        flow_drop(&many[i]);
+    CHECK_INT(given_back, 2 + COUNT_OF(many) - FLOW_KEPT);
+    flow_keep(0);
+    CHECK_INT(given_back, 2 + COUNT_OF(many));
+    CHECK_INT(unwiped, 0);
 }
 
 int main(void)

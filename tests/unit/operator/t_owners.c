@@ -257,7 +257,7 @@ static void check_left_out(void)
             r.op->o.kinds = how == 2 ? group : OPERATOR_ALL_KINDS;
             CHECK(space_start(r.op, &s, SLICE("m"), &e));
             CHECK_INT(s.source[i].absent, how == 1 || (how == 2 && other));
-            CHECK_INT(s.source[i].watch != NULL, kinds[i]->resource && !s.source[i].absent);
+            CHECK_INT(s.source[i].watch != NULL, kinds[i]->resource && !s.source[i].absent && !kinds[i]->on_demand);
             space_stop(&s);
             r.op->o.without[i] = false;
         }
