@@ -8,9 +8,10 @@ struct tls_trust *way_trust(struct slice file, const char *flag, struct arena *a
     const char *const *bundle = kube_system_bundles;
     struct slice pem, from = slice_empty(file) ? slice_of(*bundle) : arena_dup(a, file);
     uint32_t count, skipped;
-    bool read = cli_read_file(from, a, &pem, slice_empty(file) ? &(struct err){0} : e);
+    struct err ignored = {0};
+    bool read = cli_read_file(from, a, &pem, slice_empty(file) ? &ignored : e);
     while (!read && slice_empty(file) && *++bundle)
-        read = cli_read_file(slice_of(*bundle), a, &pem, &(struct err){0});
+        read = cli_read_file(slice_of(*bundle), a, &pem, &ignored);
     if (!read && slice_empty(file))
         err_put(e, ERR_IO, "this machine has no CA bundle");
     struct tls_trust *trust = read ? tls_trust_load(pem, &count, &skipped, e) : NULL;

@@ -38,7 +38,7 @@ static struct slice header_of(const struct cloud_request *r, const char *name)
 /* Appends "name:value\n" of the headers that begin with x-ms-, sorted by name. */
 static void put_headers(const struct cloud_request *r, struct arena *a, struct buf *out)
 {
-    struct http_header list[CLOUD_HEADERS];
+    struct http_header list[CLOUD_HEADERS] = {0};
     uint32_t count = 0;
     for (uint32_t i = 0; i < r->header_count; i++)
         if (slice_starts(slice_lower(r->headers[i].name, a), SLICE("x-ms-")))
@@ -51,11 +51,12 @@ static void put_headers(const struct cloud_request *r, struct arena *a, struct b
 /* Appends "/ACCOUNT/PATH" and "\nname:value" of the query, sorted by name. */
 static void put_resource(const struct cloud_request *r, struct slice account, struct arena *a, struct buf *out)
 {
-    struct http_header list[CLOUD_QUERY];
+    struct http_header list[CLOUD_QUERY] = {0};
     struct cloud_request path = {.path = r->path};
-    if (r->query_count)
+    if (r->query_count) {
         memcpy(list, r->query, r->query_count * sizeof list[0]);
-    qsort(list, r->query_count, sizeof list[0], by_name);
+        qsort(list, r->query_count, sizeof list[0], by_name);
+    }
     buf_printf(out, "/%.*s%.*s", SLICE_ARG(account), SLICE_ARG(cloud_target(&path, a)));
     for (uint32_t i = 0; i < r->query_count; i++)
         buf_printf(out, "\n%.*s:%.*s", SLICE_ARG(list[i].name), SLICE_ARG(list[i].value));
