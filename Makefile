@@ -146,6 +146,7 @@ unhurried := base64 err fatal inflate log names nearest quantity random slice ti
 $(foreach f,$(unhurried),$(eval speed_$(f) := $(SMALLEST)))
 speed_pack_fit := $(FAST)
 speed_pack_choose := $(FAST)
+speed_sha256 := $(FAST)
 room_flags = -DMOBULA_ROOM='"$(room_of)"' \
     $(if $(filter $(DIR_static)/% $(DIR_whole)/%,$@),$(speed_$(room_of)) $(speed_$(basename $(notdir $(1))))) \
     $(if $(filter tests/%,$(1)),$(headers_tests),$(headers_$(room_of)))

@@ -60,8 +60,8 @@ static uint32_t symbol_cost(const struct deflate_code *c, unsigned symbol)
 static void measure_lengths(struct segment *s)
 {
     unsigned extra;
-    for (uint16_t n = DEFLATE_SHORTEST; n <= DEFLATE_LONGEST; n++) {
-        unsigned symbol = deflate_symbol((struct deflate_token){n, 0}, &extra);
+    for (unsigned n = DEFLATE_SHORTEST; n <= DEFLATE_LONGEST; n++) {
+        unsigned symbol = deflate_symbol((struct deflate_token){(uint16_t)n, 0}, &extra);
         s->length_cost[n] = symbol_cost(&s->block.literals, symbol) + extra;
     }
 }

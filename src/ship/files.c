@@ -305,13 +305,13 @@ bool ship_file_read(struct ship_files *t, struct ship_file *f, bool all, struct 
     char *room = buf_room(out, want);
     if (!room || lseek(f->fd, (off_t)f->offset, SEEK_SET) < 0)
         want = 0;
-    while (out->len < want) {
+    while (room && out->len < want) {
         ssize_t n = read(f->fd, room + out->len, want - out->len);
         if (n <= 0)
             break;
         out->len += (size_t)n;
     }
-    if (out->len == 0) {
+    if (!room || out->len == 0) {
         lose(t, f, "the file cannot be read");
         return false;
     }

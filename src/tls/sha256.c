@@ -34,7 +34,7 @@ static bool has_instructions(void)
 }
 
 /* The instructions keep the state as (a, b, e, f) and (c, d, g, h), highest first, and do two rounds each. */
-__attribute__((target("sha,sse4.1,ssse3"), optimize("O2"))) static void add_blocks(uint32_t state[8], const unsigned char *p, size_t count)
+__attribute__((target("sha,sse4.1,ssse3"))) static void add_blocks(uint32_t state[8], const unsigned char *p, size_t count)
 {
     const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0bll, 0x0405060700010203ll);
     __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)state), 0xb1);

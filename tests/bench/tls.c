@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 enum { RUNS = 5, PIECE = 16 * 1024 };
-#define NAME "kubernetes.default.svc"
+static char name[] = "kubernetes.default.svc", modern_groups[] = "X25519", old_groups[] = "X25519:P-256"; /* 1.2: of certificates, too */
 
 /* ---- one side, ours or OpenSSL's ---- */
 
@@ -38,7 +38,7 @@ static SSL_CTX *context_make(bool modern, bool server)
     SSL_CTX *c = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
     int version = modern ? TLS1_3_VERSION : TLS1_2_VERSION;
     must(SSL_CTX_set_min_proto_version(c, version) && SSL_CTX_set_max_proto_version(c, version), "version");
-    must(SSL_CTX_set1_groups_list(c, modern ? "X25519" : "X25519:P-256"), "groups"); /* 1.2 names the curve of certificates there, too */
+    must(SSL_CTX_set1_groups_list(c, modern ? modern_groups : old_groups), "groups");
     must(SSL_CTX_set_cipher_list(c, "ECDHE-ECDSA-AES128-GCM-SHA256") && SSL_CTX_set_ciphersuites(c, "TLS_AES_128_GCM_SHA256"), "suite");
     SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_options(c, SSL_OP_NO_TICKET);
@@ -69,8 +69,8 @@ static void side_open(struct side *s, bool ours, bool modern, bool server)
             SSL_set_accept_state(s->ssl);
         } else {
             SSL_set_connect_state(s->ssl);
-            SSL_set_tlsext_host_name(s->ssl, NAME);
-            SSL_set1_host(s->ssl, NAME);
+            SSL_set_tlsext_host_name(s->ssl, name);
+            SSL_set1_host(s->ssl, name);
         }
         SSL_do_handshake(s->ssl);
     }
@@ -241,7 +241,7 @@ static void measure_bulk(struct pair *p, size_t mib)
 
 static void prepare(void)
 {
-    options = (struct tls_options){.name = SLICE(NAME), .wall_us = clock_now().wall_us, .trust = pki_trust("ca.pem")};
+    options = (struct tls_options){.name = slice_of(name), .wall_us = clock_now().wall_us, .trust = pki_trust("ca.pem")};
     identity = pki_identity("both");
     for (int modern = 0; modern < 2; modern++)
         for (int server = 0; server < 2; server++)
@@ -250,8 +250,8 @@ static void prepare(void)
 
 int main(int argc, char **argv)
 {
-    int count = argc > 1 ? atoi(argv[1]) : 200;
-    size_t mib = argc > 2 ? (size_t)atoi(argv[2]) : 64;
+    int count = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 200;
+    size_t mib = argc > 2 ? (size_t)strtol(argv[2], NULL, 10) : 64;
     struct pair pairs[] = {
         {.what = "TLS 1.2 X25519, our client", .ours = {true, false}},
         {.what = "TLS 1.2 X25519, our server", .ours = {false, true}},
