@@ -222,7 +222,7 @@ $(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/mobula.o,$(OBJECTS)) $(libraries
 $(STUB): src/cli/carried/stub.c src/base/inflate.c $(addprefix include/mobula/,carried.h base.h limits.h) $(MUSL)/lib/libc.a \
     $(DIR_whole)/.flags
 	@echo '  STUB    $@'
-	$(Q)$(CC) $(COMMON) -O2 -ffreestanding -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables \
+	$(Q)$(CC) $(COMMON) -Os -ffreestanding -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables \
 	    -ffunction-sections -fno-tree-loop-distribute-patterns $(HARDEN_$(ARCH)) $(MUSL_INCLUDE) -B$(LLD) -fuse-ld=lld \
 	    -nostdlib -static -no-pie -s -Wl,--no-rosegment,--gc-sections,--build-id=none,-z,noexecstack -o $@ $(filter %.c,$^)
 $(DIR_whole)/src/cli/carry.o: $(STUB)

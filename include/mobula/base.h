@@ -296,7 +296,7 @@ void hex_encode(struct slice in, char *out);
 bool inflate(struct slice in, struct buf *out, struct err *e);
 /* Appends `in`, which is less than 4 GiB, as such a stream. False: out is full. */
 bool deflate(struct slice in, struct buf *out);
-/* The same with a stream that is some 5 % smaller, in four times the time. */
+/* The same with a stream that is some 5 % smaller, in five times the time. */
 bool deflate_smallest(struct slice in, struct buf *out);
 bool deflate_quick(struct slice in, struct buf *out); /* in less time, and larger */
 /* A gzip file. gunzip takes only those that gzip writes: one member without a name. */

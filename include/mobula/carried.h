@@ -36,14 +36,21 @@ static inline void branches_amd64(char *code, size_t size, bool back)
     }
 }
 
-/* bl: six bits of the instruction, then a distance of 26 bits in words. */
+/* bl: six bits of the instruction, then a distance of 26 bits in words. adrp: a distance of 21 bits in pages, the lowest two of them in
+ * bits 29 and 30, the rest from bit 5 on. */
 static inline void branches_arm64(char *code, size_t size, bool back)
 {
-    enum { BL = 0x25, BITS = 26, MASK = (1 << BITS) - 1 };
+    enum { BL = 0x25, BITS = 26, MASK = (1 << BITS) - 1, PAGES = 0x1fffff };
+    const uint32_t adrp = 0x90000000, adrp_mask = 0x9f000000, adrp_rest = 0x9f00001f;
     for (size_t at = 0; size >= 4 && at <= size - 4; at += 4) {
-        uint32_t word = branch_load(code + at), place = (uint32_t)(at / 4);
-        if (word >> BITS == BL)
+        uint32_t word = branch_load(code + at), place = (uint32_t)(at / 4), page = (uint32_t)(at / 4096);
+        if (word >> BITS == BL) {
             branch_store(code + at, (uint32_t)BL << BITS | ((back ? word - place : word + place) & MASK));
+        } else if ((word & adrp_mask) == adrp) {
+            uint32_t n = (word >> 29 & 3) | (word >> 5 & 0x7ffff) << 2;
+            n = (back ? n - page : n + page) & PAGES;
+            branch_store(code + at, (word & adrp_rest) | (n & 3) << 29 | n >> 2 << 5);
+        }
     }
 }
 

@@ -14,7 +14,7 @@ enum {
     DEFLATE_DISTANCES = 30,
     DEFLATE_FIXED = 288, /* symbols of the fixed literal/length code: 286 and 287 are never used */
     DEFLATE_END_OF_BLOCK = 256,
-    DEFLATE_TOKENS = 24 * 1024 /* most literals and copies of a block */
+    DEFLATE_TOKENS = 20 * 1024 /* most literals and copies of a block */
 };
 
 struct deflate_writer {

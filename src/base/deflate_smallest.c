@@ -1,13 +1,13 @@
-/* Compresses to DEFLATE for the smallest result, some 5 % below deflate(), and four times as slow: for the carried form (src/cli/carry.c),
+/* Compresses to DEFLATE for the smallest result, some 5 % below deflate(), and five times as slow: for the carried form (src/cli/carry.c),
  * whose length is limited. Of all sequences of literals and copies of a segment the one with the fewest bits is chosen; the bits of a
  * symbol are those that the codes of the round before give it. */
 #include "deflate.h"
 
 enum {
     SEGMENT = DEFLATE_TOKENS, /* bytes that become one block */
-    FOUND = 4,                /* copies that are remembered for one place, each longer and farther than the one before */
-    ROUNDS = 2,
-    TRIES = 64,      /* places that are compared with each one to compress */
+    FOUND = 8,                /* copies that are remembered for one place, each longer and farther than the one before */
+    ROUNDS = 3,
+    TRIES = 256,     /* places that are compared with each one to compress */
     UNUSED_BITS = 12 /* cost of a symbol that the round before did not use */
 };
 
