@@ -372,6 +372,8 @@ static struct slice needed_rights(const struct options *o, const struct operator
     struct slice rules = SLICE_NONE;
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     install_of_operator(&i, flag_of, o);
+    for (size_t k = 0; kinds[k]; k++) /* a right that nobody needs yet: the object that needs it names it in a condition */
+        i.optional[k] &= !kinds[k]->on_demand;
     i.ns = to->settings_ns;
     i.watch = o->all_namespaces ? SLICE_NONE : slice_empty(o->namespaces) ? to->settings_ns : o->namespaces;
     return install_rights(&i, SLICE_NONE, &a, &rules, NULL) ? arena_dup(keep, rules) : SLICE_NONE;

@@ -248,7 +248,8 @@ static bool find_watched(struct uninstall_options *o, struct apply *p, struct in
     return true;
 }
 
-/* With --leave-work, once nothing runs that would add them again. */
+/* With --leave-work, removes the finalizers of the work, once nothing runs that would add them again. Without the right to do so they stay,
+ * and a warning names them. */
 static bool release_work(const struct uninstall_options *o, struct apply *p, struct err *e)
 {
     struct cli_namespaces store;
@@ -256,9 +257,12 @@ static bool release_work(const struct uninstall_options *o, struct apply *p, str
     const struct slice *watched = o->leave_work ? watched_list(o, &store, &count, e) : NULL;
     if (o->leave_work && !watched)
         return false;
-    for (uint32_t i = 0; i < count; i++)
-        if (!purge_release(p, o->plane, watched[i], e))
-            return err_wrap(e, "--leave-work");
+    for (uint32_t i = 0; i < count; i++) {
+        struct err why = {0};
+        if (!purge_release(p, o->plane, watched[i], &why))
+            fprintf(stderr, "mobula: --leave-work: finalizers may be left in namespace %.*s, and deletions there wait for them: %s\n",
+                    SLICE_ARG(watched[i]), why.text);
+    }
     return true;
 }
 

@@ -223,7 +223,8 @@ def test_uninstall_without_a_right_to_secrets(made, tmp_path):
     assert "the right to list them is missing: 403 Forbidden" in said and "deployment.apps/mobula" in left_in(made)
     _, said = run("install", "--apply", "--no-crds", "--namespace", made, "--watch-namespace=default", kubeconfig=weak, status=1)
     assert f"namespace {made} would no longer be watched, and the work in it could not be counted" in said and "403 Forbidden" in said
-    done, _ = run("uninstall", "--apply", "--namespace", made, "--leave-work", kubeconfig=weak)
+    done, said = run("uninstall", "--apply", "--namespace", made, "--leave-work", kubeconfig=weak)
+    assert f"finalizers may be left in namespace {made}" in said and "403 Forbidden" in said
     assert f"Secret/mobula-revisions in {made} is left, if it is there: who may read Secrets may delete it" in done
     assert left_in(made) == {f"{kind}.rbac.authorization.k8s.io/weak" for kind in ("role", "rolebinding")}
 

@@ -105,7 +105,7 @@ def test_the_sandbox(space):
     assert "possible" in rows(check(*deployed(space)), "sandbox", "pass")[0]["found"]
     deployed(space, "--sandbox=off")
     (row,) = rows(check("-n", space.name), "sandbox", "warn")  # an operator beside its clusters is found without a flag
-    assert "without its sandbox" in row["found"] and "--sandbox=off" in row["remedy"]
+    assert "turn its sandbox off" in row["found"] and "--sandbox=off" in row["remedy"]
 
 
 @pytest.fixture
