@@ -29,7 +29,7 @@ def type_all(space, folder, chapter):
     found = commands(chapter)
     assert len(found) >= 3
     env = os.environ | {"KUBECONFIG": str(space.api.run / "admin.kubeconfig"), "PATH": f"{os.path.dirname(KUBECTL)}:{os.environ['PATH']}"}
-    for command in found:  # an object that the operator has made again before kubectl came to it is a conflict; the facts are compared later
+    for command in found:  # an object that the operator has made again before kubectl came to it is a conflict: the facts decide
         strict = chapter == "Save"
         subprocess.run(command.replace("team-a", space.name), shell=True, check=strict, cwd=folder, env=env, timeout=120)
 
