@@ -1,6 +1,6 @@
-/* Compresses to DEFLATE for the smallest result, some 5 % below deflate(), and five times as slow: for the carried form (src/cli/carry.c),
- * whose length is limited. Of all sequences of literals and copies of a segment the one with the fewest bits is chosen; the bits of a
- * symbol are those that the codes of the round before give it. */
+/* Compresses to DEFLATE, some 5 % smaller than deflate() and five times as slow, for the carried form (src/cli/carry.c): its length is
+ * limited. The text is cut into segments, each of which becomes a block. For a segment the shortest encoding in bits is computed from its
+ * end backwards: at each place a literal or one of the copies found there. A symbol costs its code length of the round before. */
 #include "deflate.h"
 
 enum {

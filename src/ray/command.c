@@ -76,7 +76,7 @@ static struct slice own_command(const struct pod_build *b)
 bool writes_command(const struct pod_build *b)
 {
     if (b->cluster->kind == RAY_LEGACY)
-        return true; /* the command there was a placeholder for the old operator's exec */
+        return true; /* Ray was started by an exec of the 2021 operator, so the template's own command did nothing */
     if (json_is(json_child(b->cluster->annotations, RAY_OVERWRITE_COMMAND), "true"))
         return false;
     return shell_find_last(own_command(b), "ray start") < 0;

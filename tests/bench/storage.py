@@ -68,7 +68,7 @@ def main():
             (logs / "raylet.out").write_bytes(text * 8)
 
             def stored():
-                last = Path(f"{store.folder}/root/bucket/logs")
+                last = Path(store.folder, "root", "bucket", "logs")
                 while sum(f.stat().st_size > 0 for f in last.rglob("*.gz")) * 2**20 < len(text) * 8 - 2**20:
                     time.sleep(0.05)
 

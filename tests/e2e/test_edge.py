@@ -164,7 +164,7 @@ def test_a_token_for_the_edge_alone_passes(space, upstreams, edges):
     assert edge.ask(**bearer(theirs))[0] == 401
 
 
-# ---- what passes through: without users, and so without the API server ----
+# ---- forwarding without users: the API server is not asked ----
 
 
 def sse_lines(port, count, **headers):

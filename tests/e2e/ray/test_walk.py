@@ -59,7 +59,7 @@ class Person:
         return process.communicate(timeout=60)[0]
 
 
-# ---- what is looked at behind a command ----
+# ---- checks after a command of the page ----
 
 def installed(person, _said):
     """From here on hub.example is the Service. The node's network has no default route, so its address gets one: kube-proxy needs it."""

@@ -67,7 +67,7 @@ static void test_faults(void)
         CHECK_INT(workers_of(&w, "ON_DEMAND"), 2);
         CHECK(is_ready(&w, "c"));
         apiserver_faults(w.server)->next.times = 0;
-        world_crash(&w, 0); /* who leads again tries spot first */
+        world_crash(&w, 0); /* a new leader tries spot capacity first */
         world_start_operator(&w, false);
         world_run(&w, 5000);
         scale(&w, "c", 3);

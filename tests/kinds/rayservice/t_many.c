@@ -1,5 +1,5 @@
 /* A fleet of RayServices in a simulated world: the operator's memory for it, and no write when all is well. */
-#include "tests/world/scene.h"
+#include "cluster.h"
 
 #include "tests/model/sim/fakeray.h"
 
@@ -31,18 +31,11 @@ static int answer(struct fakehead *fake, struct slice method, struct slice targe
 
 static struct slice spec_of(struct world *w, const char *version)
 {
-    struct slice cluster =
-        cluster_body(w, "c", 1, arena_printf(&w->arena, "\"rayVersion\":\"%s\",\"enableInTreeAutoscaling\":true,", version).ptr);
-    const char *at = strstr(cluster.ptr, "\"spec\":");
-    struct slice spec = slice_skip(cluster, (size_t)(at - cluster.ptr) + 7);
-    spec.len--; /* the closing brace of the RayCluster */
-    char *min = (char *)(uintptr_t)strstr(spec.ptr, "\"minReplicas\":0");
-    min[strlen("\"minReplicas\":")] = '1'; /* else an idle worker goes */
     return arena_printf(&w->arena,
                         "\"spec\":{\"serveConfigV2\":\"applications: [{name: a, import_path: 'm:a'}]\",\"upgradeStrategy\":{\"type\":"
                         "\"NewClusterWithIncrementalUpgrade\",\"clusterUpgradeOptions\":{\"maxSurgePercent\":50,\"stepSizePercent\":0,"
                         "\"intervalSeconds\":1,\"gatewayClassName\":\"any\"}},\"rayClusterConfig\":%.*s}",
-                        SLICE_ARG(spec));
+                        SLICE_ARG(cluster_spec(w, version, true)));
 }
 
 static uint32_t count_said(struct world *w, const char *text)

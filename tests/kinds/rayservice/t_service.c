@@ -1,5 +1,5 @@
 /* RayServices in a simulated cluster: requests lead only to a cluster whose application runs, at whichever write the operator is killed. */
-#include "tests/world/scene.h"
+#include "cluster.h"
 
 #include "tests/model/sim/fakeray.h"
 
@@ -99,14 +99,10 @@ static void make_service_world(struct world *w, bool elect)
 /* version: the cluster's rayVersion; import: the application's import_path. */
 static struct slice service_spec(struct world *w, const char *version, const char *import)
 {
-    struct slice cluster = cluster_body(w, "c", 1, arena_printf(&w->arena, "\"rayVersion\":\"%s\",", version).ptr);
-    const char *at = strstr(cluster.ptr, "\"spec\":");
-    struct slice spec = slice_skip(cluster, (size_t)(at - cluster.ptr) + 7);
-    spec.len--; /* the closing brace of the RayCluster */
     return arena_printf(&w->arena,
                         "\"spec\":{\"serveConfigV2\":\"applications: [{name: a, import_path: %s}]\",\"rayClusterDeletionDelaySeconds\":20,"
                         "\"rayClusterConfig\":%.*s}",
-                        import, SLICE_ARG(spec));
+                        import, SLICE_ARG(cluster_spec(w, version, false)));
 }
 
 static void create_service(struct world *w)

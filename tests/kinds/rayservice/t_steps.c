@@ -1,6 +1,6 @@
 /* Upgrades of RayServices in steps, in a simulated world with a Gateway controller: object by object, back, with a canary that falls ill,
  * and with an operator that is killed at each write. */
-#include "tests/world/scene.h"
+#include "cluster.h"
 
 #include "tests/model/sim/fakeray.h"
 
@@ -154,18 +154,11 @@ static void tend_gateway(struct world *w)
 /* version: the cluster's rayVersion; import: the application's import_path. */
 static struct slice spec_of(struct world *w, const char *version, const char *import, int surge, int step, int interval)
 {
-    struct slice cluster =
-        cluster_body(w, "c", 1, arena_printf(&w->arena, "\"rayVersion\":\"%s\",\"enableInTreeAutoscaling\":true,", version).ptr);
-    const char *at = strstr(cluster.ptr, "\"spec\":");
-    struct slice spec = slice_skip(cluster, (size_t)(at - cluster.ptr) + 7);
-    spec.len--; /* the closing brace of the RayCluster */
-    char *min = (char *)(uintptr_t)strstr(spec.ptr, "\"minReplicas\":0");
-    min[strlen("\"minReplicas\":")] = '1'; /* else an idle worker goes */
     return arena_printf(&w->arena,
                         "\"spec\":{\"serveConfigV2\":\"applications: [{name: a, import_path: %s}]\",\"rayClusterDeletionDelaySeconds\":5,"
                         "\"upgradeStrategy\":{\"type\":\"NewClusterWithIncrementalUpgrade\",\"clusterUpgradeOptions\":{\"maxSurgePercent\":"
                         "%d,\"stepSizePercent\":%d,\"intervalSeconds\":%d,\"gatewayClassName\":\"any\"}},\"rayClusterConfig\":%.*s}",
-                        import, surge, step, interval, SLICE_ARG(spec));
+                        import, surge, step, interval, SLICE_ARG(cluster_spec(w, version, true)));
 }
 
 static void create_service(struct world *w, int surge, int step, int interval)
@@ -184,7 +177,7 @@ static void change_service(struct world *w, const char *version, const char *imp
     CHECK_INT(world_call(w, "PATCH", path.ptr, merge, patch), 200);
 }
 
-/* ---- what is seen ---- */
+/* ---- capacities and traffic in status ---- */
 
 /* Capacities and traffic of both clusters, as status has them; -1: it does not. */
 struct seen {
