@@ -15,7 +15,7 @@ VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
 ROOMS := base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale shape work plan control kinds hub edge \
-    operator cli
+    operator command schema cli
 
 all: mobula
 
@@ -179,14 +179,14 @@ endef
 FORCE:
 $(foreach way,whole static test host fuzz cover,$(eval $(call build_way,$(way))))
 
-# Files that the assembler puts into the binary (src/cli/embed.c): each one's name and text, NULs between, compressed as one. zopfli writes
-# what gzip does, in 5 % less room.
-build/embed.gz: $(sort $(wildcard airgap/crds/* airgap/install/* airgap/patches/* src/cli/*.txt))
+# Files that the assembler puts into the binary (src/schema/embed.c): each one's name and text, NULs between, compressed as one. zopfli
+# writes what gzip does, in 5 % less room.
+build/embed.gz: $(sort $(wildcard airgap/crds/* airgap/install/* airgap/patches/* src/cli/*.txt src/schema/*.txt))
 	@echo '  PACK    $@'
 	@mkdir -p $(@D)
 	$(Q)for f in $^; do printf '%s\0' $$f && cat $$f && printf '\0'; done >$(@:.gz=)
 	$(Q)zopfli -c $(@:.gz=) >$@
-$(foreach way,whole static test host fuzz cover,$(DIR_$(way))/src/cli/embed.o): build/embed.gz
+$(foreach way,whole static test host fuzz cover,$(DIR_$(way))/src/schema/embed.o): build/embed.gz
 
 $(VENDOR): vendor/lock $(wildcard vendor/patches/*/*.patch)
 	$(Q)vendor/fetch build/vendor
@@ -324,7 +324,7 @@ unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
 # STATIC_ROOMS: rooms whose unit tests run a second time in the product's build (musl, no sanitizers), because their results can depend on
 # the C library, on vendored code or on the machine code that the compiler generates. EMULATED_ROOMS: those of them whose results can depend
 # on the processor as well; only these run for arm64, because qemu is slow.
-STATIC_ROOMS := base json yaml tls http net serve kube grpc cli
+STATIC_ROOMS := base json yaml tls http net serve kube grpc command schema cli
 EMULATED_ROOMS := base json yaml tls http grpc
 UNIT_STATIC := $(if $(ROOM),$(UNIT_OF_ROOM),\
     $(filter $(patsubst %,tests/unit/%/%,$(if $(CROSS),$(EMULATED_ROOMS),$(STATIC_ROOMS))),$(UNIT)))

@@ -3,7 +3,7 @@
 #ifndef MOBULA_CLI_APPLY_H
 #define MOBULA_CLI_APPLY_H
 
-#include "ask.h"
+#include <mobula/command.h>
 
 #define APPLY_MANAGER "mobula" /* field manager */
 #define APPLY_LABEL "app.kubernetes.io/name"

@@ -5,9 +5,7 @@
 #ifndef MOBULA_CLI_CHECK_H
 #define MOBULA_CLI_CHECK_H
 
-#include "ask.h"
-#include "flags.h"
-
+#include <mobula/command.h>
 #include <mobula/health.h>
 #include <mobula/shape.h>
 

@@ -1,8 +1,8 @@
 /* Checks of what stands in the cluster: definitions, other operators, the namespace and what it allows, classes, nodes. */
 #include "check.h"
-#include "embed.h"
 
 #include <mobula/kinds.h>
+#include <mobula/schema.h>
 #include <mobula/spec.h>
 #include <mobula/yaml.h>
 

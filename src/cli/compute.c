@@ -2,8 +2,9 @@
 #include "compute.h"
 #include "cli.h"
 #include "explain.h"
-#include "findings.h"
 #include "shapes.h"
+
+#include <mobula/command.h>
 
 #include <stdio.h>
 

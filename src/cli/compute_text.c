@@ -2,7 +2,9 @@
 #include "cli.h"
 #include "compute.h"
 #include "explain.h"
-#include "findings.h"
+
+#include <mobula/command.h>
+#include <mobula/schema.h>
 
 #include <stdio.h>
 

@@ -102,22 +102,6 @@ static bool check_addresses(const struct options *o, struct err *e)
                    SLICE_ARG(address));
 }
 
-bool cli_server_names(struct slice text, struct arena *a, const struct slice **out, uint32_t *count, struct err *e)
-{
-    struct slice *names = arena_array(a, LIMIT_HUB_NAMES + 1, sizeof *names);
-    *out = names;
-    names[(*count)++] = SLICE("localhost");
-    while (!slice_empty(text)) {
-        struct slice name = slice_trim(slice_cut(&text, ','));
-        if (!name_dns1123_subdomain(name) && !net_is_ip(name))
-            return err_set(e, ERR_CONFIG, "--tls-name: \"%.*s\" is no DNS name and no IP address", SLICE_ARG(name));
-        if (*count > LIMIT_HUB_NAMES)
-            return err_set(e, ERR_LIMIT, "--tls-name: more than %d names (LIMIT_HUB_NAMES)", LIMIT_HUB_NAMES);
-        names[(*count)++] = name;
-    }
-    return true;
-}
-
 /* A pod knows its address; the port is that of --https-addr. */
 static bool replica_url(const struct options *o, struct arena *a, struct slice *url, struct err *e)
 {

@@ -1,10 +1,10 @@
 /* `mobula crds migrate`: objects that are stored in a version other than the storage version of their definition are written again, so that
  * the API server stores them in that version; then status.storedVersions of the definition has that version alone, and a definition without
  * the others can be applied. */
-#include "ask.h"
 #include "cli.h"
 #include "install.h"
 
+#include <mobula/command.h>
 #include <mobula/kinds.h>
 
 #include <stdio.h>

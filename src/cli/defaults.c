@@ -2,9 +2,9 @@
  * Lines "# PART: …" of a file begin a part of it. A part that is not wanted is blanked, so that lines keep their numbers. */
 #include "defaults.h"
 #include "cli.h"
-#include "embed.h"
 
 #include <mobula/net.h>
+#include <mobula/schema.h>
 
 #include <stdio.h>
 

@@ -2,8 +2,7 @@
 #ifndef MOBULA_CLI_DEFAULTS_H
 #define MOBULA_CLI_DEFAULTS_H
 
-#include "flags.h"
-
+#include <mobula/command.h>
 #include <mobula/patches.h>
 
 #define DEFAULT_PARTS "market,zone,accelerator,identity"

@@ -2,8 +2,9 @@
 #include "edge.h"
 
 #include "cli.h"
-#include "embed.h"
 #include "install.h"
+
+#include <mobula/schema.h>
 
 bool edge_print(const struct edge_command *o, struct err *e)
 {

@@ -1,9 +1,9 @@
 /* mobula egress: the options, the list that they ask for, and what stands above it. */
 #include "egress.h"
-#include "embed.h"
 
 #include <mobula/kube.h>
 #include <mobula/ray.h>
+#include <mobula/schema.h>
 
 #include <stdio.h>
 #include <unistd.h>

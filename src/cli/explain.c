@@ -1,8 +1,11 @@
 #include "explain.h"
 #include "cli.h"
 #include "defaults.h"
-#include "findings.h"
-#include "manifest.h"
+
+#include <mobula/command.h>
+#include <mobula/kinds.h>
+#include <mobula/preview.h>
+#include <mobula/schema.h>
 
 #include <stdio.h>
 

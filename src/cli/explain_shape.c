@@ -1,7 +1,7 @@
 /* The effect of instance types and patches on the objects of `mobula explain`: their files, and diffs of each step. */
 #include "explain.h"
-#include "findings.h"
 
+#include <mobula/command.h>
 #include <mobula/yaml.h>
 
 /* ---- files ---- */

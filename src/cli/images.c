@@ -1,9 +1,10 @@
 /* `mobula images`: what must be in the registry before manifests are applied where there is no other. */
 #include "images.h"
 #include "cli.h"
-#include "findings.h"
 #include "install.h"
-#include "manifest.h"
+
+#include <mobula/command.h>
+#include <mobula/schema.h>
 
 #include <stdlib.h>
 

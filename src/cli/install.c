@@ -1,10 +1,10 @@
 #include "cli.h"
 
-#include "embed.h"
 #include "install_wanted.h"
 
 #include <mobula/hub.h>
 #include <mobula/kinds.h>
+#include <mobula/schema.h>
 
 #include <stdio.h>
 

@@ -1,6 +1,7 @@
 /* The table of subcommands: `mobula NAME …` runs one of them. Exit statuses: 0 well, 1 an error that was printed, 2 wrong usage. */
 #include "cli.h"
-#include "embed.h"
+
+#include <mobula/schema.h>
 
 #include <errno.h>
 #include <stdio.h>

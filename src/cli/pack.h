@@ -2,7 +2,7 @@
 #ifndef MOBULA_CLI_PACK_H
 #define MOBULA_CLI_PACK_H
 
-#include "flags.h"
+#include <mobula/command.h>
 
 /* ---- files that are left out: ignore.c ---- */
 

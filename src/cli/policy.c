@@ -1,7 +1,7 @@
 /* mobula policy: whether objects would be refused. */
 #include "cli.h"
-#include "findings.h"
 
+#include <mobula/command.h>
 #include <mobula/policy.h>
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef MOBULA_CLI_PROGRAM_H
 #define MOBULA_CLI_PROGRAM_H
 
-#include "ask.h"
+#include <mobula/command.h>
 
 /* Writes the carried form (carry.c) of a program. A program without a stub in it, such as a carried form, is copied as it is. False: out is
  * full. */

@@ -1,7 +1,7 @@
 #include "registry.h"
 #include "cli.h"
-#include "way.h"
 
+#include <mobula/command.h>
 #include <mobula/http.h>
 #include <mobula/json.h>
 #include <mobula/tls.h>

@@ -3,10 +3,9 @@
 #ifndef MOBULA_CLI_SEEK_H
 #define MOBULA_CLI_SEEK_H
 
-#include "ask.h"
 #include "explain_cluster.h"
-#include "flags.h"
 
+#include <mobula/command.h>
 #include <mobula/heads.h>
 
 struct seek_options {

@@ -1,11 +1,10 @@
 /* Instance types for people: those that there are, in a table, and those that would fill the nodes of a cluster. */
 #include "shapes.h"
 
-#include "ask.h"
 #include "cli.h"
 #include "explain.h"
-#include "flags.h"
 
+#include <mobula/command.h>
 #include <mobula/spec.h>
 #include <mobula/yaml.h>
 

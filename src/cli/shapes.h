@@ -2,8 +2,7 @@
 #ifndef MOBULA_CLI_SHAPES_H
 #define MOBULA_CLI_SHAPES_H
 
-#include "ask.h"
-
+#include <mobula/command.h>
 #include <mobula/shape.h>
 
 /* A line for each type. */

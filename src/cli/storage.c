@@ -1,6 +1,7 @@
 #include "storage.h"
 #include "cli.h"
-#include "way.h"
+
+#include <mobula/command.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,9 +2,8 @@
 #ifndef MOBULA_CLI_STORAGE_H
 #define MOBULA_CLI_STORAGE_H
 
-#include "flags.h"
-
 #include <mobula/cloud.h>
+#include <mobula/command.h>
 #include <mobula/tls.h>
 
 struct storage_options {

@@ -1,6 +1,7 @@
 #include "cli.h"
-#include "flags.h"
 #include "submit.h"
+
+#include <mobula/command.h>
 
 #include <stdio.h>
 

@@ -1,10 +1,11 @@
 #include "validate.h"
 #include "cli.h"
-#include "findings.h"
-#include "manifest.h"
 
+#include <mobula/command.h>
+#include <mobula/kinds.h>
 #include <mobula/patches.h>
 #include <mobula/policy.h>
+#include <mobula/schema.h>
 
 #include <stdio.h>
 

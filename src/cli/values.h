@@ -2,8 +2,9 @@
 #ifndef MOBULA_CLI_VALUES_H
 #define MOBULA_CLI_VALUES_H
 
-#include "flags.h"
 #include "install.h"
+
+#include <mobula/command.h>
 
 /* Sets the options that a file of values names, as the flags would: a key is the name of a flag (pullSecrets: --pull-secret, networkPolicy:
  * false: --no-network-policy), or one of install_raw. False: *e names the file and the key. */

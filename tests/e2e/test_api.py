@@ -1,4 +1,4 @@
-"""docs/api: the examples are what the description says, by a whole JSON Schema (tests/unit/cli/t_openapi.c has a small one)."""
+"""docs/api: the examples are what the description says, by a whole JSON Schema (tests/unit/schema/t_openapi.c has a small one)."""
 
 import json
 

@@ -25,7 +25,7 @@ SCALARS = {"bool": "boolean", "int": "integer", "long": "integer", "port": "inte
 def table():
     """{type: {field: (type, must be there)}}"""
     types = {}
-    for line in (ROOT / "src/cli/pod_fields.txt").read_text().splitlines():
+    for line in (ROOT / "src/schema/pod_fields.txt").read_text().splitlines():
         if line.startswith("#"):
             continue
         name, *fields = line.split(" ")

@@ -1,8 +1,9 @@
 /* mobula submit against a scripted dashboard, in virtual time. */
 #include "../heads/headnet.h"
 
-#include "../../../src/cli/flags.h"
 #include "../../../src/cli/submit.h"
+
+#include <mobula/command.h>
 
 /* ---- a dashboard that has at most one job, which goes its way by the clock ---- */
 

@@ -1,9 +1,10 @@
 #include "../test.h"
 
-#include "../../../src/cli/findings.h"
 #include "../../../src/cli/validate.h"
 
+#include <mobula/command.h>
 #include <mobula/inspect.h>
+#include <mobula/schema.h>
 
 /* The kinds that people write, as a message has them: "RayCluster, RayJob or RayCronJob". */
 static struct slice kinds_said(struct arena *a)

@@ -1,5 +1,5 @@
 /* Rules of the Kubernetes API between the fields of one object of a pod template, as its own validation has them. */
-#include "schema.h"
+#include "private.h"
 
 #include <stdio.h>
 

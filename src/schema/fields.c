@@ -1,8 +1,5 @@
 /* Reads pod_fields.txt and checks values against it: types, forms and ranges of single fields. */
-#include "schema.h"
-
-#include "embed.h"
-#include "flags.h"
+#include "private.h"
 
 #include <arpa/inet.h>
 

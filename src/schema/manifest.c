@@ -1,5 +1,5 @@
-#include "manifest.h"
-#include "findings.h"
+#include <mobula/kinds.h>
+#include <mobula/schema.h>
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "findings.h"
+#include <mobula/command.h>
 
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 #include "../test.h"
 
-#include "../../../src/cli/cli.h"
-
+#include <mobula/command.h>
 #include <mobula/ray.h>
 
 #include <fcntl.h>

@@ -1,7 +1,4 @@
-#include "schema.h"
-
-#include "embed.h"
-#include "flags.h"
+#include "private.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* Shared by the commands that run until a signal comes: their log, their listeners, their turns of the event loop. */
-#include "cli.h"
+#include <mobula/command.h>
 
 #include <signal.h>
 #include <unistd.h>
@@ -16,12 +16,6 @@ bool cli_log(struct slice level, struct slice format, struct err *e)
     log_global.json = slice_eq(format, SLICE("json"));
     return (known && (log_global.json || slice_eq(format, SLICE("logfmt")))) ||
            err_set(e, ERR_CONFIG, "--log-level is debug, info, warn or error, --log-format logfmt or json");
-}
-
-bool cli_projects(struct slice given, bool all, struct slice otherwise, struct cli_namespaces *out, struct err *e)
-{
-    *out = (struct cli_namespaces){.list = {SLICE("")}, .count = 1};
-    return all || cli_namespaces(slice_empty(given) ? otherwise : given, "--namespace", out, e);
 }
 
 bool cli_listen(struct loop *l, struct slice address, struct link_accept *accept, const char *flag, struct err *e)

@@ -1,6 +1,6 @@
 #include "../test.h"
 
-#include "../../../src/cli/schema.h"
+#include "../../../src/schema/private.h"
 
 /* Values of a type of pod_fields.txt and what is said of them: "PATH: TEXT" a line, by how it begins, in any order; NULL: nothing. */
 

@@ -1,6 +1,6 @@
 #include "../test.h"
 
-#include "../../../src/cli/flags.h"
+#include <mobula/command.h>
 
 struct options {
     bool on;

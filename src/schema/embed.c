@@ -1,4 +1,4 @@
-#include "embed.h"
+#include <mobula/schema.h>
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #include "../test.h"
 
-#include "../../../src/cli/manifest.h"
+#include <mobula/schema.h>
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,4 @@
-#include "way.h"
-#include "cli.h"
-
+#include <mobula/command.h>
 #include <mobula/kube.h>
 
 struct tls_trust *way_trust(struct slice file, const char *flag, struct arena *a, struct err *e)

@@ -1,5 +1,4 @@
-#include "ask.h"
-#include "cli.h"
+#include <mobula/command.h>
 
 #include <stdio.h>
 

@@ -1,5 +1,4 @@
-#include "flags.h"
-
+#include <mobula/command.h>
 #include <mobula/tls.h>
 
 #include <stdio.h>

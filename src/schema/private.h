@@ -1,9 +1,11 @@
 /* Checking values against descriptions of their types: the definitions of our kinds (schema.c), and what the Kubernetes API takes inside
  * pod templates (fields.c, with the rules between fields in rules.c). */
-#ifndef MOBULA_CLI_SCHEMA_H
-#define MOBULA_CLI_SCHEMA_H
+#ifndef MOBULA_SCHEMA_PRIVATE_H
+#define MOBULA_SCHEMA_PRIVATE_H
 
-#include "findings.h"
+#include <mobula/schema.h>
+
+#define EMBED_POD_FIELDS "src/schema/pod_fields.txt"
 
 /* Read once for all documents of a text. */
 struct schemas {

@@ -1,7 +1,7 @@
 /* A command whose server does not answer: the reason is printed once, at the first failed attempt, and the question ends. */
 #include "../test.h"
 
-#include "../../../src/cli/ask.h"
+#include <mobula/command.h>
 
 #include <unistd.h>
 
