@@ -187,7 +187,12 @@ static struct review *review_at(struct call *c, struct map *m, struct slice key)
 static bool unknown_pays(struct call *c)
 {
     struct edge *g = c->front->edge;
-    int64_t *address = &g->address_ms[hash64(slice_of(c->front->link->peer), g->o.seed) % EDGE_ADDRESSES];
+    struct slice from = head_forwarded_for(c), last = SLICE_NONE;
+    while (from.ptr) /* behind a proxy all connections have its address; the last one of the list is its client's */
+        last = slice_trim(slice_cut(&from, ','));
+    if (slice_empty(last))
+        last = slice_of(c->front->link->peer);
+    int64_t *address = &g->address_ms[hash64(last, g->o.seed) % EDGE_ADDRESSES];
     return g->asked_unknown < LIMIT_EDGE_ASKED_UNKNOWN && rate_pays(address, EDGE_ADDRESS_MS, EDGE_ADDRESS_BURST, g->now) &&
            rate_pays(&g->unknown_ms, EDGE_UNKNOWN_MS, EDGE_UNKNOWN_BURST, g->now);
 }
@@ -321,12 +326,6 @@ struct slice review_user(const struct review *r)
 
 /* ---- users ---- */
 
-static bool is_reading(const struct call *c)
-{
-    struct slice m = c->request.method;
-    return !c->upgrade && (slice_is(m, "GET") || slice_is(m, "HEAD") || slice_is(m, "OPTIONS"));
-}
-
 static void judge(struct call *c, const struct review *who, const struct review *may, struct slice verb, struct slice name)
 {
     if (may->yes) {
@@ -343,7 +342,7 @@ static void check_right(struct call *c, struct review *who)
 {
     struct edge *g = c->front->edge;
     struct slice name = slice_is(c->route->right.name, "*") ? c->label : c->route->right.name, ns = c->route->right.ns,
-                 resource = c->route->right.resource, verb = is_reading(c) ? SLICE("get") : c->route->right.write;
+                 resource = c->route->right.resource, verb = c->reading ? SLICE("get") : c->route->right.write;
     struct slice words =
         arena_printf(&c->arena, "%.*s %.*s %.*s/%.*s", SLICE_ARG(verb), SLICE_ARG(resource), SLICE_ARG(ns), SLICE_ARG(name));
     char *key = arena_alloc(&c->arena, who->key.len + words.len);

@@ -82,6 +82,8 @@ void edge_call_free(struct call *c)
     empty_reader(&c->answer);
     struct call clean = {
         .request = c->request, .answer = c->answer, .sent = c->sent, .reply = c->reply, .form = c->form, .arena = c->arena};
+    if (c->form.len) /* the arena has the form's token and the cookie */
+        arena_wipe(&clean.arena);
     empty(&clean.sent);
     empty(&clean.reply);
     empty(&clean.form);
@@ -154,6 +156,14 @@ static bool is_upgrade(const struct http_reader *r)
            slice_eq_nocase(http_header_get(r, SLICE("upgrade")), SLICE("websocket"));
 }
 
+/* Ray's dashboards kill actors for a GET, and older ones by another path. */
+static bool is_reading(const struct call *c, struct slice path)
+{
+    struct slice m = c->request.method;
+    return !c->upgrade && (slice_is(m, "GET") || slice_is(m, "HEAD") || slice_is(m, "OPTIONS")) &&
+           !slice_ends(path, SLICE("/actors/kill")) && !slice_ends(path, SLICE("/kill_actor"));
+}
+
 static bool is_too_large(const struct call *c)
 {
     return c->request.length > c->front->edge->o.body_max;
@@ -188,6 +198,7 @@ void edge_call_begin(struct call *c)
     }
     if (!read_place(c, &asked))
         return;
+    c->reading = is_reading(c, asked.path);
     if (g->config && g->config->has_users && login_is(asked.path)) {
         login_begin(c);
         return;

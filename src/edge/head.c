@@ -54,14 +54,23 @@ static void add(struct list *l, const char *name, struct slice value)
         l->at[l->count++] = (struct http_header){slice_of(name), value};
 }
 
+/* Some proxies append a line of their own to those of their client: only the last one is the proxy's. */
+struct slice head_forwarded_for(const struct call *c)
+{
+    const struct http_reader *r = &c->request;
+    for (uint32_t i = c->front->edge->o.behind_proxy ? r->header_count : 0; i-- > 0;)
+        if (is_name(r->headers[i].name, "x-forwarded-for"))
+            return r->headers[i].value;
+    return SLICE_NONE;
+}
+
 /* Which clients we believe decides who says where a request comes from. */
 static void add_forwarded(struct call *c, struct list *l)
 {
     static const char for_[] = "X-Forwarded-For", proto[] = "X-Forwarded-Proto", host[] = "X-Forwarded-Host";
     const struct http_reader *r = &c->request;
-    struct slice peer = slice_of(c->front->link->peer), was;
+    struct slice peer = slice_of(c->front->link->peer), was = head_forwarded_for(c);
     bool believed = c->front->edge->o.behind_proxy;
-    was = believed ? http_header_get(r, slice_of(for_)) : SLICE_NONE;
     add(l, for_, slice_empty(was) ? peer : arena_printf(&c->arena, "%.*s, %.*s", SLICE_ARG(was), SLICE_ARG(peer)));
     was = believed ? http_header_get(r, slice_of(proto)) : SLICE_NONE;
     add(l, proto, !slice_empty(was) ? was : c->front->edge->o.tls ? SLICE("https") : SLICE("http"));

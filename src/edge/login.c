@@ -2,6 +2,7 @@
 #include "private.h"
 
 #define COOKIE "mobula-edge"
+#define HOST "__Host-" /* browsers take a cookie with this prefix over TLS from its own host alone, not from pages of sibling hosts */
 #define LOGIN EDGE_PATH "login"
 #define LOGOUT EDGE_PATH "logout"
 enum { PAGE_MAX = 32 * KIB };
@@ -19,22 +20,23 @@ static bool next_cookie(struct slice *rest, struct slice *whole, struct slice *o
     *whole = slice_trim(slice_cut(rest, ';'));
     *ours = *whole;
     struct slice name = slice_trim(slice_cut(ours, '='));
-    if (!slice_is(name, COOKIE))
+    if (!slice_is(slice_starts(name, SLICE(HOST)) ? slice_skip(name, sizeof HOST - 1) : name, COOKIE))
         *ours = SLICE_NONE;
     return whole->ptr != NULL;
 }
 
 struct slice login_cookie(const struct http_reader *r)
 {
+    struct slice first = SLICE_NONE;
     for (uint32_t i = 0; i < r->header_count; i++) {
         struct slice rest = r->headers[i].value, whole, ours;
         if (!slice_eq_nocase(r->headers[i].name, SLICE("cookie")))
             continue;
         while (rest.ptr && next_cookie(&rest, &whole, &ours))
-            if (!slice_empty(ours))
-                return ours;
+            if (!slice_empty(ours) && (!first.ptr || slice_starts(whole, SLICE(HOST))))
+                first = ours;
     }
-    return SLICE_NONE;
+    return first;
 }
 
 struct slice login_strip(struct slice cookies, struct arena *a)
@@ -140,8 +142,8 @@ static void redirect(struct call *c, struct slice to, struct slice token)
 {
     const struct edge *g = c->front->edge;
     bool secure = g->o.tls || (g->o.behind_proxy && slice_is(http_header_get(&c->request, SLICE("x-forwarded-proto")), "https"));
-    struct slice cookie = arena_printf(&c->arena, COOKIE "=%.*s; Path=/; HttpOnly; SameSite=Lax%s%s", SLICE_ARG(token),
-                                       slice_empty(token) ? "; Max-Age=0" : "", secure ? "; Secure" : "");
+    struct slice cookie = arena_printf(&c->arena, "%s" COOKIE "=%.*s; Path=/; HttpOnly; SameSite=Lax%s%s", secure ? HOST : "",
+                                       SLICE_ARG(token), slice_empty(token) ? "; Max-Age=0" : "", secure ? "; Secure" : "");
     const struct http_header headers[] = {
         {SLICE("Location"), to}, {SLICE("Set-Cookie"), cookie}, {SLICE("Cache-Control"), SLICE("no-store")}};
     edge_call_answer(c, 303, headers, COUNT_OF(headers), SLICE(""));

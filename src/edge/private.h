@@ -132,6 +132,7 @@ struct call {
     bool last;      /* the client's connection ends with the answer */
     bool head;      /* HEAD: answers have no body */
     bool upgrade;   /* WebSocket is asked for */
+    bool reading;   /* the request changes nothing */
     bool replied;   /* the head of the answer has been written */
     bool own_token; /* Authorization, or our cookie, was for the edge */
     enum pump_said up_said, down_said;
@@ -217,6 +218,7 @@ bool head_request(struct call *c, struct slice target, struct err *e);
 bool head_answer(struct call *c, struct err *e);
 bool head_is_hop(const struct http_reader *r, struct slice name); /* belongs to one connection only */
 bool head_lists(struct slice value, struct slice word);           /* "a, b" has it, in any case of letters */
+struct slice head_forwarded_for(const struct call *c);            /* as a proxy that is believed says; SLICE_NONE: nothing */
 
 /* auth.c */
 void guard_none(struct call *c);

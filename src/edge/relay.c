@@ -138,7 +138,7 @@ static void set_deadlines(struct call *c)
         c->slow_until_ms = now + EDGE_SLOW_MS;
     }
     c->front->link->deadline_ms = waited ? c->slow_until_ms : TIME_NEVER;
-    if (moved > c->moved) {
+    if (moved > c->moved && c->back->link->state != LINK_OPENING) {
         c->moved = moved;
         c->back->link->deadline_ms = now + (c->state == CALL_TUNNEL ? EDGE_TUNNEL_MS : g->o.answer_ms);
     }

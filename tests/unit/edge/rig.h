@@ -26,6 +26,7 @@ struct rig {
     unsigned ups;
     struct net_allow *allow;
     bool refuse; /* connections to upstreams fail at once */
+    bool slow;   /* … or do not open by themselves */
 };
 
 static const char *rig_tokens = "first\nsecond\n"; /* the text of every file */
@@ -90,7 +91,10 @@ static struct link *rig_open(struct net *n, const struct endpoint *to, struct li
         v->link.state = LINK_FAILED;
         err_set(&v->link.error, ERR_CONNECT, "refused");
     }
-    net_wake(&v->link);
+    if (r->slow)
+        v->link.state = LINK_OPENING;
+    else
+        net_wake(&v->link);
     return &v->link;
 }
 

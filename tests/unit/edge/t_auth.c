@@ -29,16 +29,21 @@ static void over(void)
     kube_config_free(config);
 }
 
-static void ask(struct end *v, const char *method, const char *token, const char *more)
+static void ask_for(struct end *v, const char *method, const char *path, const char *token, const char *more)
 {
     struct buf b = {.max = MIB};
-    buf_printf(&b, "%s / HTTP/1.1\r\nHost: h\r\n", method);
+    buf_printf(&b, "%s %s HTTP/1.1\r\nHost: h\r\n", method, path);
     if (token)
         buf_printf(&b, "Authorization: Bearer %s\r\n", token);
     buf_printf(&b, "%s\r\n", more);
     buf_putc(&b, '\0');
     rig_say(&rig, v, b.ptr);
     buf_free(&b);
+}
+
+static void ask(struct end *v, const char *method, const char *token, const char *more)
+{
+    ask_for(v, method, "/", token, more);
 }
 
 /* The connection on which the edge has asked the API server something new; its question is in *question. */
@@ -174,6 +179,12 @@ static void test_users(void)
     test_case("and so is a WebSocket");
     ask(&client, "GET", "t1", "Connection: Upgrade\r\nUpgrade: websocket\r\n");
     CHECK_INT(rig_status(&client), 403);
+    static const char *const kills[] = {"/api/actors/kill?actor_id=1", "/api/actors%2f%6Bill", "/logical/kill_actor"};
+    for (size_t i = 0; i < COUNT_OF(kills); i++) {
+        test_case("and so is a GET by which Ray kills an actor: %s", kills[i]);
+        ask_for(&client, "GET", kills[i], "t1", "");
+        CHECK_INT(rig_status(&client), 403);
+    }
     test_case("refusals are forgotten sooner than acceptances");
     rig_wait(&rig, &client, EDGE_NO_MS);
     ask(&client, "DELETE", "t1", "");
@@ -218,21 +229,34 @@ static void test_waiting(void)
     over();
 }
 
-static void test_budget(void)
+static int spend(const char *more)
 {
     char token[16];
     int refused = 0;
-    begin("unknown tokens of one address have a budget", USERS);
     for (int i = 0; i <= EDGE_ADDRESS_BURST + 1; i++) {
         snprintf(token, sizeof token, "t%d", i);
-        ask(&client, "GET", token, "");
+        ask(&client, "GET", token, more);
         if (rig.edge->asked)
             answer("tokenreviews", REJECTED);
         refused += rig_status(&client) == 429;
     }
-    CHECK_INT(refused, 1);
+    return refused;
+}
+
+static void test_budget(void)
+{
+    begin("unknown tokens of one address have a budget", USERS);
+    CHECK_INT(spend(""), 1);
     rig_wait(&rig, NULL, EDGE_ADDRESS_MS);
     ask(&client, "GET", "later", "");
+    CHECK_INT(rig.edge->asked, 1);
+    over();
+    begin("behind a proxy, an address is that of the proxy's client, which the proxy has appended", USERS);
+    rig.edge->o.behind_proxy = true;
+    CHECK_INT(spend("X-Forwarded-For: 9.9.9.9, 1.2.3.4\r\n"), 1);
+    ask(&client, "GET", "more", "X-Forwarded-For: 8.8.8.8\r\nX-Forwarded-For: 1.2.3.4\r\n");
+    CHECK_INT(rig_status(&client), 429);
+    ask(&client, "GET", "other", "X-Forwarded-For: 1.2.3.4, 9.9.9.9\r\n");
     CHECK_INT(rig.edge->asked, 1);
     over();
 }
@@ -259,9 +283,16 @@ static void test_kept_answers(void)
 static const struct {
     const char *cookies, *ours, *rest; /* rest NULL: none is left */
 } jars[] = {
-    {"mobula-edge=a.b", "a.b", NULL},         {"x=1; mobula-edge=t; y=2", "t", "x=1; y=2"}, {"x=1;y=2", "", "x=1;y=2"},
-    {" mobula-edge = t ;x=1", "t ", "x=1"},   {"mobula-edge=a; mobula-edge=b", "a", NULL},  {"mobula-edge=", "", NULL},
-    {"mobula-edges=a", "", "mobula-edges=a"}, {"x=mobula-edge=a", "", "x=mobula-edge=a"},   {";;", "", ";;"},
+    {"mobula-edge=a.b", "a.b", NULL},
+    {"x=1; mobula-edge=t; y=2", "t", "x=1; y=2"},
+    {"x=1;y=2", "", "x=1;y=2"},
+    {" mobula-edge = t ;x=1", "t ", "x=1"},
+    {"mobula-edge=a; mobula-edge=b", "a", NULL},
+    {"mobula-edge=", "", NULL},
+    {"mobula-edge=a; __Host-mobula-edge=b; mobula-edge=c; d=e", "b", "d=e"},
+    {"mobula-edges=a", "", "mobula-edges=a"},
+    {"x=mobula-edge=a", "", "x=mobula-edge=a"},
+    {";;", "", ";;"},
 };
 
 static void test_cookies(void)
@@ -283,6 +314,7 @@ static void test_cookies(void)
 
 static void test_login(void)
 {
+    struct end second = {0};
     begin("a form with a token becomes a cookie", USERS);
     rig_say(&rig, &client, "GET / HTTP/1.1\r\nHost: h\r\nAccept: text/html\r\n\r\n");
     struct slice page = rig_hear(&client);
@@ -293,6 +325,16 @@ static void test_login(void)
     struct slice said = rig_hear(&client);
     CHECK(slice_starts(said, SLICE("HTTP/1.1 303 ")) && slice_has(said, "\r\nLocation: /x?y\r\n"));
     CHECK(slice_has(said, "\r\nSet-Cookie: mobula-edge=a.b-; Path=/; HttpOnly; SameSite=Lax\r\n"));
+    over();
+    begin("over TLS no page of another host can set the cookie", USERS);
+    rig_say(&rig, &client, "POST /.mobula/login HTTP/1.1\r\nHost: h\r\nX-Forwarded-Proto: https\r\nContent-Length: 7\r\n\r\ntoken=a");
+    answer("\"token\":\"a\"", ACCEPTED);
+    CHECK(slice_has(rig_hear(&client), "\r\nSet-Cookie: mobula-edge=a; Path=/;"));
+    rig_enter(&rig, &second);
+    rig.edge->o.behind_proxy = true;
+    rig_say(&rig, &second, "POST /.mobula/login HTTP/1.1\r\nHost: h\r\nX-Forwarded-Proto: https\r\nContent-Length: 7\r\n\r\ntoken=a");
+    CHECK(slice_has(rig_hear(&second), "\r\nSet-Cookie: __Host-mobula-edge=a; Path=/; HttpOnly; SameSite=Lax; Secure\r\n"));
+    rig_leave(&second);
     over();
     begin("a form past its limit", USERS);
     rig_say(&rig, &client, "POST /.mobula/login HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n\r\n");

@@ -100,6 +100,16 @@ static void test_pieces(void)
     }
 }
 
+static void test_believed(void)
+{
+    begin("behind a proxy, of several X-Forwarded-For lines the last is the proxy's");
+    rig.edge->o.behind_proxy = true;
+    rig_say(&rig, &client, "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 9.9.9.9\r\nx-forwarded-for: 1.2.3.4\r\n\r\n");
+    CHECK(slice_has(rig_hear(&rig.up[0]), "Host: h\r\nX-Forwarded-For: 1.2.3.4, 10.0.0.9\r\nX-Forwarded-Proto: http\r\n"));
+    rig_say(&rig, &rig.up[0], OK "Content-Length: 0\r\n\r\n");
+    over();
+}
+
 static void test_until_close(void)
 {
     begin("an answer that ends with the upstream's connection becomes chunks, and the client's goes on");
@@ -325,6 +335,13 @@ static void test_failures(void)
     CHECK_INT(rig_status(&client), 502);
     CHECK_INT(rig.edge->stats.failures[FAILURE_CONNECT], 1);
     over();
+    begin("no connection opens: 100 Continue does not extend its deadline");
+    rig.slow = true;
+    rig_say(&rig, &client, "PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    CHECK_STR(rig_hear(&client), "HTTP/1.1 100 Continue\r\n\r\n");
+    rig_wait(&rig, &client, EDGE_CONNECT_MS);
+    CHECK_INT(rig_status(&client), 504);
+    over();
     begin("the upstream ends without an answer: on a fresh connection nothing is sent twice");
     rig_say(&rig, &client, GET);
     rig_end(&rig, &rig.up[0]);
@@ -474,6 +491,7 @@ int main(void)
     log_global.level = LOG_ERROR + 1;
     test_relayed();
     test_pieces();
+    test_believed();
     test_until_close();
     test_kept();
     test_continue();
