@@ -15,7 +15,7 @@ VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
 ROOMS := base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale shape work plan control kinds hub edge \
-    operator command schema cli
+    operator command schema artifact cli
 
 all: mobula
 
@@ -217,15 +217,15 @@ $(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/mobula.o,$(OBJECTS)) $(libraries
 	@echo '  LINK    $@'
 	$(Q)$(LINK_static) -Wl,-Map=$@.map -o $@ $^ $(LINK_static_end)
 
-# The stub that begins the carried form of the program (src/cli/carry.c). It is linked without a libc and has one segment, no data and no
-# relocations.
-$(STUB): src/cli/carried/stub.c src/base/inflate.c $(addprefix include/mobula/,carried.h base.h limits.h) $(MUSL)/lib/libc.a \
+# The stub that begins the carried form of the program (src/artifact/carry.c). It is linked without a libc and has one segment, no data
+# and no relocations.
+$(STUB): src/artifact/carried/stub.c src/base/inflate.c $(addprefix include/mobula/,carried.h base.h limits.h) $(MUSL)/lib/libc.a \
     $(DIR_whole)/.flags
 	@echo '  STUB    $@'
 	$(Q)$(CC) $(COMMON) -Os -ffreestanding -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables \
 	    -ffunction-sections -fno-tree-loop-distribute-patterns $(HARDEN_$(ARCH)) $(MUSL_INCLUDE) -B$(LLD) -fuse-ld=lld \
 	    -nostdlib -static -no-pie -s -Wl,--no-rosegment,--gc-sections,--build-id=none,-z,noexecstack -o $@ $(filter %.c,$^)
-$(DIR_whole)/src/cli/carry.o: $(STUB)
+$(DIR_whole)/src/artifact/carry.o: $(STUB)
 
 # To be an object (-r) with nothing visible in it but main, gcc must be told that it makes a program and must not ask the linker.
 $(DIR_whole)/mobula.o: $(OBJECTS)
@@ -324,7 +324,7 @@ unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
 # STATIC_ROOMS: rooms whose unit tests run a second time in the product's build (musl, no sanitizers), because their results can depend on
 # the C library, on vendored code or on the machine code that the compiler generates. EMULATED_ROOMS: those of them whose results can depend
 # on the processor as well; only these run for arm64, because qemu is slow.
-STATIC_ROOMS := base json yaml tls http net serve kube grpc command schema cli
+STATIC_ROOMS := base json yaml tls http net serve kube grpc command schema artifact cli
 EMULATED_ROOMS := base json yaml tls http grpc
 UNIT_STATIC := $(if $(ROOM),$(UNIT_OF_ROOM),\
     $(filter $(patsubst %,tests/unit/%/%,$(if $(CROSS),$(EMULATED_ROOMS),$(STATIC_ROOMS))),$(UNIT)))

@@ -1,4 +1,4 @@
-/* Compresses to DEFLATE, some 5 % smaller than deflate() and five times as slow, for the carried form (src/cli/carry.c): its length is
+/* Compresses to DEFLATE, some 5 % smaller than deflate() and five times as slow, for the carried form (src/artifact/carry.c): its length is
  * limited. The text is cut into segments, each of which becomes a block. For a segment the shortest encoding in bits is computed from its
  * end backwards: at each place a literal or one of the copies found there. A symbol costs its code length of the round before. */
 #include "deflate.h"

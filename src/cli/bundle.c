@@ -1,7 +1,7 @@
 /* `mobula bundle`: what arrives in a room without a way out is looked at before it is unpacked. */
-#include "bundle.h"
 #include "cli.h"
-#include "registry.h"
+
+#include <mobula/artifact.h>
 
 #include <errno.h>
 #include <fcntl.h>

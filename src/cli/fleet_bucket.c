@@ -1,7 +1,8 @@
 /* Stores the packed working directory of a job in a bucket under its SHA-256, so that the same content is uploaded once. */
 #include "cli.h"
 #include "fleet.h"
-#include "pack.h"
+
+#include <mobula/artifact.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,8 +10,6 @@
 enum {
     INSTALL_REPLICAS_MAX = 16,
     INSTALL_TEXT_MAX = LIMIT_YAML_INPUT, /* bytes of the manifests */
-    INSTALL_PROGRAM_FILE_MAX = 16 * MIB, /* bytes of a program before it is compressed */
-    INSTALL_PROGRAM_MAX = MIB,           /* bytes of a ConfigMap, base64 not counted */
 };
 
 #define INSTALL_IMAGE "localhost/mobula:" MOBULA_VERSION

@@ -3,6 +3,7 @@
 
 #include "install_wanted.h"
 
+#include <mobula/artifact.h>
 #include <mobula/cloud.h>
 #include <mobula/kinds.h>
 

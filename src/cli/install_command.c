@@ -4,11 +4,11 @@
 #include "install.h"
 #include "inventory.h"
 #include "owner.h"
-#include "program.h"
 #include "revision.h"
 #include "surplus.h"
 #include "values.h"
 
+#include <mobula/artifact.h>
 #include <mobula/kinds.h>
 
 #include <stdio.h>

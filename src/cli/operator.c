@@ -4,9 +4,9 @@
 #include "defaults.h"
 #include "install.h"
 #include "operator_bucket.h"
-#include "program.h"
 #include "sandbox.h"
 
+#include <mobula/artifact.h>
 #include <mobula/health.h>
 #include <mobula/hub.h>
 #include <mobula/kinds.h>

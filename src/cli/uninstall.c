@@ -6,10 +6,10 @@
 #include "install.h"
 #include "inventory.h"
 #include "owner.h"
-#include "program.h"
 #include "purge.h"
 #include "revision.h"
 
+#include <mobula/artifact.h>
 #include <mobula/kinds.h>
 
 #include <stdio.h>

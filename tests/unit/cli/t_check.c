@@ -2,7 +2,8 @@
 #include "../test.h"
 
 #include "../../../src/cli/check.h"
-#include "../../../src/cli/images.h"
+
+#include <mobula/artifact.h>
 
 static struct json docs[64];
 static uint32_t doc_count;

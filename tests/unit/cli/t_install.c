@@ -1,8 +1,8 @@
 #include "install.h"
 
 #include "../../../src/cli/cli.h"
-#include "../../../src/cli/program.h"
 
+#include <mobula/artifact.h>
 #include <mobula/inspect.h>
 
 static void golden(struct arena *a)

@@ -1,8 +1,7 @@
 /* What is no bundle, or another one than was signed, is refused; what a signer should not have signed, too. */
 #include "../test.h"
 
-#include "../../../src/cli/bundle.h"
-#include "../../../src/cli/registry.h"
+#include <mobula/artifact.h>
 
 #include <bearssl.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* Tests program_carry with made-up programs. tests/tools/check-carried tests the carried form of the real one. */
 #include "../test.h"
 
-#include "../../../src/cli/program.h"
-
+#include <mobula/artifact.h>
 #include <mobula/carried.h>
 
 #include <elf.h>

@@ -1,6 +1,4 @@
-#include "program.h"
-#include "cli.h"
-#include "install.h"
+#include <mobula/artifact.h>
 
 enum { ELF_HEAD = 20, ELF_MACHINE = 18, ELF_AMD64 = 62, ELF_ARM64 = 183, CANDIDATES_MAX = 64 };
 

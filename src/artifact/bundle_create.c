@@ -1,7 +1,6 @@
 /* `mobula bundle create`: a folder as a bundle. openssl signs it, so this program never reads the private key: without --signature the
  * bytes to be signed are written, and with it the bundle of the same bytes. */
-#include "bundle.h"
-#include "cli.h"
+#include <mobula/artifact.h>
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,9 +1,7 @@
 /* An image goes to a registry on loopback that answers as its case says. tests/e2e/test_bundle.py has Debian's. */
 #include "../test.h"
 
-#include "../../../src/cli/bundle.h"
-#include "../../../src/cli/registry.h"
-
+#include <mobula/artifact.h>
 #include <mobula/tls.h>
 
 #include <arpa/inet.h>

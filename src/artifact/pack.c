@@ -1,6 +1,5 @@
 /* Zip files (APPNOTE.TXT 4.3), as far as a folder of source code needs them: no encryption, no Zip64, times of 1980. */
-#include "pack.h"
-#include "cli.h"
+#include "private.h"
 
 #include <dirent.h>
 #include <errno.h>

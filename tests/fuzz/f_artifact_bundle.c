@@ -1,5 +1,6 @@
 /* The tar reader of bundles: what it gives lies inside what it was given, has a plain name, and is ever less. */
-#include "../../src/cli/bundle.h"
+
+#include <mobula/artifact.h>
 
 #include <stdlib.h>
 

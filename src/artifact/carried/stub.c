@@ -1,6 +1,6 @@
-/* The stub that begins the carried form (src/cli/carry.c): without a libc, it unpacks the program behind it into memory (memfd_create), or
- * into the folder MOBULA_UNPACK if the node forbids that, and executes it. The kernel maps the whole file, so neither /proc nor the path of
- * the file is needed. */
+/* The stub that begins the carried form (src/artifact/carry.c): without a libc, it unpacks the program behind it into memory
+ * (memfd_create), or into the folder MOBULA_UNPACK if the node forbids that, and executes it. The kernel maps the whole file, so neither
+ * /proc nor the path of the file is needed. */
 #include <mobula/carried.h>
 
 #include <elf.h>

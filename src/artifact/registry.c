@@ -1,6 +1,4 @@
-#include "registry.h"
-#include "cli.h"
-
+#include <mobula/artifact.h>
 #include <mobula/command.h>
 #include <mobula/http.h>
 #include <mobula/json.h>

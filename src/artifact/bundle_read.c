@@ -1,4 +1,4 @@
-#include "bundle.h"
+#include <mobula/artifact.h>
 
 #include <stdio.h>
 

@@ -1,8 +1,7 @@
 /* Makes the carried form of a program: one file that consists of a stub (carried/stub.c) and the compressed program. It runs as the program
  * does and is little more than half as large, so it fits a ConfigMap, which holds 1 MiB. Each of our programs contains the stub for its own
  * architecture, so a program for one architecture can make the carried form of one for another. */
-#include "program.h"
-
+#include <mobula/artifact.h>
 #include <mobula/carried.h>
 
 #include <elf.h>

@@ -1,7 +1,7 @@
 /* A folder as a zip file, and what is left out of it. */
 #include "../json/cases.h"
 
-#include "../../../src/cli/pack.h"
+#include "../../../src/artifact/private.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* The rules of .gitignore files, without character classes such as [[:alpha:]]. */
-#include "pack.h"
+#include "private.h"
 
 /* One character of the pattern and one of the path; takes the former off the pattern. */
 static bool match_one(struct slice *pattern, char c)
