@@ -428,6 +428,8 @@ bool apply_find(struct apply *p, struct slice api_version, const char *kind, str
         kube_query(&path, "fieldSelector", arena_printf(p->a, "metadata.name=%s", name));
     _Static_assert(APPLY_OBJECTS_MAX == 128, "a page is what the list holds");
     kube_query(&path, "limit", SLICE("128"));
+    if (p->next && !slice_empty(*p->next))
+        kube_query(&path, "continue", *p->next);
     if (!ask_get(p->ask, buf_slice(&path), NULL, p->a, &answer, e))
         return false;
     if (answer.code == 404) /* the server does not know the kind: there are none */
@@ -436,6 +438,8 @@ bool apply_find(struct apply *p, struct slice api_version, const char *kind, str
         return err_set(e, ERR_STATUS, "list of %ss: %s", kind, ask_words(&answer, words));
     if (!parse(p, &answer, &list, e))
         return false;
+    if (p->next)
+        *p->next = json_get_str(list, "metadata.continue", p->a);
     for (struct jiter it = json_iter(json_key(list, SLICE("items"))); p->count < APPLY_OBJECTS_MAX && json_next(&it, &key, &one);) {
         o.name = json_get_str(one, "metadata.name", p->a);
         o.ns = json_get_str(one, "metadata.namespace", p->a);

@@ -33,6 +33,7 @@ struct apply {
         replicas_given;        /* the command sets them: they may differ from those of the existing Deployment */
     bool spares;               /* apply_delete leaves objects under a name of ours that lack our label */
     struct slice installation; /* its namespace: apply_delete leaves objects of other installations; empty: owners are not compared */
+    struct slice *next;        /* continue token of a list that apply_find reads in pages; NULL: only the first page is wanted */
     struct slice failures[APPLY_FAILURES_MAX];
     uint32_t failed; /* may be more than are kept */
 };

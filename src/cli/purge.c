@@ -104,12 +104,16 @@ static bool purge_kind(struct apply *p, struct slice api_version, const char *ki
 
 static bool release_kind(struct apply *p, struct slice api_version, const char *kind, struct slice ns, struct err *e)
 {
-    p->count = 0;
-    if (!apply_find(p, api_version, kind, ns, NULL, NULL, e))
-        return false;
-    for (uint32_t i = 0; i < p->count; i++)
-        if (!strip(p, &p->list[i], e))
+    struct slice next = SLICE_NONE;
+    p->next = &next;
+    do {
+        p->count = 0;
+        if (!apply_find(p, api_version, kind, ns, NULL, NULL, e))
             return false;
+        for (uint32_t i = 0; i < p->count; i++)
+            if (!strip(p, &p->list[i], e))
+                return false;
+    } while (!slice_empty(next));
     return true;
 }
 

@@ -168,9 +168,8 @@ static bool look_first(const struct uninstall_options *o, struct apply *p, const
             apply_fail(p, arena_printf(p->a, "%s%.*s: %.*s left", slice_empty(ns) ? "all namespaces" : "namespace ", SLICE_ARG(ns),
                                        SLICE_ARG(words)));
     }
-    return p->failed == 0 || err_set(e, ERR_STATUS,
-                                     "nothing was deleted: --purge deletes that first, --leave-work leaves it without anything that "
-                                     "looks after it");
+    return p->failed == 0 || err_set(e, ERR_STATUS, "nothing was deleted: --purge deletes that first%s",
+                                     o->crds ? "" : ", --leave-work leaves it without anything that looks after it");
 }
 
 /* Deletes the work first (--purge), while the operator runs and can remove its finalizers. Then checks that none is left. */
@@ -296,6 +295,8 @@ int cli_uninstall(int argc, char **argv)
         return status;
     if (o.purge && o.leave_work)
         return flags_wrong(&flags, "--purge and --leave-work exclude each other");
+    if (o.crds && o.leave_work)
+        return flags_wrong(&flags, "--crds and --leave-work exclude each other: with the definitions all work is deleted");
     if (o.all_namespaces && (!o.apply || o.plane || !slice_empty(o.watch)))
         return flags_wrong(&flags, "--all-namespaces needs --apply, and excludes --watch-namespace and --control-plane");
     if (o.purge && !o.apply)

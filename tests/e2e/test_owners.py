@@ -52,6 +52,20 @@ def test_a_second_operator_of_a_namespace(api, spaces):
     assert subjects(api, team) == set() and left_in(team) == set()
 
 
+def test_the_finalizers_of_all_work_that_is_left(api, made):
+    """More of it than a page of the API server's list."""
+    jobs = f"{V1}/namespaces/{made}/rayjobs"
+    run("install", "--apply", "--no-crds", "--namespace", made)
+    for n in range(130):
+        job = rayjob(f"j{n}", suspend=True)
+        job["metadata"]["finalizers"] = ["ray.io/rayjob-finalizer"]
+        api.call("POST", jobs, job)
+    run("uninstall", "--apply", "--namespace", made, "--leave-work")
+    left = api.get(jobs)["items"]
+    assert len(left) == 130 and not [j["metadata"]["name"] for j in left if j["metadata"].get("finalizers")]
+    api.call("DELETE", jobs)
+
+
 def former(text, ns):
     """Objects as earlier versions wrote them: one name in every watched namespace, cluster-scoped names with dashes, no owner label."""
     objects = [o for o in text if o]

@@ -2,6 +2,7 @@
 #include "install.h"
 
 #include "../../../src/cli/apply.h"
+#include "../../../src/cli/cli.h"
 #include "../../../src/cli/inventory.h"
 #include "../../../src/cli/purge.h"
 
@@ -241,6 +242,15 @@ static void same_definitions(struct arena *a)
     }
 }
 
+/* The definitions would wait for finalizers that --leave-work removes only afterwards. */
+static void excluded(void)
+{
+    static char command[] = "uninstall", apply[] = "--apply", crds[] = "--crds", leave[] = "--leave-work";
+    char *argv[] = {command, apply, crds, leave, NULL};
+    test_case("--crds and --leave-work exclude each other");
+    CHECK_INT(cli_uninstall(4, argv), STATUS_USAGE);
+}
+
 int main(void)
 {
     struct arena a = {0};
@@ -250,6 +260,7 @@ int main(void)
     same_definitions(&a);
     all_is_uninstalled(&a);
     of_operators(&a);
+    excluded();
     arena_free(&a);
     return test_done();
 }
