@@ -95,6 +95,8 @@ enum { CLI_HINT_MS = 2000 }; /* without an answer for so long, a line says so */
 void cli_say_silent(struct slice place, struct slice why, int64_t timeout_ms);
 /* All of it to standard output; what cannot be written is an error that is printed. */
 bool cli_print(struct slice text);
+/* A line to standard output, at once: progress of a change. */
+void cli_say(struct slice line);
 /* "mobula: TEXT" on stderr. Returns STATUS_ERROR. */
 int cli_fail(const struct err *e);
 
@@ -203,6 +205,12 @@ void findings_end_line(struct buf *out, size_t from);
 
 /* Forgets what was found, and keeps the memory and the schemas. */
 void findings_clear(struct findings *f);
+
+/* ---- diff ---- */
+
+/* Two objects in JSON as a diff of their YAML, in the form of `diff -u`. False: *e says why not. */
+bool diff_yaml(struct slice before, struct slice after, struct slice title_before, struct slice title_after, struct buf *out,
+               struct err *e);
 
 /* ---- ask ---- */
 

@@ -2,9 +2,9 @@
  * be an admin, say nothing about them. */
 #include "check.h"
 #include "cli.h"
-#include "inventory.h"
 
 #include <mobula/health.h>
+#include <mobula/release.h>
 
 #include <stdio.h>
 

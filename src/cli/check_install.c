@@ -1,9 +1,9 @@
 /* Checks of an installation beside its Deployment: the Lease, the admission policies, and whether its NetworkPolicy lets out what goes to
  * the API server. */
-#include "apply.h"
 #include "check.h"
 #include "cli.h"
-#include "install.h"
+
+#include <mobula/release.h>
 
 /* ---- the Lease ---- */
 

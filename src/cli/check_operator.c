@@ -1,8 +1,9 @@
 /* Checks of the operator: its Deployment and KubeRay's, what its arguments let it contact, its control plane, its sandbox. */
 #include "check.h"
 #include "cli.h"
-#include "inventory.h"
 #include "sandbox.h"
+
+#include <mobula/release.h>
 
 /* ---- its arguments ---- */
 

@@ -1,36 +1,10 @@
 /* The rights that the operator's Role gives, held against what the API server says that we may do. Whoever makes a Role must have every
  * right in it, so before an installation this says whether this user can make it, and in the operator's pod whether it was made. */
 #include "check.h"
-#include "install.h"
 
-#include <mobula/yaml.h>
+#include <mobula/release.h>
 
 #include <stdio.h>
-
-bool install_rights(const struct install_options *o, struct slice ns, struct arena *a, struct slice *rules, struct err *e)
-{
-    struct yaml_docs docs;
-    struct slice all = SLICE("");
-    bool found = o->all_namespaces; /* with a ClusterRole in its place; else Roles of further namespaces are the same */
-    __attribute__((cleanup(buf_free))) struct buf text;
-    buf_init(&text, MIB);
-    if (!install_write(o, &text, e) || !yaml_parse(buf_slice(&text), a, &docs, e))
-        return false;
-    for (uint32_t i = 0; i < docs.count; i++) {
-        struct jval doc;
-        if (!json_read(&doc, docs.docs[i].json, a, e))
-            return false;
-        bool role = json_is(json_get(doc, "kind"), "Role");
-        bool here = ns.ptr ? json_str_eq(json_get(doc, "metadata.namespace"), ns) : !found;
-        if (!json_is(json_get(doc, "kind"), "ClusterRole") && !(role && here))
-            continue;
-        found |= role;
-        struct slice more = json_raw(json_get(doc, "rules"));
-        all = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(all), all.len ? "," : "", (int)more.len - 2, more.ptr + 1);
-    }
-    *rules = arena_printf(a, "[%.*s]", SLICE_ARG(all));
-    return true;
-}
 
 static struct slice flag_of(const void *of, const char *flag)
 {

@@ -2,10 +2,10 @@
  * the API server stores them in that version; then status.storedVersions of the definition has that version alone, and a definition without
  * the others can be applied. */
 #include "cli.h"
-#include "install.h"
 
 #include <mobula/command.h>
 #include <mobula/kinds.h>
+#include <mobula/release.h>
 
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
 #include "edge.h"
 
 #include "cli.h"
-#include "install.h"
 
+#include <mobula/release.h>
 #include <mobula/schema.h>
 
 bool edge_print(const struct edge_command *o, struct err *e)

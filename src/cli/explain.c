@@ -1,10 +1,10 @@
 #include "explain.h"
 #include "cli.h"
-#include "defaults.h"
 
 #include <mobula/command.h>
 #include <mobula/kinds.h>
 #include <mobula/preview.h>
+#include <mobula/release.h>
 #include <mobula/schema.h>
 
 #include <stdio.h>

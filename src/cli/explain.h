@@ -22,9 +22,6 @@ bool explain_text(const char *file, struct slice text, const struct explain_how 
 bool explain_types(const char *file, struct slice text, struct arena *a, struct shape_types *out, struct buf *notes);
 /* Patches, the same way. */
 bool explain_patches(const char *file, struct slice text, struct arena *a, struct shape_patches *out, struct buf *notes);
-/* Two objects in JSON as a diff of their YAML, in the form of `diff -u`. False: *e says why not. */
-bool explain_diff(struct slice before, struct slice after, struct slice title_before, struct slice title_after, struct buf *out,
-                  struct err *e);
 /* The object as the patches make it; with how->steps, each operation goes to out as a diff, and before them what its instance type has made
  * of it. untyped: what it would be without one; .ptr NULL: the same. */
 bool explain_patched(const struct explain_how *how, struct slice untyped, struct slice object, struct arena *a, struct slice *made,

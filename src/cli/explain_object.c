@@ -1,6 +1,7 @@
 #include "explain_object.h"
 #include "cli.h"
-#include "inventory.h"
+
+#include <mobula/release.h>
 
 /* ---- reading ---- */
 

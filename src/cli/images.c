@@ -1,8 +1,8 @@
 /* `mobula images`: what must be in the registry before manifests are applied where there is no other. */
 #include "cli.h"
-#include "install.h"
 
 #include <mobula/artifact.h>
+#include <mobula/release.h>
 #include <mobula/schema.h>
 
 struct images_options {

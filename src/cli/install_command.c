@@ -1,15 +1,10 @@
 /* `mobula install` and `mobula upgrade`: the manifests of an installation, printed or applied. */
-#include "apply.h"
 #include "cli.h"
-#include "install.h"
-#include "inventory.h"
-#include "owner.h"
-#include "revision.h"
-#include "surplus.h"
-#include "values.h"
+#include "failed.h"
 
 #include <mobula/artifact.h>
 #include <mobula/kinds.h>
+#include <mobula/release.h>
 
 #include <stdio.h>
 
@@ -256,24 +251,26 @@ static bool look_around(struct apply *p, const struct install_options *o, struct
 /* Deletes objects under the names of earlier versions, after those with the new names exist. */
 static bool migrate(struct apply *p, const struct install_options *o, int64_t until_ms, struct err *e)
 {
-    struct apply gone = {.ask = p->ask, .a = p->a, .spares = true, .installation = o->ns};
+    struct apply gone = {.ask = p->ask, .say = p->say, .a = p->a, .spares = true, .installation = o->ns};
     return apply_read(&gone, SLICE_NONE, e) && owner_find_former(&gone, p, install_name(o->plane), e) && apply_delete(&gone, until_ms, e);
 }
 
 /* Lists objects of the installation that the new manifests lack, whether mobula or kubectl applied them. */
 static bool find_surplus(struct apply *p, const struct install_options *o, const struct inventory *now, struct apply *gone, struct err *e)
 {
-    *gone = (struct apply){.ask = p->ask, .a = p->a, .spares = true, .installation = o->ns};
+    *gone = (struct apply){.ask = p->ask, .say = p->say, .a = p->a, .spares = true, .installation = o->ns};
     return apply_read(gone, SLICE_NONE, e) && (o->crds_only || surplus_find(gone, p, o, now, e));
 }
 
-enum { STATUS_DIFFERS = 3 };
+enum { STATUS_DIFFERS = 3, DIFF_MAX = 4 * MIB };
 
 static int show_diff(struct apply *p, const struct apply *gone, struct err *e)
 {
     uint32_t count = 0;
-    if (!apply_diff(p, gone, &count, e))
-        return apply_failed(p, e);
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, DIFF_MAX);
+    if (!apply_diff(p, gone, &count, &out, e) || !(cli_print(buf_slice(&out)) || err_set(e, ERR_LIMIT, "cannot be printed")))
+        return cli_apply_failed(p, e);
     fprintf(stderr, "mobula: %u objects would change\n", (unsigned)count);
     return count ? STATUS_DIFFERS : STATUS_OK;
 }
@@ -305,7 +302,7 @@ static int apply(struct apply *p, const struct install_options *o, struct slice 
                    SLICE_ARG(o->ns));
         return STATUS_OK;
     }
-    int status = apply_failed(p, &e);
+    int status = cli_apply_failed(p, &e);
     say_undo(p, o);
     return status;
 }
@@ -352,6 +349,7 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
         return flags_wrong(flags, "want --print, which changes nothing, or --apply");
     struct ask ask = {0};
     struct apply p = {.ask = &ask,
+                      .say = cli_say,
                       .a = &a,
                       .replaces = upgrade,
                       .definitions = o.crds_only,

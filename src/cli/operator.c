@@ -1,8 +1,6 @@
 /* mobula operator: the controller in the event loop. Everything that happens, happens in turns: wait, let the links speak, let the operator
  * act. */
 #include "cli.h"
-#include "defaults.h"
-#include "install.h"
 #include "operator_bucket.h"
 #include "sandbox.h"
 
@@ -11,6 +9,7 @@
 #include <mobula/hub.h>
 #include <mobula/kinds.h>
 #include <mobula/operator.h>
+#include <mobula/release.h>
 
 #include <fcntl.h>
 #include <signal.h>

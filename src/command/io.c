@@ -74,6 +74,12 @@ bool cli_print(struct slice text)
     return true;
 }
 
+void cli_say(struct slice line)
+{
+    printf("%.*s\n", SLICE_ARG(line));
+    fflush(stdout);
+}
+
 int cli_fail(const struct err *e)
 {
     char line[ERR_TEXT_MAX]; /* of what servers say, too: nothing in it for a terminal to act on */
