@@ -34,7 +34,8 @@ struct cloud_keys {
     struct slice id, secret, session; /* session: empty for keys that do not expire */
 };
 
-enum { CLOUD_QUERY = 12, CLOUD_HEADERS = 10, CLOUD_URL_S = 7 * 24 * 3600 /* maximum validity of a signed URL */ };
+/* Half of a query may be the call's; a SAS token of Azure has up to 13 parameters. */
+enum { CLOUD_QUERY = 24, CLOUD_HEADERS = 10, CLOUD_URL_S = 7 * 24 * 3600 /* maximum validity of a signed URL */ };
 #define CLOUD_UNSIGNED "UNSIGNED-PAYLOAD"
 struct cloud_request {
     struct slice method, host, path; /* host: as in the header Host. path: not encoded, with a leading slash */

@@ -106,6 +106,7 @@ static void take_stored(struct ship *s, const struct cloud_answer *answer, struc
     } else if (answer->status == 412 || answer->status == 409) {
         s->file->recovered = true; /* stored already: an attempt whose answer was lost, or another agent */
         s->file->since_ms = 1;
+        s->retry_ms = now.mono_ms + RETRY_MS; /* or the container is being deleted, and there is no object either */
     } else if (answer->status == 501 && !s->unconditional) {
         s->unconditional = true;
         log_warn("the store has no conditional PUT: if the agent is restarted while it stores lines, they may be stored twice");

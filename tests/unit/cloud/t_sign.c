@@ -186,6 +186,15 @@ static void test_azure(void)
                                .header_count = 3,
                                .size = 7};
     CHECK_STR(cloud_azure_text(&r, SLICE("acc"), &a), "PUT\n\n\n7\n\ntext/plain\n\n\n\n*\n\nbytes=1-\n/acc/c/a%20b");
+    test_case("a later page of a list has all of a user delegation SAS");
+    struct cloud_call c = {.method = "GET"};
+    const struct cloud_signer s = {.keys = {.session = SLICE("?sp=rl&st=2026-01-01&se=2026-01-02&skoid=1&sktid=2&skt=3&ske=4&sks=b&skv=5"
+                                                             "&spr=https&sv=2022-11-02&sr=c&sig=a%2Bb")}};
+    cloud_azure.list(&c, SLICE("p/"), false, SLICE("next"));
+    r = (struct cloud_request){.method = SLICE("GET"), .path = SLICE("/c"), .query_count = c.query_count};
+    memcpy(r.query, c.query, sizeof c.query);
+    cloud_azure.sign(&r, &s, &a);
+    CHECK(slice_has(cloud_target(&r, &a), "&sig=a%2Bb&sk") && slice_has(cloud_target(&r, &a), "&marker=next&"));
     arena_free(&a);
 }
 
