@@ -1,14 +1,26 @@
 /* mobula compute-config: compute configs without a control plane. */
 #include "compute.h"
 #include "cli.h"
-#include "explain.h"
 #include "shapes.h"
 
 #include <mobula/command.h>
+#include <mobula/explain.h>
 
 #include <stdio.h>
 
-/* ---- the command ---- */
+bool compute_check(struct slice file, struct slice text, const struct compute_how *how, struct arena *a, struct buf *out, struct buf *notes)
+{
+    bool well = compute_text(slice_is(file, "-") ? "stdin" : file.ptr, text, how, a, out, notes);
+    fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(notes)));
+    return well;
+}
+
+bool compute_is_sound(struct slice file, struct slice text, struct arena *a, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = 2 * LIMIT_JSON_ITEM}, notes = {.max = LIMIT_JSON_ITEM};
+    struct compute_how how = {.name = SLICE("cluster"), .image = SLICE(COMPUTE_IMAGE), .ray_version = SLICE("")};
+    return compute_check(file, text, &how, a, &out, &notes) || err_set(e, ERR_CONFIG, "the compute config is not stored");
+}
 
 struct compute_options {
     struct slice file, types, patches, ns, kubeconfig, context, name, image, ray_version;

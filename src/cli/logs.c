@@ -3,8 +3,9 @@
 #include "logs.h"
 #include "cli.h"
 #include "logs_bucket.h"
-#include "seek.h"
 #include "submit.h"
+
+#include <mobula/explain.h>
 
 #include <signal.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 #include "shapes.h"
 
 #include "cli.h"
-#include "explain.h"
 
 #include <mobula/command.h>
+#include <mobula/explain.h>
 #include <mobula/spec.h>
 #include <mobula/yaml.h>
 

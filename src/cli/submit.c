@@ -1,6 +1,7 @@
 #include "submit.h"
 #include "cli.h"
-#include "seek.h"
+
+#include <mobula/explain.h>
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* Answers that `mobula explain cluster`, `explain job` and `explain service` read; their output must be safe for a terminal. Input: parts
  * separated by NUL, each after a letter: c the RayCluster, p a page of pods, h the head's answer; j the RayJob; s an object that serves as
  * the RayService, its Service and the list of its RayClusters. */
-#include "src/cli/explain_job.h"
-#include "src/cli/explain_service.h"
 
+#include <mobula/explain.h>
 #include <mobula/rayservice.h>
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* A manifest that somebody was sent: `mobula validate` and `mobula explain` say of it what can go to a terminal, one line for each finding,
  * and agree on whether it is one; and what explain makes of it is read again. The first byte chooses JSON or YAML. */
-#include "src/cli/explain.h"
-#include "src/cli/validate.h"
 
+#include <mobula/explain.h>
+#include <mobula/schema.h>
 #include <mobula/yaml.h>
 
 #include <stdlib.h>

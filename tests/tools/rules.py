@@ -21,7 +21,7 @@ TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clan
 
 # Lowest first: a room may include the headers of those before it, and its own.
 ROOMS = ("base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale "
-         "shape work plan control kinds hub edge operator command schema artifact release cli").split()
+         "shape work plan control kinds hub edge operator command schema artifact release explain cli").split()
 ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "spec",
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
     "rayjob": "kinds", "rayservice": "kinds", "route": "kinds", "inspect": "operator"}
@@ -30,7 +30,7 @@ ROOM_OF_HEADER |= {"carried": "artifact", "preview": "control", "setting_patches
 ROOM_OF_HEADER |= {f"kind_{k}": "kinds" for k in ("child", "route", "raycluster", "rayjob", "rayservice", "workload")}
 
 # What decisions of kinds may not see: the core, and whatever makes calls. (heads.h they may: it says what a head has answered.)
-IMPURE = set("tls http net cloud ship serve kube grpc remote control kinds hub edge operator command schema artifact release cli".split())
+IMPURE = set("tls http net cloud ship serve kube grpc remote".split() + ROOMS[ROOMS.index("control"):])
 
 # Headers that only these rooms may include: each library has one owner, and so have sockets.
 OWNERS = {

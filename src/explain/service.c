@@ -1,20 +1,7 @@
-#include "explain_service.h"
-#include "cli.h"
-#include "explain_object.h"
+#include "private.h"
 
 #include <mobula/kind_rayservice.h>
 #include <mobula/rayservice.h>
-
-static const struct flags flags = {
-    .usage = "mobula explain service NAME [-n NS] [FLAG...]",
-    .about =
-        "Says why a RayService is as it is: which RayCluster gets its requests, what a second one waits for, how its applications and\n"
-        "deployments are, and what happens next and when. Needs get on RayServices, and for the rest get on services and list on\n"
-        "rayclusters.",
-    .list = explain_flags,
-    .count = EXPLAIN_FLAGS,
-    .word = offsetof(struct explain_named, name),
-};
 
 static void find_rest(struct seek *s, struct slice name, struct explain_service *f)
 {
@@ -31,7 +18,7 @@ static void find_rest(struct seek *s, struct slice name, struct explain_service 
     f->clusters = explain_find(s, buf_slice(&path), &all, &f->clusters_silence, &code) ? json_get(all, "items") : NO_VALUE;
 }
 
-static bool explain(struct seek *s, struct slice name, struct buf *out, struct err *e)
+bool explain_service_named(struct seek *s, struct slice name, struct buf *out, struct err *e)
 {
     struct explain_service f = {.serve = NO_VALUE, .clusters = NO_VALUE};
     if (!explain_find_object(s, &kind_rayservice, name, &f.object, e))
@@ -41,9 +28,4 @@ static bool explain(struct seek *s, struct slice name, struct buf *out, struct e
     f.now_us = clock_now().wall_us;
     explain_service_words(&f, s->a, out);
     return true;
-}
-
-int cli_explain_service(int argc, char **argv)
-{
-    return explain_command(&flags, &kind_rayservice, argc, argv, explain);
 }

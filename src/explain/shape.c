@@ -1,7 +1,5 @@
 /* The effect of instance types and patches on the objects of `mobula explain`: their files, and diffs of each step. */
-#include "explain.h"
-
-#include <mobula/command.h>
+#include <mobula/explain.h>
 #include <mobula/yaml.h>
 
 /* ---- files ---- */

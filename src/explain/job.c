@@ -1,16 +1,6 @@
-#include "explain_job.h"
-#include "cli.h"
+#include "private.h"
 
 #include <mobula/kind_rayjob.h>
-
-static const struct flags flags = {
-    .usage = "mobula explain job NAME [-n NS] [FLAG...]",
-    .about = "Says why a RayJob is as it is, and what happens next and when. Needs get on rayjobs. Of a job of a control plane\n"
-             "`mobula job status` says the same.",
-    .list = explain_flags,
-    .count = EXPLAIN_FLAGS,
-    .word = offsetof(struct explain_named, name),
-};
 
 struct words {
     const struct explain_job *in;
@@ -151,9 +141,7 @@ void explain_job_words(const struct explain_job *f, struct arena *a, struct buf 
     explain_plain(buf_slice(&b), out);
 }
 
-/* ---- the command ---- */
-
-static bool explain(struct seek *s, struct slice name, struct buf *out, struct err *e)
+bool explain_job_named(struct seek *s, struct slice name, struct buf *out, struct err *e)
 {
     struct explain_job f = {.now_us = clock_now().wall_us};
     if (!explain_find_object(s, &kind_rayjob, name, &f.object, e))
@@ -161,9 +149,4 @@ static bool explain(struct seek *s, struct slice name, struct buf *out, struct e
     f.unwatched = explain_unwatched(s, f.object);
     explain_job_words(&f, s->a, out);
     return true;
-}
-
-int cli_explain_job(int argc, char **argv)
-{
-    return explain_command(&flags, &kind_rayjob, argc, argv, explain);
 }

@@ -1,25 +1,8 @@
-#include "explain_cluster.h"
-#include "cli.h"
-#include "explain_object.h"
+#include "private.h"
 
 #include <mobula/kind_raycluster.h>
 
 #include <stdio.h>
-
-static const struct flag list[] = {SEEK_FLAGS(offsetof(struct explain_named, seek)),
-                                   ASK_TIMEOUT_FLAG(offsetof(struct explain_named, seek.timeout_ms))};
-
-static const struct flags flags = {
-    .usage = "mobula explain cluster NAME [-n NS] [FLAG...]",
-    .about =
-        "Says why a RayCluster is as it is: its groups and what keeps their pods, what the autoscaler decided last and by which rules,\n"
-        "and what Ray says of itself at this moment. Needs get on rayclusters and list on pods; get on pods/proxy for the last part, and "
-        "on\n"
-        "the Secret of a cluster with authOptions. With list on rayclusters it says how many come before one that waits for its turn.",
-    .list = list,
-    .count = COUNT_OF(list),
-    .word = offsetof(struct explain_named, name),
-};
 
 struct job {
     struct seek *seek;
@@ -136,9 +119,7 @@ static void find_kept(struct job *j, struct explain_facts *f)
         f->kept = json_get_str(status_condition(json_get(job, "status"), SLICE("ClusterKept")), "message", j->seek->a);
 }
 
-/* ---- the command ---- */
-
-static bool explain(struct seek *s, struct slice name, struct buf *out, struct err *e)
+bool explain_cluster_named(struct seek *s, struct slice name, struct buf *out, struct err *e)
 {
     struct job j = {.seek = s, .name = name};
     struct explain_facts f = {0};
@@ -153,9 +134,4 @@ static bool explain(struct seek *s, struct slice name, struct buf *out, struct e
     f.now = clock_now();
     explain_words(&f, s->a, out);
     return true;
-}
-
-int cli_explain_cluster(int argc, char **argv)
-{
-    return explain_command(&flags, &kind_raycluster, argc, argv, explain);
 }

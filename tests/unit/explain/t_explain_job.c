@@ -2,8 +2,7 @@
  * {unwatched: true} means that no installation watches the namespace. */
 #include "tests/kinds/cases.h"
 
-#include "../../../src/cli/explain_job.h"
-
+#include <mobula/explain.h>
 #include <mobula/yaml.h>
 
 #include <stdio.h>

@@ -2,8 +2,7 @@
  * text. */
 #include "tests/kinds/cases.h"
 
-#include "../../../src/cli/explain_service.h"
-
+#include <mobula/explain.h>
 #include <mobula/rayservice.h>
 #include <mobula/yaml.h>
 

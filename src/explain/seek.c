@@ -1,4 +1,4 @@
-#include "seek.h"
+#include <mobula/explain.h>
 
 #include <stdio.h>
 

@@ -1,7 +1,6 @@
 #include "../test.h"
 
-#include "../../../src/cli/explain.h"
-
+#include <mobula/explain.h>
 #include <mobula/json.h>
 #include <mobula/yaml.h>
 

@@ -1,21 +1,10 @@
 /* Lines that the texts of `mobula explain cluster`, `service` and `job` have in common, and what they read for them. */
-#ifndef MOBULA_CLI_EXPLAIN_OBJECT_H
-#define MOBULA_CLI_EXPLAIN_OBJECT_H
+#ifndef MOBULA_EXPLAIN_PRIVATE_H
+#define MOBULA_EXPLAIN_PRIVATE_H
 
-#include "seek.h"
+#include <mobula/explain.h>
 
 #include <mobula/control.h>
-
-/* Options of a command that explains one object by its name, and their flags. */
-struct explain_named {
-    struct seek_options seek;
-    struct slice name;
-};
-enum { EXPLAIN_FLAGS = 5 };
-extern const struct flag explain_flags[EXPLAIN_FLAGS];
-/* Parses the flags, opens the way to the API server and prints the text that `explain` appends. */
-int explain_command(const struct flags *flags, const struct kind *kind, int argc, char **argv,
-                    bool (*explain)(struct seek *s, struct slice name, struct buf *out, struct err *e));
 
 /* Reads the object at the path. False: *silence is the reason, *code the HTTP status; 0: no answer. */
 bool explain_find(struct seek *s, struct slice path, struct jval *out, struct slice *silence, int *code);

@@ -1,6 +1,5 @@
 /* Writes the text of `mobula explain service`. */
-#include "explain_object.h"
-#include "explain_service.h"
+#include "private.h"
 
 #include <mobula/kind_rayservice.h>
 #include <mobula/rayservice.h>

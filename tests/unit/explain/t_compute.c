@@ -1,7 +1,6 @@
 #include "../test.h"
 
-#include "../../../src/cli/compute.h"
-
+#include <mobula/explain.h>
 #include <mobula/yaml.h>
 
 static const struct compute_how plain = {.name = SLICE("c"), .image = SLICE("i"), .ray_version = SLICE("")};

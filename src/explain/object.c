@@ -1,5 +1,4 @@
-#include "explain_object.h"
-#include "cli.h"
+#include "private.h"
 
 #include <mobula/release.h>
 
@@ -77,33 +76,4 @@ void explain_put_operator(struct jval object, bool unwatched, const char *const 
             (long long)seen, (long long)now);
     if (json_there(json_get(object, "metadata.deletionTimestamp")))
         buf_put(out, SLICE("  it is being deleted\n"));
-}
-
-/* ---- commands ---- */
-
-const struct flag explain_flags[EXPLAIN_FLAGS] = {SEEK_PLACE_FLAGS(offsetof(struct explain_named, seek)),
-                                                  ASK_TIMEOUT_FLAG(offsetof(struct explain_named, seek.timeout_ms))};
-
-int explain_command(const struct flags *flags, const struct kind *kind, int argc, char **argv,
-                    bool (*explain)(struct seek *s, struct slice name, struct buf *out, struct err *e))
-{
-    struct explain_named o = {0};
-    struct seek s = {0};
-    struct err e = {0};
-    int status;
-    if (!flags_parse(flags, argc, argv, &o, &status))
-        return status;
-    if (slice_empty(o.name))
-        return flags_wrong(flags, "the name of a %s is needed", kind->name);
-    if (!name_dns1123_label(o.name))
-        return flags_wrong(flags, "\"%.*s\" is not the name of a %s", SLICE_ARG(o.name), kind->name);
-    if (!seek_group_known(&o.seek))
-        return flags_wrong(flags, "--group is ray.io or cluster.ray.io");
-    __attribute__((cleanup(arena_free))) struct arena a = {0};
-    __attribute__((cleanup(buf_free))) struct buf out = {.max = EXPLAIN_WORDS_MAX};
-    bool well = seek_open(&s, &o.seek, &a, &e) && explain(&s, o.name, &out, &e);
-    seek_close(&s);
-    if (!well)
-        return cli_fail(&e);
-    return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
 }

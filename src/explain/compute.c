@@ -1,12 +1,6 @@
 /* Reads a compute config without a control plane, and renders the RayCluster that it makes. */
-#include "cli.h"
-#include "compute.h"
-#include "explain.h"
-
-#include <mobula/command.h>
+#include <mobula/explain.h>
 #include <mobula/schema.h>
-
-#include <stdio.h>
 
 /* The place in the config that a field of the RayCluster comes from: its group, as near as can be told. */
 static size_t source_of(struct jval config, struct slice path)
@@ -111,18 +105,4 @@ bool compute_text(const char *file, struct slice text, const struct compute_how 
     findings_write(f, file, &docs.docs[0], notes);
     bool well = f->errors == 0 && e.code == ERR_NONE;
     return well && (!how->patches || patch_cluster(file, buf_slice(out), how, a, notes));
-}
-
-bool compute_check(struct slice file, struct slice text, const struct compute_how *how, struct arena *a, struct buf *out, struct buf *notes)
-{
-    bool well = compute_text(slice_is(file, "-") ? "stdin" : file.ptr, text, how, a, out, notes);
-    fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(notes)));
-    return well;
-}
-
-bool compute_is_sound(struct slice file, struct slice text, struct arena *a, struct err *e)
-{
-    __attribute__((cleanup(buf_free))) struct buf out = {.max = 2 * LIMIT_JSON_ITEM}, notes = {.max = LIMIT_JSON_ITEM};
-    struct compute_how how = {.name = SLICE("cluster"), .image = SLICE(COMPUTE_IMAGE), .ray_version = SLICE("")};
-    return compute_check(file, text, &how, a, &out, &notes) || err_set(e, ERR_CONFIG, "the compute config is not stored");
 }

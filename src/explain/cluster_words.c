@@ -1,5 +1,4 @@
-#include "explain_cluster.h"
-#include "explain_object.h"
+#include "private.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,5 @@
 #include "../test.h"
 
-#include "../../../src/cli/validate.h"
-
-#include <mobula/command.h>
 #include <mobula/inspect.h>
 #include <mobula/schema.h>
 
