@@ -154,7 +154,8 @@ static bool take_old(struct v13 *v, const struct server_hello *h)
     struct slice tail = slice_skip(h->random, V13_RANDOM - 8);
     if (v13_least > VERSION_12 || v->suite) {
         const char version[2] = {(char)(h->version >> 8), (char)h->version};
-        return v13_fail_for(v, ALERT_VERSION, v->suite ? V13_ERR_RETRY : V13_ERR_OLD, (struct slice){version, 2});
+        return v13_fail_for(v, v->suite ? ALERT_ILLEGAL : ALERT_VERSION, v->suite ? V13_ERR_RETRY : V13_ERR_OLD,
+                            (struct slice){version, 2});
     }
     if (slice_eq(tail, SLICE("DOWNGRD\1")) || slice_eq(tail, SLICE("DOWNGRD\0")))
         return v13_fail(v, ALERT_ILLEGAL, V13_ERR_DOWNGRADE);

@@ -324,7 +324,7 @@ static bool take_messages(struct v13 *v)
         struct slice all = buf_slice(&v->message), rest = slice_skip(all, 1);
         uint32_t n = 0, type = (unsigned char)all.ptr[0];
         v13_get(&rest, 3, &n);
-        if (n > LIMIT_TLS_MESSAGE)
+        if (n > (v->server ? LIMIT_TLS_HELLO : LIMIT_TLS_MESSAGE)) /* certificates come to clients alone */
             return v13_fail(v, ALERT_ILLEGAL, BR_ERR_TOO_LARGE);
         if (rest.len < n)
             return true;
@@ -390,7 +390,7 @@ static bool take_content(struct v13 *v, unsigned type, struct slice body)
  * records that cannot be decrypted, up to the first that can. */
 static bool skip_early(struct v13 *v, size_t n)
 {
-    bool may = v->shake && n <= v->shake->early;
+    bool may = v->shake && n && n <= v->shake->early;
     if (may)
         v->shake->early -= n;
     return may;

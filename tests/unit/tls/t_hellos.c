@@ -135,7 +135,7 @@ static void changed_after_retry(void)
         size_t at, len;
         unsigned char value;
         int alert;
-    } rows[] = {{"TLS 1.2", 0, 70, 3, 70}, {"another suite", 68, SIZE_MAX, 2, 47}, {"another group", 83, SIZE_MAX, 0x1d, 47}};
+    } rows[] = {{"TLS 1.2", 0, 70, 3, 47}, {"another suite", 68, SIZE_MAX, 2, 47}, {"another group", 83, SIZE_MAX, 0x1d, 47}};
     struct buf b, m;
     buf_init(&b, KIB);
     buf_init(&m, KIB);

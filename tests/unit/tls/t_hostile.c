@@ -180,6 +180,30 @@ static void updates(void)
     }
 }
 
+/* Records without a byte, and a server's limit of a message: a client that is not known yet must not take memory. */
+static void empty_and_large(void)
+{
+    for (int k = 0; k < 3; k++) {
+        static const struct {
+            bool server;
+            enum v13_step step;
+            int alert;
+        } rows[] = {{false, V13_EXTENSIONS, 20}, {true, V13_FINISHED, 20}, {true, V13_RETRIED, 10}};
+        test_case("a record of no bytes is no early data that was announced, step %d", (int)rows[k].step);
+        struct subject *s = subject_new(rows[k].server, rows[k].step);
+        deliver(s, (const unsigned char *)"\x17\3\3\0\0", 5);
+        check_alert(s, rows[k].alert);
+    }
+    for (unsigned over = 0; over < 2; over++) {
+        const unsigned n = LIMIT_TLS_HELLO + over;
+        const char head[4] = {MESSAGE_FINISHED, 0, (char)(n >> 8), (char)n};
+        test_case("a message of LIMIT_TLS_HELLO bytes for a server, and %u more", over);
+        struct subject *s = subject_new(true, V13_FINISHED);
+        record(s, HS, (struct slice){head, sizeof head}, 0);
+        check_alert(s, over ? 47 : NONE);
+    }
+}
+
 static void limits(void)
 {
     static char zeros[V13_PLAIN + 512];
@@ -245,6 +269,7 @@ int main(void)
     single();
     floods();
     updates();
+    empty_and_large();
     limits();
     return test_done();
 }
