@@ -15,7 +15,7 @@ VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
 ROOMS := base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale shape work plan control kinds hub edge \
-    operator command schema artifact release explain cli
+    operator command schema artifact release explain check cli
 
 all: mobula
 
@@ -324,7 +324,7 @@ unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
 # STATIC_ROOMS: rooms whose unit tests run a second time in the product's build (musl, no sanitizers), because their results can depend on
 # the C library, on vendored code or on the machine code that the compiler generates. EMULATED_ROOMS: those of them whose results can depend
 # on the processor as well; only these run for arm64, because qemu is slow.
-STATIC_ROOMS := base json yaml tls http net serve kube grpc command schema artifact release explain cli
+STATIC_ROOMS := base json yaml tls http net serve kube grpc command schema artifact release explain check cli
 EMULATED_ROOMS := base json yaml tls http grpc
 UNIT_STATIC := $(if $(ROOM),$(UNIT_OF_ROOM),\
     $(filter $(patsubst %,tests/unit/%/%,$(if $(CROSS),$(EMULATED_ROOMS),$(STATIC_ROOMS))),$(UNIT)))

@@ -1,6 +1,8 @@
 /* `mobula check`: the table of checks, and the command. */
-#include "check.h"
 #include "cli.h"
+#include "storage.h"
+
+#include <mobula/check.h>
 
 #include <stdio.h>
 
@@ -38,8 +40,6 @@ static const struct check_entry {
     {"idle", check_idle, true},
     {"storage", check_storage, false},
 };
-
-/* ---- the command ---- */
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct check_options, field)

@@ -1,7 +1,7 @@
 /* mobula control-plane: the hub in the event loop. */
 #include "cli.h"
-#include "sandbox.h"
 
+#include <mobula/command.h>
 #include <mobula/hub.h>
 
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* mobula edge: the reverse proxy in the event loop. */
 #include "edge.h"
 #include "cli.h"
-#include "sandbox.h"
 
+#include <mobula/command.h>
 #include <mobula/edge.h>
 
 #include <signal.h>

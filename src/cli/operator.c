@@ -2,9 +2,9 @@
  * act. */
 #include "cli.h"
 #include "operator_bucket.h"
-#include "sandbox.h"
 
 #include <mobula/artifact.h>
+#include <mobula/command.h>
 #include <mobula/health.h>
 #include <mobula/hub.h>
 #include <mobula/kinds.h>

@@ -74,8 +74,10 @@ bool storage_url(struct storage *s, struct slice key, int64_t *seconds, struct s
 /* Prefix of the names of all logs in a bucket that is used with this prefix. */
 struct slice storage_logs(struct slice prefix, struct arena *a);
 
-/* Adds the rows of a check: writes, lists, reads, fetches by a signed URL and deletes an object with this prefix. */
 struct check;
+/* Checks the bucket that --bucket names. */
+void check_storage(struct check *c);
+/* Adds the rows of a check: writes, lists, reads, fetches by a signed URL and deletes an object with this prefix. */
 void storage_probe(struct check *c, struct storage *s, struct slice prefix);
 
 #endif

@@ -1,6 +1,7 @@
 /* Rows of a check of a bucket. */
-#include "check.h"
 #include "storage.h"
+
+#include <mobula/check.h>
 
 static const char *const fine[] = {[CLOUD_PROBE_WRITE] = "an object was written",
                                    [CLOUD_PROBE_LIST] = "it is in the list of its prefix",

@@ -1,7 +1,8 @@
 /* Command mobula storage: checks a bucket; lists, reads, writes, deletes and signs its objects. */
-#include "check.h"
 #include "cli.h"
 #include "storage.h"
+
+#include <mobula/check.h>
 
 #include <errno.h>
 #include <fcntl.h>

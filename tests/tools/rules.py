@@ -21,7 +21,7 @@ TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clan
 
 # Lowest first: a room may include the headers of those before it, and its own.
 ROOMS = ("base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale "
-         "shape work plan control kinds hub edge operator command schema artifact release explain cli").split()
+         "shape work plan control kinds hub edge operator command schema artifact release explain check cli").split()
 ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "spec",
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
     "rayjob": "kinds", "rayservice": "kinds", "route": "kinds", "inspect": "operator"}
@@ -38,7 +38,7 @@ OWNERS = {
     "yaml.h": {"yaml"},
     "bearssl.h": {"tls"},
     "mlkem768.h": {"tls"},
-    "sys/socket.h": {"net", "cli"},
+    "sys/socket.h": {"net", "command", "cli"},
     "sys/epoll.h": {"net"},
     "netdb.h": {"net"},
 }

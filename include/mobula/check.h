@@ -1,9 +1,9 @@
-/* `mobula check`: what breaks an installation in the field, each as a row that says what was found and what to do about it.
+/* check: what breaks an installation in the field, each as a row that says what was found and what to do about it.
  *
- * A check is a function in the table of check.c. It asks the API server and adds rows; what it reads out of an answer is a function of that
- * answer alone, for tests. A check never changes the cluster: what it sends is a GET, a review, or a dry run. */
-#ifndef MOBULA_CLI_CHECK_H
-#define MOBULA_CLI_CHECK_H
+ * A check is a function in the table of src/cli/check.c. It asks the API server and adds rows; what it reads out of an answer is a function
+ * of that answer alone, for tests. A check never changes the cluster: what it sends is a GET, a review, or a dry run. */
+#ifndef MOBULA_CHECK_H
+#define MOBULA_CHECK_H
 
 #include <mobula/command.h>
 #include <mobula/health.h>
@@ -66,7 +66,6 @@ void check_rights(struct check *c);
 /* The rules of the Roles that the operator needs in the namespace, given its arguments, as a JSON array. */
 bool check_wanted_rules(struct check *c, struct slice *rules, struct err *e);
 void check_account(struct check *c);
-/* check_install.c */
 struct jval check_usual(struct check *c); /* the Deployment that mobula install makes without flags */
 void check_lease(struct check *c);
 void check_policies(struct check *c);
@@ -75,7 +74,7 @@ void check_network(struct check *c);
 void check_definitions(struct check *c);
 void check_operators(struct check *c);
 void check_plane(struct check *c);
-/* check_plane.c: the parts of check_plane that ask the API server */
+/* The parts of check_plane that ask the API server. */
 void check_plane_service(struct check *c, struct slice host, uint16_t port);
 void check_cloud(struct check *c);
 void check_sandbox(struct check *c);
@@ -88,7 +87,6 @@ void check_nodes(struct check *c);
 void check_pull_secrets(struct check *c);
 void check_certificates(struct check *c);
 void check_idle(struct check *c);
-void check_storage(struct check *c);
 
 /* ---- reading, as functions of answers ---- */
 

@@ -2,8 +2,7 @@
  * side by side, without TCP keepalives of ours, each with another timeoutSeconds. When the server's end of such a watch does not arrive, a
  * NAT, firewall or proxy has forgotten the connection. Keepalives of the server's own, commonly every 3 minutes, keep a connection from
  * being idle. */
-#include "check.h"
-
+#include <mobula/check.h>
 #include <mobula/http.h>
 
 enum { IDLE_PROBES = 4, IDLE_LATE_S = 15, IDLE_LEAST_S = 1, OWN_PROBES_S = 15 }; /* OWN_PROBES_S: of src/net/tcp.c */

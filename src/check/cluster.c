@@ -1,6 +1,5 @@
 /* Checks of what stands in the cluster: definitions, other operators, the namespace and what it allows, classes, nodes. */
-#include "check.h"
-
+#include <mobula/check.h>
 #include <mobula/kinds.h>
 #include <mobula/schema.h>
 #include <mobula/spec.h>

@@ -1,6 +1,5 @@
 /* Rows of `mobula check`, how they are printed, and the requests to the API server that make a row if they fail. */
-#include "check.h"
-#include "cli.h"
+#include <mobula/check.h>
 
 #include <stdio.h>
 

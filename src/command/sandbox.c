@@ -1,4 +1,4 @@
-#include "sandbox.h"
+#include <mobula/command.h>
 
 #include <errno.h>
 #include <fcntl.h>

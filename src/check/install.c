@@ -1,8 +1,6 @@
 /* Checks of an installation beside its Deployment: the Lease, the admission policies, and whether its NetworkPolicy lets out what goes to
  * the API server. */
-#include "check.h"
-#include "cli.h"
-
+#include <mobula/check.h>
 #include <mobula/release.h>
 
 /* ---- the Lease ---- */

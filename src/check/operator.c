@@ -1,8 +1,6 @@
 /* Checks of the operator: its Deployment and KubeRay's, what its arguments let it contact, its control plane, its sandbox. */
-#include "check.h"
-#include "cli.h"
-#include "sandbox.h"
-
+#include <mobula/check.h>
+#include <mobula/command.h>
 #include <mobula/release.h>
 
 /* ---- its arguments ---- */

@@ -1,6 +1,5 @@
 /* Checks of the way to the API server and to what else must be reached: version, certificate, clock, proxy, DNS. */
-#include "check.h"
-#include "cli.h"
+#include <mobula/check.h>
 
 #include <stdio.h>
 

@@ -1,7 +1,6 @@
 /* Judges the way from the operator to its control plane from outside the cluster, through the API server: its proxy of the control plane's
  * Service, and the Cloud in which the control plane records the operator's calls. */
-#include "check.h"
-
+#include <mobula/check.h>
 #include <mobula/spec.h>
 
 /* Reports the answer of the API server's proxy to GET /healthz of the control plane. */

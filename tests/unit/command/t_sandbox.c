@@ -1,7 +1,7 @@
 /* The filter by itself, through an interpreter of its instructions; and real processes, which it ends. */
 #include "../test.h"
 
-#include "../../../src/cli/sandbox.h"
+#include <mobula/command.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,6 @@
 /* Checks the rights of the operator's account in the namespace by SubjectAccessReview for that account. The rights of the caller, who may
  * be an admin, say nothing about them. */
-#include "check.h"
-#include "cli.h"
-
+#include <mobula/check.h>
 #include <mobula/health.h>
 #include <mobula/release.h>
 

@@ -3,10 +3,8 @@
  * Two nets, one behind the other. In objects, values of environment variables, runtime environments, the copy of a manifest that kubectl
  * keeps and members whose names speak of secrets are left out whatever they are. In all text that stays (logs, commands, messages), what
  * follows a telling word, stands in a URL before "@", or has the form of a known kind of token is left out. */
-#include "check.h"
-#include "cli.h"
-
 #include <mobula/artifact.h>
+#include <mobula/check.h>
 #include <mobula/http.h>
 #include <mobula/kinds.h>
 

@@ -1,7 +1,6 @@
 /* The rights that the operator's Role gives, held against what the API server says that we may do. Whoever makes a Role must have every
  * right in it, so before an installation this says whether this user can make it, and in the operator's pod whether it was made. */
-#include "check.h"
-
+#include <mobula/check.h>
 #include <mobula/release.h>
 
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* What the checks read out of answers, and what is left out of a support bundle. */
 #include "../test.h"
 
-#include "../../../src/cli/check.h"
-
 #include <mobula/artifact.h>
+#include <mobula/check.h>
 
 static struct json docs[64];
 static uint32_t doc_count;
