@@ -76,11 +76,12 @@ struct submit {
     char said[ERR_TEXT_MAX];
     unsigned refusals; /* submissions that Ray answered with an error of its own */
     unsigned denials;
-    /* the log: bytes shown, and bytes of the answer that is coming in */
-    uint64_t shown, seen;
-    bool news, deaf;
-    unsigned log_failures;
-    int64_t log_asked_ms, log_next_ms;
+    struct {
+        uint64_t shown, seen; /* bytes shown, and bytes of the answer that is coming in */
+        bool news, deaf;
+        unsigned failures;
+        int64_t asked_ms, next_ms;
+    } log;
     /* the end */
     bool ended; /* the job: what is left is its log */
     int64_t age_s;

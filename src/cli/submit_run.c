@@ -252,8 +252,8 @@ static void hear_job(struct submit *s, const struct ray_dash_answer *a, struct n
     bool runs = strcmp(s->status, "PENDING") != 0;
     s->next_ms = now.mono_ms + s->gap_ms;
     if (s->ended)
-        s->log_failures = 0; /* the last of it has tries of its own */
-    if (s->ended || (runs && now.mono_ms >= s->log_next_ms)) {
+        s->log.failures = 0; /* the last of it has tries of its own */
+    if (s->ended || (runs && now.mono_ms >= s->log.next_ms)) {
         s->stage = SUBMIT_LOG;
         s->next_ms = now.mono_ms;
     }
@@ -269,29 +269,29 @@ static void on_text(void *owner, uint64_t tag, struct slice piece)
 {
     struct submit *s = owner;
     (void)tag;
-    uint64_t known = s->shown > s->seen ? s->shown - s->seen : 0;
-    s->seen += piece.len;
-    if (s->deaf || known >= piece.len)
+    uint64_t known = s->log.shown > s->log.seen ? s->log.shown - s->log.seen : 0;
+    s->log.seen += piece.len;
+    if (s->log.deaf || known >= piece.len)
         return;
-    s->news = true;
-    s->shown = s->seen;
-    s->deaf = !show(s, slice_skip(piece, (size_t)known));
+    s->log.news = true;
+    s->log.shown = s->log.seen;
+    s->log.deaf = !show(s, slice_skip(piece, (size_t)known));
 }
 
 static void log_failed(struct submit *s, const struct ray_dash_answer *a, struct now now)
 {
-    s->log_failures++;
-    if (s->log_failures == SUBMIT_TRIES)
+    s->log.failures++;
+    if (s->log.failures == SUBMIT_TRIES)
         say(s, "the %slog of job %.*s cannot be read: %s", s->ended ? "rest of the " : "", ID(s), a->err.text);
-    if (s->ended && s->log_failures >= SUBMIT_TRIES) {
+    if (s->ended && s->log.failures >= SUBMIT_TRIES) {
         finish(s);
         return;
     }
-    int64_t again_ms = now.mono_ms + backoff_ms(&s->rng, s->log_failures - 1, SUBMIT_RETRY_MS, SUBMIT_RETRY_MAX_MS);
+    int64_t again_ms = now.mono_ms + backoff_ms(&s->rng, s->log.failures - 1, SUBMIT_RETRY_MS, SUBMIT_RETRY_MAX_MS);
     s->next_ms = again_ms;
     if (!s->ended) { /* the job matters more */
         s->stage = SUBMIT_LOOK;
-        s->log_next_ms = again_ms;
+        s->log.next_ms = again_ms;
         s->next_ms = now.mono_ms + s->gap_ms;
     }
 }
@@ -302,13 +302,13 @@ static void hear_log(struct submit *s, const struct ray_dash_answer *a, struct n
         log_failed(s, a, now);
         return;
     }
-    if (s->seen < s->shown) {
+    if (s->log.seen < s->log.shown) {
         say(s, "the log of job %.*s has become shorter: what is new is shown from here on", ID(s));
-        s->shown = s->seen;
+        s->log.shown = s->log.seen;
     }
-    s->log_failures = 0;
-    s->log_next_ms = now.mono_ms + (now.mono_ms - s->log_asked_ms) * SUBMIT_LOG_SHARE;
-    s->gap_ms = s->news ? SUBMIT_LOOK_MS : s->gap_ms + s->gap_ms / 4;
+    s->log.failures = 0;
+    s->log.next_ms = now.mono_ms + (now.mono_ms - s->log.asked_ms) * SUBMIT_LOG_SHARE;
+    s->gap_ms = s->log.news ? SUBMIT_LOOK_MS : s->gap_ms + s->gap_ms / 4;
     s->gap_ms = s->gap_ms < SUBMIT_LOOK_MAX_MS ? s->gap_ms : SUBMIT_LOOK_MAX_MS;
     s->next_ms = now.mono_ms + s->gap_ms;
     s->stage = SUBMIT_LOOK;
@@ -364,7 +364,7 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
     struct submit *s = owner;
     (void)tag;
     s->asking = false;
-    if (s->deaf) {
+    if (s->log.deaf) {
         end_unknown(s, STATUS_UNKNOWN, "nobody reads the log any more");
         return;
     }
@@ -398,9 +398,9 @@ static void ask(struct submit *s, struct now now)
         return;
     }
     if (s->stage == SUBMIT_LOG) {
-        s->seen = 0;
-        s->news = false;
-        s->log_asked_ms = now.mono_ms;
+        s->log.seen = 0;
+        s->log.news = false;
+        s->log.asked_ms = now.mono_ms;
     }
 }
 

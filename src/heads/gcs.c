@@ -38,14 +38,15 @@ struct ray_gcs {
     enum ray_gcs_call call;
     int64_t began_ms, until_ms;
     size_t held; /* of the pool's: by its answer */
-    /* requests */
-    struct drain *drains, **drains_end;
-    uint32_t drain_count;
-    struct buf report;
-    bool report_newer; /* than the one under way */
-    bool check;
-    int64_t check_until_ms;
-    int64_t every_ms, due_ms;
+    struct {
+        struct drain *drains, **drains_end;
+        uint32_t drain_count;
+        struct buf report;
+        bool report_newer; /* than the one under way */
+        bool check;
+        int64_t check_until_ms;
+        int64_t every_ms, due_ms;
+    } ask; /* requests that are to be sent */
     /* kept state */
     uint32_t calls; /* answered on this connection */
     uint32_t failures;
@@ -116,17 +117,17 @@ static void drain_free(struct drain *d)
 
 static struct drain *drain_take(struct ray_gcs *g)
 {
-    struct drain *d = g->drains;
-    g->drains = d->next;
-    g->drains_end = g->drains ? g->drains_end : &g->drains;
-    g->drain_count--;
+    struct drain *d = g->ask.drains;
+    g->ask.drains = d->next;
+    g->ask.drains_end = g->ask.drains ? g->ask.drains_end : &g->ask.drains;
+    g->ask.drain_count--;
     return d;
 }
 
 static bool wants(const struct ray_gcs *g, struct now now, enum ray_gcs_call *call)
 {
-    bool poll = g->every_ms > 0 && now.mono_ms >= g->due_ms;
-    *call = g->drains ? RAY_GCS_DRAIN : g->report.len ? RAY_GCS_REPORT : g->check ? RAY_GCS_HEALTH : RAY_GCS_STATE;
+    bool poll = g->ask.every_ms > 0 && now.mono_ms >= g->ask.due_ms;
+    *call = g->ask.drains ? RAY_GCS_DRAIN : g->ask.report.len ? RAY_GCS_REPORT : g->ask.check ? RAY_GCS_HEALTH : RAY_GCS_STATE;
     return *call != RAY_GCS_STATE || poll;
 }
 
@@ -144,11 +145,11 @@ static struct grpc_request request_of(const struct ray_gcs *g, char authority[HO
         break;
     case RAY_GCS_REPORT:
         r.path = SLICE(GCS_SERVICE "ReportAutoscalingState");
-        r.message = buf_slice(&g->report);
+        r.message = buf_slice(&g->ask.report);
         break;
     case RAY_GCS_DRAIN:
         r.path = SLICE(GCS_SERVICE "DrainNode");
-        r.message = buf_slice(&g->drains->message);
+        r.message = buf_slice(&g->ask.drains->message);
         break;
     }
     bool v6 = strchr(g->host, ':') != NULL;
@@ -162,12 +163,12 @@ static struct grpc_request request_of(const struct ray_gcs *g, char authority[HO
 /* The next poll: after a failure later each time, and always on the grid. */
 static void poll_next(struct ray_gcs *g, struct now now)
 {
-    int64_t wait = g->every_ms;
+    int64_t wait = g->ask.every_ms;
     if (g->failures > 0) {
         int64_t backoff = backoff_ms(&g->pool->rng, g->failures - 1, RAY_GCS_BACKOFF_MS, RAY_GCS_BACKOFF_MAX_MS);
         wait = backoff > wait ? backoff : wait;
     }
-    g->due_ms = (now.mono_ms + wait + RAY_GCS_GRID_MS - 1) / RAY_GCS_GRID_MS * RAY_GCS_GRID_MS;
+    g->ask.due_ms = (now.mono_ms + wait + RAY_GCS_GRID_MS - 1) / RAY_GCS_GRID_MS * RAY_GCS_GRID_MS;
 }
 
 /* When this client has something to do but to wait for its link. */
@@ -175,10 +176,10 @@ static int64_t next_of(const struct ray_gcs *g)
 {
     if (g->busy)
         return TIME_NEVER;
-    if (g->drains || g->report.len || g->check)
+    if (g->ask.drains || g->ask.report.len || g->ask.check)
         return 0;
     int64_t idle = g->link ? g->idle_since_ms + NET_IDLE_MS : TIME_NEVER;
-    return g->every_ms > 0 && g->due_ms < idle ? g->due_ms : idle;
+    return g->ask.every_ms > 0 && g->ask.due_ms < idle ? g->ask.due_ms : idle;
 }
 
 /* Takes the call off the queue and tells the owner, who may close the client. */
@@ -188,10 +189,10 @@ static void tell(struct ray_gcs *g, struct ray_gcs_answer *a, struct now now)
     bool failed = a->err.code != ERR_NONE;
     g->busy = g->again = false;
     g->idle_since_ms = now.mono_ms;
-    if (g->call == RAY_GCS_REPORT && !g->report_newer)
-        buf_free(&g->report);
+    if (g->call == RAY_GCS_REPORT && !g->ask.report_newer)
+        buf_free(&g->ask.report);
     if (g->call == RAY_GCS_HEALTH)
-        g->check = false;
+        g->ask.check = false;
     if (g->call == RAY_GCS_STATE)
         poll_next(g, now);
     a->call = g->call;
@@ -219,9 +220,9 @@ static void finish(struct ray_gcs *g, struct ray_gcs_answer *a, struct now now)
 static void fail(struct ray_gcs *g, const struct err *why, struct now now)
 {
     struct ray_gcs_answer a = {.err = *why, .grpc_status = GRPC_NO_STATUS};
-    uint32_t waiting = g->call == RAY_GCS_DRAIN ? g->drain_count - 1 : 0;
+    uint32_t waiting = g->call == RAY_GCS_DRAIN ? g->ask.drain_count - 1 : 0;
     finish(g, &a, now);
-    for (; waiting > 0 && g->drains; waiting--) {
+    for (; waiting > 0 && g->ask.drains; waiting--) {
         g->call = RAY_GCS_DRAIN;
         tell(g, &a, now);
     }
@@ -391,15 +392,15 @@ static void ask(struct ray_gcs *g, struct now now)
     g->gave_way = false;
     g->began_ms = now.mono_ms;
     g->until_ms = now.mono_ms + RAY_GCS_MS;
-    if (g->call == RAY_GCS_HEALTH && g->check_until_ms < g->until_ms)
-        g->until_ms = g->check_until_ms;
+    if (g->call == RAY_GCS_HEALTH && g->ask.check_until_ms < g->until_ms)
+        g->until_ms = g->ask.check_until_ms;
     if (!g->link && !connect_to(g, &e)) {
         fail(g, &e, now);
         return;
     }
     g->link->deadline_ms = g->until_ms;
     struct grpc_request r = request_of(g, authority);
-    g->report_newer = g->report_newer && g->call != RAY_GCS_REPORT;
+    g->ask.report_newer = g->ask.report_newer && g->call != RAY_GCS_REPORT;
     grpc_call(&g->grpc, &r);
     send_out(g);
 }
@@ -480,8 +481,8 @@ struct ray_gcs *ray_gcs_open(struct ray_gcs_pool *p, const struct ray_gcs_option
     g->port = o->port;
     g->token = keep_text(o->token);
     g->token_len = o->token.len;
-    g->drains_end = &g->drains;
-    buf_init(&g->report, LIMIT_RAY_REPORT);
+    g->ask.drains_end = &g->ask.drains;
+    buf_init(&g->ask.report, LIMIT_RAY_REPORT);
     grpc_init(&g->grpc);
     g->next = p->first;
     if (p->first)
@@ -494,11 +495,11 @@ void ray_gcs_close(struct ray_gcs *g)
 {
     struct ray_gcs_pool *p = g->pool;
     disconnect(g);
-    while (g->drains)
+    while (g->ask.drains)
         drain_free(drain_take(g));
-    buf_free(&g->report);
-    g->busy = g->check = false; /* a walk that stands on it finds nothing to do */
-    g->every_ms = 0;
+    buf_free(&g->ask.report);
+    g->busy = g->ask.check = false; /* a walk that stands on it finds nothing to do */
+    g->ask.every_ms = 0;
     mem_wipe(g->token, g->token_len);
     mem_free(g->token);
     mem_free(g->host);
@@ -511,32 +512,32 @@ void ray_gcs_close(struct ray_gcs *g)
 
 void ray_gcs_poll(struct ray_gcs *g, int64_t every_ms, struct now now)
 {
-    bool began = g->every_ms == 0;
-    g->every_ms = every_ms <= 0 ? 0 : every_ms < RAY_GCS_EVERY_MS ? RAY_GCS_EVERY_MS : every_ms;
-    if (!began || g->every_ms == 0)
+    bool began = g->ask.every_ms == 0;
+    g->ask.every_ms = every_ms <= 0 ? 0 : every_ms < RAY_GCS_EVERY_MS ? RAY_GCS_EVERY_MS : every_ms;
+    if (!began || g->ask.every_ms == 0)
         return;
-    g->due_ms = now.mono_ms + (int64_t)rng_below(&g->pool->rng, RAY_GCS_EVERY_MS) / RAY_GCS_GRID_MS * RAY_GCS_GRID_MS;
-    soon(g->pool, g->due_ms);
+    g->ask.due_ms = now.mono_ms + (int64_t)rng_below(&g->pool->rng, RAY_GCS_EVERY_MS) / RAY_GCS_GRID_MS * RAY_GCS_GRID_MS;
+    soon(g->pool, g->ask.due_ms);
 }
 
 void ray_gcs_check(struct ray_gcs *g, int64_t until_ms, struct now now)
 {
-    g->check = true;
-    g->check_until_ms = until_ms;
+    g->ask.check = true;
+    g->ask.check_until_ms = until_ms;
     soon(g->pool, now.mono_ms);
 }
 
 void ray_gcs_report(struct ray_gcs *g, const struct ray_report *report, struct now now)
 {
-    buf_clear(&g->report);
-    gcs_write_report(report, now.wall_us / 1000, &g->report); /* the version rises, after a restart of ours too */
-    g->report_newer = true;
+    buf_clear(&g->ask.report);
+    gcs_write_report(report, now.wall_us / 1000, &g->ask.report); /* the version rises, after a restart of ours too */
+    g->ask.report_newer = true;
     soon(g->pool, now.mono_ms);
 }
 
 bool ray_gcs_drain(struct ray_gcs *g, const struct ray_drain *drain, struct now now, struct err *e)
 {
-    if (g->drain_count == LIMIT_RAY_DRAINS)
+    if (g->ask.drain_count == LIMIT_RAY_DRAINS)
         return err_set(e, ERR_LIMIT, "%d drains wait for this GCS already (LIMIT_RAY_DRAINS)", LIMIT_RAY_DRAINS);
     struct drain *d = mem_alloc(sizeof *d);
     buf_init(&d->message, DRAIN_MAX);
@@ -546,9 +547,9 @@ bool ray_gcs_drain(struct ray_gcs *g, const struct ray_drain *drain, struct now 
     }
     memcpy(d->node, drain->node_id.ptr, sizeof d->node);
     slice_copy(drain->pod, d->pod, sizeof d->pod);
-    *g->drains_end = d;
-    g->drains_end = &d->next;
-    g->drain_count++;
+    *g->ask.drains_end = d;
+    g->ask.drains_end = &d->next;
+    g->ask.drain_count++;
     soon(g->pool, now.mono_ms);
     return true;
 }

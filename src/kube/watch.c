@@ -46,7 +46,7 @@ void watch_fail(struct kube_watch *w, const struct err *why, const struct kube_s
     int64_t wait = next_backoff(w, now);
     uint64_t kind = (uint64_t)why->code << 16 | (uint64_t)(status ? status->code : 0);
     rest(w);
-    buf_clear(&w->page); /* a list that failed begins with its first page */
+    buf_clear(&w->list.page); /* a list that failed begins with its first page */
     w->not_before_ms = now.mono_ms + (after_ms > wait ? after_ms : wait);
     if (kind == w->trouble)
         return;
@@ -58,8 +58,8 @@ void watch_fail(struct kube_watch *w, const struct err *why, const struct kube_s
 void watch_relist(struct kube_watch *w, struct now now)
 {
     rest(w);
-    buf_clear(&w->page);
-    w->want_list = true;
+    buf_clear(&w->list.page);
+    w->list.wanted = true;
     w->not_before_ms = now.mono_ms + next_backoff(w, now);
 }
 
@@ -80,13 +80,13 @@ static void begin_reading(struct kube_watch *w, struct now now)
 {
     json_slicer_free(&w->slicer);
     json_slicer_init(&w->slicer, w->phase == WATCH_LIST ? JSON_STREAM_LIST : JSON_STREAM_LINES, LIMIT_JSON_ITEM);
-    w->complete = false;
+    w->list.complete = false;
     w->events = 0;
     if (w->phase == WATCH_LIVE && w->trouble)
         watch_say(w, KUBE_WATCH_PROGRESS, (struct jval){.at = -1}, w->version, now); /* the trouble is over; events may be long in coming */
-    if (w->phase == WATCH_LIVE || w->page.len > 0)
+    if (w->phase == WATCH_LIVE || w->list.page.len > 0)
         return;
-    w->synced = w->absent = w->list_skipped = false;
+    w->synced = w->absent = w->list.skipped = false;
     w->client->stats.watch_restarts += w->highest != 0;
     watch_say(w, KUBE_WATCH_RESTART, (struct jval){.at = -1}, w->highest, now);
 }
@@ -123,7 +123,7 @@ static void on_body(struct exchange *x, struct slice piece, struct now now)
 /* On from the same version; but an object that was passed over may be readable by now, and no event would tell. */
 static void live_over(struct kube_watch *w, struct now now)
 {
-    w->want_list |= w->skip_known;
+    w->list.wanted |= w->list.skip_known;
     watch_again(w, now);
 }
 
@@ -138,7 +138,7 @@ static void live_ended(struct kube_watch *w, struct now now)
     struct err e = {0};
     err_set(&e, ERR_CLOSED,
             whole ? "the server ends the watch of %.*s at once, without an event" : "the watch of %.*s ended inside an event",
-            SLICE_ARG(w->resource.plural));
+            SLICE_ARG(w->what.resource.plural));
     watch_fail(w, &e, NULL, -1, now);
 }
 
@@ -146,7 +146,7 @@ static void live_ended(struct kube_watch *w, struct now now)
 static void stream_cut(struct kube_watch *w, const char *how, struct now now)
 {
     struct err e = {0};
-    err_set(&e, ERR_CLOSED, "the streaming list of %.*s %s", SLICE_ARG(w->resource.plural), how);
+    err_set(&e, ERR_CLOSED, "the streaming list of %.*s %s", SLICE_ARG(w->what.resource.plural), how);
     if (++w->cut_streams >= WATCH_CUT_STREAMS)
         w->client->no_stream = true;
     watch_fail(w, &e, NULL, -1, now);
@@ -194,7 +194,7 @@ static void begin(struct kube_watch *w, struct now now)
     struct err e = {0};
     if (w->x.link && w->generation != c->generation)
         exchange_close(&w->x);
-    w->phase = !w->want_list ? WATCH_LIVE : c->no_stream ? WATCH_LIST : WATCH_STREAM;
+    w->phase = !w->list.wanted ? WATCH_LIVE : c->no_stream ? WATCH_LIST : WATCH_STREAM;
     w->begun_ms = now.mono_ms;
     buf_clear(&w->refusal);
     kube_buf_wipe(&w->request);
@@ -209,8 +209,8 @@ static void begin(struct kube_watch *w, struct now now)
         watch_fail(w, &e, NULL, -1, now);
         return;
     }
-    w->new_link = fresh ? w->phase == WATCH_LIVE : w->new_link;
-    w->x.heard_ms = w->listed_ms = now.mono_ms;
+    w->probe.new_link = fresh ? w->phase == WATCH_LIVE : w->probe.new_link;
+    w->x.heard_ms = w->list.listed_ms = now.mono_ms;
     c->stats.requests++;
     exchange_send(&w->x, buf_slice(&w->request), now);
 }
@@ -238,7 +238,7 @@ static void overdue(struct kube_watch *w, struct now now)
 /* When the request in flight is given up: a list may not fall silent for long, a live watch may. */
 static int64_t patience(const struct kube_watch *w)
 {
-    int64_t last = json_slicer_at_rest(&w->slicer) ? w->listed_ms : w->x.heard_ms; /* bookmarks are no progress of a list */
+    int64_t last = json_slicer_at_rest(&w->slicer) ? w->list.listed_ms : w->x.heard_ms; /* bookmarks are no progress of a list */
     int64_t silent = w->phase == WATCH_STREAM ? last + KUBE_CALL_MS : TIME_NEVER;
     return silent < w->deadline_ms ? silent : w->deadline_ms;
 }
@@ -249,13 +249,13 @@ static int64_t watch_tick(struct kube_watch *w, struct now now)
         overdue(w, now);
     if (w->stopped)
         return now.mono_ms;
-    if (w->phase == WATCH_LIVE && !w->probing && (watch_silent(w, now) || (w->new_link && w->x.heard)))
+    if (w->phase == WATCH_LIVE && !w->probe.under_way && (watch_silent(w, now) || (w->probe.new_link && w->x.heard)))
         watch_probe(w, now);
     if (w->phase == WATCH_WAIT && now.mono_ms >= w->not_before_ms)
         begin(w, now);
     if (w->phase == WATCH_WAIT)
         return w->not_before_ms;
-    int64_t silence = w->phase == WATCH_LIVE && !w->probing ? w->x.heard_ms + KUBE_SILENCE_MS : TIME_NEVER;
+    int64_t silence = w->phase == WATCH_LIVE && !w->probe.under_way ? w->x.heard_ms + KUBE_SILENCE_MS : TIME_NEVER;
     return silence < patience(w) ? silence : patience(w);
 }
 
@@ -263,7 +263,7 @@ static void watch_free(struct kube_watch *w)
 {
     exchange_close(&w->x);
     kube_buf_wipe(&w->request);
-    buf_free(&w->page);
+    buf_free(&w->list.page);
     buf_free(&w->refusal);
     json_slicer_free(&w->slicer);
     arena_free(&w->item);
@@ -307,20 +307,20 @@ struct kube_watch *kube_watch_start(struct kube_client *c, const struct kube_wat
     struct kube_watch *w = mem_alloc(sizeof *w);
     exchange_init(&w->x, &watch_events, &c->stats);
     w->client = c;
-    w->resource.group = arena_dup(&w->strings, o->resource.group);
-    w->resource.version = arena_dup(&w->strings, o->resource.version);
-    w->resource.plural = arena_dup(&w->strings, o->resource.plural);
-    w->ns = arena_dup(&w->strings, o->ns);
-    w->labels = arena_dup(&w->strings, o->labels);
-    w->fields = arena_dup(&w->strings, o->fields);
-    w->kind = arena_dup(&w->strings, o->kind);
+    w->what.resource.group = arena_dup(&w->strings, o->resource.group);
+    w->what.resource.version = arena_dup(&w->strings, o->resource.version);
+    w->what.resource.plural = arena_dup(&w->strings, o->resource.plural);
+    w->what.ns = arena_dup(&w->strings, o->ns);
+    w->what.labels = arena_dup(&w->strings, o->labels);
+    w->what.fields = arena_dup(&w->strings, o->fields);
+    w->what.kind = arena_dup(&w->strings, o->kind);
     bool core = slice_empty(o->resource.group);
-    w->api_version =
-        core ? w->resource.version : arena_printf(&w->strings, "%.*s/%.*s", SLICE_ARG(o->resource.group), SLICE_ARG(o->resource.version));
+    w->what.api_version = core ? w->what.resource.version
+                               : arena_printf(&w->strings, "%.*s/%.*s", SLICE_ARG(o->resource.group), SLICE_ARG(o->resource.version));
     w->on = o->on;
     w->owner = o->owner;
-    w->want_list = w->consistent = true; /* L2: the first list is consistent */
-    buf_init(&w->page, LIMIT_HTTP_URL);
+    w->list.wanted = w->list.consistent = true; /* L2: the first list is consistent */
+    buf_init(&w->list.page, LIMIT_HTTP_URL);
     buf_init(&w->request, 0);
     buf_init(&w->refusal, WATCH_STATUS_MAX);
     json_slicer_init(&w->slicer, JSON_STREAM_LIST, LIMIT_JSON_ITEM);
@@ -347,8 +347,8 @@ void kube_watch_refresh(struct kube_watch *w, struct now now)
         return;
     if (w->phase != WATCH_WAIT || w->absent)
         watch_again(w, now); /* else it waits for a server in trouble, and goes on doing so */
-    buf_clear(&w->page);
-    w->want_list = w->consistent = true;
+    buf_clear(&w->list.page);
+    w->list.wanted = w->list.consistent = true;
     w->synced = w->absent = false;
     watch_say(w, KUBE_WATCH_RESTART, (struct jval){.at = -1}, w->highest, now);
 }
@@ -365,5 +365,5 @@ uint64_t kube_watch_version(const struct kube_watch *w)
 
 int64_t kube_watch_asked_ms(const struct kube_watch *w)
 {
-    return w->asked_ms;
+    return w->list.asked_ms;
 }

@@ -37,36 +37,43 @@ struct kube_watch {
     struct kube_client *client;
     struct kube_watch *next;
     struct arena strings; /* of what follows */
-    struct kube_resource resource;
-    struct slice ns, labels, fields, kind, api_version;
+    struct {
+        struct kube_resource resource;
+        struct slice ns, labels, fields, kind, api_version;
+    } what; /* is watched */
     kube_watch_on *on;
     void *owner;
 
     enum watch_phase phase;
     bool stopped; /* freed by the next tick */
     bool synced, absent;
-    bool want_list;
-    bool consistent;   /* the next list is asked for without resourceVersion */
-    bool whole;        /* … and without limit: a continue token has expired (L7) */
-    bool list_skipped; /* an item of this list was passed over */
-    bool skip_known;   /* the list before this one had such an item too: this one is taken as it is, for a minute */
-    bool complete;     /* LIST: the page has been read to its end */
-    bool probing;
-    bool new_link;           /* LIVE goes on on another connection, and it has not been asked yet whether the server stands below */
-    uint64_t probed_version; /* the version that had been seen when it was asked */
-    uint64_t version;        /* everything up to here was handed out; 0: nothing yet */
-    uint64_t highest;        /* of all that was ever seen: an older list is refused (C7) */
-    uint64_t list_version;   /* of the pages of this list */
-    unsigned stale_lists, cut_streams, failures;
+    struct {
+        bool wanted;       /* the next thing is a list */
+        bool consistent;   /* the next list is asked for without resourceVersion */
+        bool whole;        /* … and without limit: a continue token has expired (L7) */
+        bool skipped;      /* an item of this list was passed over */
+        bool skip_known;   /* the list before this one had such an item too: this one is taken as it is, for a minute */
+        bool complete;     /* LIST: the page has been read to its end */
+        unsigned stale;    /* lists in a row that were older than what was seen */
+        uint64_t version;  /* of the pages of this list */
+        int64_t asked_ms;  /* when the first page of the last list was asked for */
+        int64_t listed_ms; /* when the last item of a streaming list came, or the list was asked for */
+        struct buf page;   /* continue token; empty: the first page */
+        uint32_t pages;    /* of this list, read to their ends */
+    } list;
+    struct {
+        bool under_way;
+        bool new_link;    /* LIVE goes on on another connection, and it has not been asked yet whether the server stands below */
+        uint64_t version; /* the version that had been seen when it was asked */
+    } probe;
+    uint64_t version; /* everything up to here was handed out; 0: nothing yet */
+    uint64_t highest; /* of all that was ever seen: an older list is refused (C7) */
+    unsigned cut_streams, failures;
     int64_t failed_ms, not_before_ms, deadline_ms, begun_ms;
-    int64_t asked_ms;    /* when the first page of the last list was asked for */
-    int64_t listed_ms;   /* when the last item of a streaming list came, or the list was asked for */
     uint64_t events;     /* of this watch request */
     uint64_t trouble;    /* which kind of trouble was told; 0: none */
     uint32_t generation; /* of the certificates that the link was opened with */
     int64_t retry_after_ms;
-    struct buf page;    /* continue token; empty: the first page */
-    uint32_t pages;     /* of this list, read to their ends */
     struct buf request; /* wiped as soon as it was sent */
     struct buf refusal; /* body of an answer that is not 200 */
     struct json_slicer slicer;

@@ -2,11 +2,11 @@
 
 struct slice watch_name(const struct kube_watch *w, struct arena *a)
 {
-    const struct kube_resource *r = &w->resource;
+    const struct kube_resource *r = &w->what.resource;
     const char *dot = slice_empty(r->group) ? "" : ".";
-    if (slice_empty(w->ns))
+    if (slice_empty(w->what.ns))
         return arena_printf(a, "%.*s%s%.*s in all namespaces", SLICE_ARG(r->plural), dot, SLICE_ARG(r->group));
-    return arena_printf(a, "%.*s%s%.*s in namespace %.*s", SLICE_ARG(r->plural), dot, SLICE_ARG(r->group), SLICE_ARG(w->ns));
+    return arena_printf(a, "%.*s%s%.*s in namespace %.*s", SLICE_ARG(r->plural), dot, SLICE_ARG(r->group), SLICE_ARG(w->what.ns));
 }
 
 /* ---- requests ---- */
@@ -14,21 +14,21 @@ struct slice watch_name(const struct kube_watch *w, struct arena *a)
 static void ask_version(struct kube_watch *w, struct buf *path)
 {
     char text[KUBE_VERSION_TEXT];
-    if (!w->consistent && w->highest)
+    if (!w->list.consistent && w->highest)
         kube_query(path, "resourceVersion", kube_version_format(w->highest, text));
 }
 
 /* L2, L7: a match only beside a version, and neither on later pages. */
 static void ask_page(struct kube_watch *w, struct buf *path)
 {
-    if (!w->whole)
+    if (!w->list.whole)
         buf_printf(path, "?limit=%d", KUBE_PAGE);
-    if (w->page.len) {
-        kube_query(path, "continue", buf_slice(&w->page));
+    if (w->list.page.len) {
+        kube_query(path, "continue", buf_slice(&w->list.page));
         return;
     }
     ask_version(w, path);
-    if (!w->consistent && w->highest)
+    if (!w->list.consistent && w->highest)
         kube_query(path, "resourceVersionMatch", SLICE("NotOlderThan"));
 }
 
@@ -36,7 +36,7 @@ static void ask_watch(struct kube_watch *w, struct buf *path)
 {
     char text[KUBE_VERSION_TEXT];
     uint64_t seconds = KUBE_WATCH_SECONDS - WATCH_SPREAD_SECONDS + rng_below(&w->client->rng, WATCH_SPREAD_SECONDS + 1);
-    if (w->skip_known)
+    if (w->list.skip_known)
         seconds = WATCH_HOLE_SECONDS;
     buf_printf(path, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u", (unsigned)seconds);
     w->deadline_ms = w->begun_ms + (int64_t)seconds * 1000 + WATCH_MARGIN_MS;
@@ -51,20 +51,20 @@ static void ask_watch(struct kube_watch *w, struct buf *path)
 
 static void ask_selected(const struct kube_watch *w, struct buf *path)
 {
-    if (!slice_empty(w->labels))
-        kube_query(path, "labelSelector", w->labels);
-    if (!slice_empty(w->fields))
-        kube_query(path, "fieldSelector", w->fields);
+    if (!slice_empty(w->what.labels))
+        kube_query(path, "labelSelector", w->what.labels);
+    if (!slice_empty(w->what.fields))
+        kube_query(path, "fieldSelector", w->what.fields);
 }
 
 bool watch_form(struct kube_watch *w, struct err *e)
 {
     struct buf path;
     buf_init(&path, LIMIT_HTTP_URL);
-    kube_path(&path, &w->resource, w->ns, SLICE_NONE, SLICE_NONE);
+    kube_path(&path, &w->what.resource, w->what.ns, SLICE_NONE, SLICE_NONE);
     w->deadline_ms = w->begun_ms + KUBE_CALL_MS;
-    if (w->phase == WATCH_STREAM || (w->phase == WATCH_LIST && w->page.len == 0))
-        w->asked_ms = w->begun_ms;
+    if (w->phase == WATCH_STREAM || (w->phase == WATCH_LIST && w->list.page.len == 0))
+        w->list.asked_ms = w->begun_ms;
     if (w->phase == WATCH_LIST)
         ask_page(w, &path);
     else
@@ -105,9 +105,9 @@ static bool is_stream_refused(const struct kube_watch *w, const struct kube_stat
 /* The version that we asked for is too old, or one that this server has not reached (L5, L6). */
 static void version_refused(struct kube_watch *w, struct now now)
 {
-    bool later_page = w->page.len > 0;
-    w->whole |= later_page;
-    w->consistent |= w->phase != WATCH_LIVE && !later_page;
+    bool later_page = w->list.page.len > 0;
+    w->list.whole |= later_page;
+    w->list.consistent |= w->phase != WATCH_LIVE && !later_page;
     watch_relist(w, now);
 }
 
@@ -115,8 +115,8 @@ static void set_absent(struct kube_watch *w, struct now now)
 {
     exchange_close(&w->x);
     w->phase = WATCH_WAIT;
-    w->want_list = true;
-    buf_clear(&w->page); /* objects of earlier pages count as gone: the next list begins with its first */
+    w->list.wanted = true;
+    buf_clear(&w->list.page); /* objects of earlier pages count as gone: the next list begins with its first */
     w->not_before_ms = now.mono_ms + WATCH_ABSENT_MS;
     w->synced = true;
     bool news = !w->absent;
@@ -150,7 +150,7 @@ void watch_refused(struct kube_watch *w, int code, struct now now)
         watch_again(w, now);
     } else if (is_gone(&s) || s.version_too_large) {
         version_refused(w, now);
-    } else if (code == 404 && !slice_empty(w->resource.group)) { /* the core's own are always there, whatever a gateway says */
+    } else if (code == 404 && !slice_empty(w->what.resource.group)) { /* the core's own are always there, whatever a gateway says */
         set_absent(w, now);
     } else {
         refused(w, &s, now);
@@ -182,11 +182,11 @@ static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answ
     struct err e = {0};
     uint64_t version = 0;
     (void)tag;
-    w->probing = false;
+    w->probe.under_way = false;
     bool read = answer->outcome == KUBE_OK && json_read(&doc, answer->body, &a, &e) &&
                 kube_version_parse(json_get_str(doc, "metadata.resourceVersion", &a), &version);
-    if (w->phase == WATCH_LIVE && read && version < w->probed_version) {
-        w->want_list = w->consistent = true;
+    if (w->phase == WATCH_LIVE && read && version < w->probe.version) {
+        w->list.wanted = w->list.consistent = true;
         watch_again(w, now);
     } else if (w->phase == WATCH_LIVE && watch_silent(w, now)) {
         if (read && version <= w->version)
@@ -194,7 +194,7 @@ static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answ
         else
             watch_again(w, now);
     } else if (w->phase == WATCH_LIVE && answer->outcome == KUBE_UNSENT) {
-        w->new_link = true; /* no request was sent: after trouble watches come through before calls do */
+        w->probe.new_link = true; /* no request was sent: after trouble watches come through before calls do */
     }
     arena_free(&a);
 }
@@ -204,16 +204,16 @@ void watch_probe(struct kube_watch *w, struct now now)
     struct buf path;
     struct err e = {0};
     buf_init(&path, LIMIT_HTTP_URL);
-    kube_path(&path, &w->resource, w->ns, SLICE_NONE, SLICE_NONE);
+    kube_path(&path, &w->what.resource, w->what.ns, SLICE_NONE, SLICE_NONE);
     buf_put(&path, SLICE("?limit=1"));
     ask_selected(w, &path);
     struct kube_request r = {
         .method = SLICE("GET"), .path = buf_slice(&path), .again = true, .timeout_ms = WATCH_PROBE_MS, .done = probe_done, .owner = w};
-    w->probing = kube_call(w->client, &r, now, &e);
+    w->probe.under_way = kube_call(w->client, &r, now, &e);
     buf_free(&path);
-    if (w->probing) {
-        w->new_link = false;
-        w->probed_version = w->version;
+    if (w->probe.under_way) {
+        w->probe.new_link = false;
+        w->probe.version = w->version;
     } else if (watch_silent(w, now)) {
         watch_again(w, now); /* the queue is full: asking again costs no call */
     }

@@ -6,11 +6,11 @@
  * and all begin as at the start. */
 static void store_rewound(struct kube_watch *by, uint64_t version, struct now now)
 {
-    log_warn("resourceVersion went back and stays there: was the API server's store restored?", LF("resource", by->resource.plural),
-             LF("namespace", by->ns), LF_INT("seen", by->highest), LF_INT("now", version));
+    log_warn("resourceVersion went back and stays there: was the API server's store restored?", LF("resource", by->what.resource.plural),
+             LF("namespace", by->what.ns), LF_INT("seen", by->highest), LF_INT("now", version));
     for (struct kube_watch *w = by->client->watches; w; w = w->next) {
-        w->highest = w->version = w->probed_version = 0;
-        w->stale_lists = 0;
+        w->highest = w->version = w->probe.version = 0;
+        w->list.stale = 0;
         kube_watch_refresh(w, now);
         watch_say(w, KUBE_WATCH_REWOUND, (struct jval){.at = -1}, version, now);
     }
@@ -22,10 +22,10 @@ static void stale_list(struct kube_watch *w, uint64_t version, struct now now)
 {
     struct err e = {0};
     struct arena a = {0};
-    if (w->consistent && w->stale_lists < WATCH_STALE_LISTS)
-        w->stale_lists = WATCH_STALE_LISTS;
-    w->consistent |= ++w->stale_lists >= WATCH_STALE_LISTS;
-    if (w->stale_lists >= 2 * WATCH_STALE_LISTS) {
+    if (w->list.consistent && w->list.stale < WATCH_STALE_LISTS)
+        w->list.stale = WATCH_STALE_LISTS;
+    w->list.consistent |= ++w->list.stale >= WATCH_STALE_LISTS;
+    if (w->list.stale >= 2 * WATCH_STALE_LISTS) {
         store_rewound(w, version, now);
         return;
     }
@@ -42,17 +42,17 @@ static bool list_complete(struct kube_watch *w, uint64_t version, struct now now
         stale_list(w, version, now);
         return false;
     }
-    if (w->list_skipped && !w->skip_known) {
-        w->skip_known = true;
+    if (w->list.skipped && !w->list.skip_known) {
+        w->list.skip_known = true;
         watch_relist(w, now);
         return false;
     }
-    w->skip_known = w->list_skipped;
+    w->list.skip_known = w->list.skipped;
     w->version = version;
     w->highest = version > w->highest ? version : w->highest;
     w->synced = true;
-    w->want_list = w->consistent = w->whole = false;
-    w->stale_lists = w->cut_streams = 0;
+    w->list.wanted = w->list.consistent = w->list.whole = false;
+    w->list.stale = w->cut_streams = 0;
     watch_say(w, KUBE_WATCH_SYNCED, (struct jval){.at = -1}, version, now);
     return true;
 }
@@ -62,7 +62,7 @@ static bool list_complete(struct kube_watch *w, uint64_t version, struct now now
 /* Where one item ends and the next begins cannot be told any more. */
 static void stream_broken(struct kube_watch *w, const struct err *why, struct now now)
 {
-    w->want_list = true;
+    w->list.wanted = true;
     watch_skip(w, why, now);
     watch_fail(w, why, NULL, -1, now);
 }
@@ -70,13 +70,13 @@ static void stream_broken(struct kube_watch *w, const struct err *why, struct no
 /* Where the list goes on, if it does. One that goes on without end would be asked for page after page, without a pause. */
 static bool next_page(struct kube_watch *w, struct slice token, struct err *e)
 {
-    w->pages = w->page.len ? w->pages + 1 : 1;
-    if (token.len && slice_eq(token, buf_slice(&w->page)))
+    w->list.pages = w->list.page.len ? w->list.pages + 1 : 1;
+    if (token.len && slice_eq(token, buf_slice(&w->list.page)))
         return err_set(e, ERR_SYNTAX, "the list goes on where this page of it began: its continue token is the same again");
-    if (token.len && w->pages == LIMIT_KUBE_PAGES)
+    if (token.len && w->list.pages == LIMIT_KUBE_PAGES)
         return err_set(e, ERR_LIMIT, "the list has more than %d pages (LIMIT_KUBE_PAGES)", LIMIT_KUBE_PAGES);
-    buf_clear(&w->page);
-    return buf_put(&w->page, token) ||
+    buf_clear(&w->list.page);
+    return buf_put(&w->list.page, token) ||
            err_set(e, ERR_LIMIT, "the list's continue token is longer than %d bytes (LIMIT_HTTP_URL)", LIMIT_HTTP_URL);
 }
 
@@ -86,10 +86,10 @@ void watch_page_end(struct kube_watch *w, struct now now)
     struct jval doc;
     struct err e = {0};
     uint64_t version;
-    if (!w->complete)
+    if (!w->list.complete)
         err_set(&e, ERR_CLOSED, "the list ends before its last brace");
     arena_reset(&w->item, WATCH_MEMORY_KEPT);
-    if (!w->complete || !json_read(&doc, json_slicer_envelope(&w->slicer), &w->item, &e)) {
+    if (!w->list.complete || !json_read(&doc, json_slicer_envelope(&w->slicer), &w->item, &e)) {
         stream_broken(w, &e, now);
         return;
     }
@@ -99,12 +99,12 @@ void watch_page_end(struct kube_watch *w, struct now now)
         stream_broken(w, &e, now);
         return;
     }
-    if (w->page.len && version != w->list_version) {
+    if (w->list.page.len && version != w->list.version) {
         watch_relist(w, now);
         return;
     }
     struct slice token = json_get_str(root, "metadata.continue", &w->item);
-    w->list_version = version;
+    w->list.version = version;
     if (!next_page(w, token, &e))
         watch_fail(w, &e, NULL, -1, now);
     else if (token.len || list_complete(w, version, now))
@@ -120,7 +120,7 @@ static void item_bad(struct kube_watch *w, struct err *e, struct now now)
     err_wrap(e, "an item of %.*s was passed over", SLICE_ARG(name));
     arena_free(&a);
     bool live = w->phase == WATCH_LIVE;
-    w->list_skipped = true;
+    w->list.skipped = true;
     watch_skip(w, e, now);
     if (live)
         watch_relist(w, now);
@@ -137,7 +137,7 @@ static bool says(struct jval object, const char *key, struct slice wanted, struc
 /* An object of another kind must not become one of ours: a spec that it does not have would be the least. */
 static bool item_ours(struct kube_watch *w, struct jval object, uint64_t *version, struct err *e)
 {
-    if (!says(object, "kind", w->kind, e) || !says(object, "apiVersion", w->api_version, e))
+    if (!says(object, "kind", w->what.kind, e) || !says(object, "apiVersion", w->what.api_version, e))
         return false;
     return kube_version_parse(json_get_str(object, "metadata.resourceVersion", &w->item), version) ||
            err_set(e, ERR_SYNTAX, "it has no resourceVersion");
@@ -169,9 +169,9 @@ static bool in_order(struct kube_watch *w, uint64_t version, struct now now)
     if (version >= w->version)
         return true;
     struct err e = {0};
-    err_set(&e, ERR_SYNTAX, "watch of %.*s went back from resourceVersion %llu to %llu", SLICE_ARG(w->resource.plural),
+    err_set(&e, ERR_SYNTAX, "watch of %.*s went back from resourceVersion %llu to %llu", SLICE_ARG(w->what.resource.plural),
             (unsigned long long)w->version, (unsigned long long)version);
-    w->want_list = true;
+    w->list.wanted = true;
     watch_fail(w, &e, NULL, -1, now);
     return false;
 }
@@ -194,7 +194,7 @@ static void read_change(struct kube_watch *w, bool gone, struct jval object, uin
     if (w->phase == WATCH_LIVE && !in_order(w, version, now))
         return;
     w->events++;
-    w->listed_ms = now.mono_ms;
+    w->list.listed_ms = now.mono_ms;
     watch_say(w, gone ? KUBE_WATCH_DELETE : KUBE_WATCH_UPSERT, object, version, now);
     if (w->phase == WATCH_LIVE)
         advance(w, version, now);
@@ -251,7 +251,7 @@ void watch_read(struct kube_watch *w, struct slice piece, struct now now)
         case JSON_MORE:
             return;
         case JSON_DONE:
-            w->complete = true;
+            w->list.complete = true;
             return;
         case JSON_BAD:
             stream_broken(w, &e, now);

@@ -1,6 +1,6 @@
 /* Sends and receives the records of a TLS 1.3 session, alerts, and the messages after the handshake (RFC 8446 §4.6, §5, §6).
  *
- * Order on the wire: the sealed record in out_room, then the queue. Plaintext in out_room is sealed only when neither is waiting. */
+ * Order on the wire: the sealed record in writing.room, then the queue. Plaintext there is sealed only when neither is waiting. */
 #include "v13.h"
 
 #include <stdio.h>
@@ -83,8 +83,8 @@ void v13_start(struct v13 *v, bool server, unsigned char *records)
 {
     v->server = server;
     v->step = server ? V13_START : V13_HELLO;
-    v->in_room = records;
-    v->out_room = records + V13_HEAD + V13_PLAIN + V13_OVERHEAD;
+    v->reading.room = records;
+    v->writing.room = records + V13_HEAD + V13_PLAIN + V13_OVERHEAD;
     v->shake = mem_alloc(sizeof *v->shake);
     v13_transcript_init(&v->shake->transcript);
     buf_init(&v->shake->hello, LIMIT_TLS_HELLO);
@@ -204,36 +204,36 @@ static void put_update(struct v13 *v)
 
 static bool is_busy(const struct v13 *v)
 {
-    return v->sealed_end > 0 || v->queue.len > 0;
+    return v->writing.sealed_end > 0 || v->queue.len > 0;
 }
 
 void v13_flush(struct v13 *v)
 {
-    if (v->written == 0)
+    if (v->writing.written == 0)
         return;
     if (!is_busy(v) && (v->update_owed || v->out.sequence >= LIMIT_TLS_RECORDS))
         put_update(v);
     v->flush = is_busy(v);
     if (v->flush)
         return;
-    v->sealed_end = seal(v, RECORD_DATA, v->out_room, v->written);
-    v->sealed_at = 0;
-    v->written = 0;
+    v->writing.sealed_end = seal(v, RECORD_DATA, v->writing.room, v->writing.written);
+    v->writing.sealed_at = 0;
+    v->writing.written = 0;
 }
 
 struct slice v13_send_peek(struct v13 *v)
 {
-    if (v->sealed_end)
-        return (struct slice){(const char *)v->out_room + v->sealed_at, v->sealed_end - v->sealed_at};
+    if (v->writing.sealed_end)
+        return (struct slice){(const char *)v->writing.room + v->writing.sealed_at, v->writing.sealed_end - v->writing.sealed_at};
     return v->queue.len ? slice_skip(buf_slice(&v->queue), v->queue_at) : SLICE_NONE;
 }
 
 void v13_send_used(struct v13 *v, size_t n)
 {
-    if (v->sealed_end) {
-        v->sealed_at += n;
-        if (v->sealed_at == v->sealed_end)
-            v->sealed_at = v->sealed_end = 0;
+    if (v->writing.sealed_end) {
+        v->writing.sealed_at += n;
+        if (v->writing.sealed_at == v->writing.sealed_end)
+            v->writing.sealed_at = v->writing.sealed_end = 0;
     } else {
         v->queue_at += n;
         if (v->queue_at == v->queue.len) {
@@ -247,14 +247,14 @@ void v13_send_used(struct v13 *v, size_t n)
 
 char *v13_write_room(struct v13 *v, size_t *n)
 {
-    *n = v->sealed_end || v->flush ? 0 : V13_PLAIN - v->written;
-    return *n ? (char *)v->out_room + V13_HEAD + v->written : NULL;
+    *n = v->writing.sealed_end || v->flush ? 0 : V13_PLAIN - v->writing.written;
+    return *n ? (char *)v->writing.room + V13_HEAD + v->writing.written : NULL;
 }
 
 void v13_write_wrote(struct v13 *v, size_t n)
 {
-    v->written += n;
-    if (v->written == V13_PLAIN)
+    v->writing.written += n;
+    if (v->writing.written == V13_PLAIN)
         v13_flush(v);
 }
 
@@ -264,15 +264,15 @@ void v13_close(struct v13 *v)
     if (v->closed_out)
         return;
     v->closed_out = true;
-    if (v->written) {
+    if (v->writing.written) {
         if (v->update_owed)
             put_update(v);
-        char *to = buf_room(&v->queue, V13_HEAD + v->written + 1 + V13_TAG);
+        char *to = buf_room(&v->queue, V13_HEAD + v->writing.written + 1 + V13_TAG);
         if (to) {
-            memcpy(to + V13_HEAD, v->out_room + V13_HEAD, v->written);
-            v->queue.len += seal(v, RECORD_DATA, (unsigned char *)to, v->written);
+            memcpy(to + V13_HEAD, v->writing.room + V13_HEAD, v->writing.written);
+            v->queue.len += seal(v, RECORD_DATA, (unsigned char *)to, v->writing.written);
         }
-        v->written = 0;
+        v->writing.written = 0;
         v->flush = false;
     }
     v13_send(v, RECORD_ALERT, SLICE("\1\0"));
@@ -364,8 +364,8 @@ static bool take_data(struct v13 *v, size_t n)
     if (n == 0)
         return count_idle(v);
     v->idle = 0;
-    v->plain_at = V13_HEAD;
-    v->plain_end = V13_HEAD + n;
+    v->reading.plain_at = V13_HEAD;
+    v->reading.plain_end = V13_HEAD + n;
     return true;
 }
 
@@ -399,8 +399,8 @@ static bool skip_early(struct v13 *v, size_t n)
 /* Decrypts the record in place. Its last byte that is not zero is the type of the content; zeros behind that are padding. */
 static bool take_sealed(struct v13 *v, size_t n)
 {
-    unsigned char *text = v->in_room + V13_HEAD;
-    if (n < V13_TAG + 1 || !v13_open(&v->in, v->in_room, text, n - V13_TAG)) {
+    unsigned char *text = v->reading.room + V13_HEAD;
+    if (n < V13_TAG + 1 || !v13_open(&v->in, v->reading.room, text, n - V13_TAG)) {
         if (!skip_early(v, n))
             return v13_fail(v, ALERT_BAD_MAC, BR_ERR_BAD_MAC);
         v->in.sequence = 0;
@@ -429,9 +429,10 @@ static bool take_change(struct v13 *v, struct slice body)
 
 static bool take_record(struct v13 *v)
 {
-    unsigned type = v->in_room[0];
-    struct slice body = {(const char *)v->in_room + V13_HEAD, v->in_len - V13_HEAD};
-    if ((v->step == V13_START || v->step == V13_HELLO) && !buf_put(&v->shake->raw, (struct slice){(const char *)v->in_room, v->in_len}))
+    unsigned type = v->reading.room[0];
+    struct slice body = {(const char *)v->reading.room + V13_HEAD, v->reading.len - V13_HEAD};
+    if ((v->step == V13_START || v->step == V13_HELLO) &&
+        !buf_put(&v->shake->raw, (struct slice){(const char *)v->reading.room, v->reading.len}))
         return v13_fail(v, ALERT_ILLEGAL, BR_ERR_TOO_LARGE);
     if (type == RECORD_CCS)
         return take_change(v, body);
@@ -447,7 +448,7 @@ static bool take_record(struct v13 *v)
 /* The length of the record, from its header; 0: the header is invalid, and the session has failed. */
 static size_t record_len(struct v13 *v)
 {
-    const unsigned char *head = v->in_room;
+    const unsigned char *head = v->reading.room;
     size_t n = (size_t)head[3] << 8 | head[4];
     if (head[1] != 3) {
         v13_fail(v, ALERT_VERSION, BR_ERR_UNSUPPORTED_VERSION);
@@ -467,33 +468,35 @@ static size_t record_len(struct v13 *v)
 char *v13_recv_room(struct v13 *v, size_t *n)
 {
     *n = 0;
-    if (v->code || v->closed_in || v->closed_out || v->plain_end)
+    if (v->code || v->closed_in || v->closed_out || v->reading.plain_end)
         return NULL;
-    size_t want = v->in_len < V13_HEAD ? V13_HEAD : V13_HEAD + ((size_t)v->in_room[3] << 8 | v->in_room[4]);
-    *n = want - v->in_len;
-    return (char *)v->in_room + v->in_len;
+    size_t want = v->reading.len < V13_HEAD ? V13_HEAD : V13_HEAD + ((size_t)v->reading.room[3] << 8 | v->reading.room[4]);
+    *n = want - v->reading.len;
+    return (char *)v->reading.room + v->reading.len;
 }
 
 void v13_recv_wrote(struct v13 *v, size_t n)
 {
-    v->in_len += n;
-    if (v->in_len < V13_HEAD)
+    v->reading.len += n;
+    if (v->reading.len < V13_HEAD)
         return;
     size_t want = record_len(v);
-    if (want == 0 || v->in_len < want)
+    if (want == 0 || v->reading.len < want)
         return;
     take_record(v);
-    v->in_len = 0;
+    v->reading.len = 0;
 }
 
 struct slice v13_read_peek(const struct v13 *v)
 {
-    return v->plain_end ? (struct slice){(const char *)v->in_room + v->plain_at, v->plain_end - v->plain_at} : SLICE_NONE;
+    return v->reading.plain_end
+               ? (struct slice){(const char *)v->reading.room + v->reading.plain_at, v->reading.plain_end - v->reading.plain_at}
+               : SLICE_NONE;
 }
 
 void v13_read_used(struct v13 *v, size_t n)
 {
-    v->plain_at += n;
-    if (v->plain_at == v->plain_end)
-        v->plain_at = v->plain_end = 0;
+    v->reading.plain_at += n;
+    if (v->reading.plain_at == v->reading.plain_end)
+        v->reading.plain_at = v->reading.plain_end = 0;
 }

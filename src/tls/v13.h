@@ -268,11 +268,16 @@ struct v13 {
     bool certified;     /* the server's Certificate has arrived */
     bool peer_finished; /* the peer's Finished was valid: change_cipher_spec is an error from then on */
     struct buf message; /* the received part of a handshake message */
-    struct buf queue;   /* records for the wire, sent after the one in out_room */
+    struct buf queue;   /* records for the wire, sent after the one in writing.room */
     size_t queue_at;
-    unsigned char *in_room, *out_room;
-    size_t in_len, plain_at, plain_end;    /* in_room: bytes received; where the caller's plaintext is */
-    size_t written, sealed_at, sealed_end; /* out_room: bytes of plaintext behind the header; where the sealed record is */
+    struct {
+        unsigned char *room;
+        size_t len, plain_at, plain_end; /* bytes received; where the caller's plaintext is */
+    } reading;
+    struct {
+        unsigned char *room;
+        size_t written, sealed_at, sealed_end; /* bytes of plaintext behind the header; where the sealed record is */
+    } writing;
     bool flush, closed_in, closed_out;
     bool update_owed;        /* the peer asked for our KeyUpdate: it is sent before our next application data */
     unsigned idle;           /* records in a row without application data: at most LIMIT_TLS_IDLE */

@@ -465,7 +465,7 @@ static void check_absent(void)
     CHECK(!kube_watch_synced(t.w));
     fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
     test_case("404: a custom resource that the server does not know is an empty, complete list");
-    t.w->resource.group = SLICE("ray.io");
+    t.w->what.resource.group = SLICE("ray.io");
     fake_take(watcher_link(&t));
     fake_answer(watcher_link(&t), 404, "", SLICE("404 page not found"));
     CHECK_STORY(&t, "A");
@@ -482,7 +482,7 @@ static void check_absent(void)
     watcher_free(&t);
     test_case("404 of a later page: what the first one held has gone, and the list after it begins with its first page");
     watcher_start(&t, false);
-    t.w->resource.group = SLICE("ray.io");
+    t.w->what.resource.group = SLICE("ray.io");
     answer_list(&t, "{\"metadata\":{\"continue\":\"t1\",\"resourceVersion\":\"10\"},\"items\":[" ITEM("p", "3") "]}");
     fake_take(watcher_link(&t));
     fake_answer(watcher_link(&t), 404, "", SLICE("404 page not found"));

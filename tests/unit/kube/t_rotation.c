@@ -97,7 +97,7 @@ static void check_watch(void)
 static struct fakelink *go_live_anew(struct watcher *t)
 {
     go_live(t);
-    if (!t->w->probing)
+    if (!t->w->probe.under_way)
         return watcher_link(t);
     struct fakelink *watch = t->f.links[t->f.count - 2];
     fake_answer(watcher_link(t), 200, "", SLICE("{\"metadata\":{\"resourceVersion\":\"10\"}}"));

@@ -309,7 +309,7 @@ static void check_new_link(void)
     struct fakelink *live = watcher_link(&t);
     begin_stream(&t);
     fake_run(&t.f, WATCH_PROBE_MS);
-    CHECK(live->link != NULL && !t.w->probing && !t.w->new_link);
+    CHECK(live->link != NULL && !t.w->probe.under_way && !t.w->probe.new_link);
     watcher_free(&t);
 
     start_live(&t);
@@ -321,7 +321,7 @@ static void check_new_link(void)
     lane->not_before_ms = t.f.now.mono_ms + 3 * WATCH_PROBE_MS;
     begin_stream(&t);
     fake_run(&t.f, WATCH_PROBE_MS);
-    CHECK(live->link != NULL && t.w->probing && lane->queued == 1);
+    CHECK(live->link != NULL && t.w->probe.under_way && lane->queued == 1);
     fake_run(&t.f, 2 * WATCH_PROBE_MS + 1);
     fake_answer(watcher_link(&t), 200, "", SLICE(LIST("9", "")));
     CHECK(live->link == NULL);
@@ -356,7 +356,7 @@ static void check_malformed(void)
     CHECK(asks(&t, "watch=1") && !asks(&t, "&timeoutSeconds=60&"));
     test_case("a server that does not end that watch changes nothing");
     begin_stream(&t);
-    t.w->skip_known = true;
+    t.w->list.skip_known = true;
     fake_run(&t.f, (KUBE_WATCH_SECONDS * 1000) + WATCH_MARGIN_MS);
     CHECK(asks(&t, "limit=500"));
     answer_list(&t, list);

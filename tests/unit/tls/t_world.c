@@ -92,7 +92,7 @@ static bool talk(struct world *w, struct end *e)
 static void change_keys(struct end *e, bool ask)
 {
     struct v13 *v = &e->t->side.modern;
-    if (v->queue.len || v->sealed_end)
+    if (v->queue.len || v->writing.sealed_end)
         return;
     v13_send(v, RECORD_HANDSHAKE, ask ? SLICE("\x18\0\0\1\1") : SLICE("\x18\0\0\1\0"));
     v13_keys_update(&v->out);
