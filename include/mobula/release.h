@@ -179,10 +179,22 @@ struct install_options {
     struct slice ns;              /* where the operator runs */
     struct slice watch;           /* "a,b": where it makes clusters; empty: in ns */
     struct slice image, registry; /* not given: INSTALL_IMAGE, or its name in the registry */
-    struct slice program, arch;   /* bytes of the program, for a ConfigMap, and what it runs on; empty: the image has it */
-    struct slice pull_secrets, resources, proxy, no_proxy, proxies; /* proxies: as MOBULA_PROXIES */
-    struct slice proxy_secret;                                      /* NAME or NAME/KEY: what $(PROXY_CREDENTIALS) in them stands for */
-    struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
+    struct {
+        struct slice bytes, arch; /* for a ConfigMap, and what it runs on; empty: the image has it */
+        struct slice file;        /* of registryless; empty: this program */
+        bool registryless;
+    } program;
+    struct slice pull_secrets, resources;
+    struct {
+        struct slice url, no_proxy;
+        struct slice proxies; /* as MOBULA_PROXIES */
+        struct slice secret;  /* NAME or NAME/KEY: what $(PROXY_CREDENTIALS) in them stands for */
+    } proxy;
+    struct {
+        struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
+        struct slice egress_ca; /* NAME or NAME/KEY of a ConfigMap; empty: none */
+        bool egress_strict;
+    } args;                           /* of the operator */
     struct slice kubeconfig, context; /* of apply */
     struct {
         struct slice url, cloud;    /* empty: none */
@@ -190,7 +202,6 @@ struct install_options {
         struct slice token, ca;     /* NAME or NAME/KEY of a Secret and of a ConfigMap; empty: the default */
     } hub;                          /* a control plane that the operator calls */
     struct install_bucket bucket;   /* for logs */
-    struct slice egress_ca;         /* NAME or NAME/KEY of a ConfigMap; empty: none */
     struct {
         struct slice secret; /* NAME of a Secret; empty: the default */
         struct slice made;   /* a Secret that the hub makes, unless `secret` names one … */
@@ -199,8 +210,13 @@ struct install_options {
     struct default_patches defaults;
     int64_t replicas, timeout_ms; /* replicas 0: 1, of a control plane 2 */
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */
-    bool print, apply, leader_elect, create_namespace, crds_only, no_crds, agent, agent_direct, ray_auth, report_nodes, egress_strict,
-        shapes, all_namespaces, openshift, no_network_policy, no_admission_policy, registryless, drop_flags, dry_run;
+    struct {
+        bool print, apply, dry_run, drop_flags;
+    } mode; /* of the command */
+    struct {
+        bool agent, agent_direct, ray_auth, report_nodes, shapes, openshift, no_network_policy, no_admission_policy;
+    } with; /* parts of the installation */
+    bool leader_elect, create_namespace, crds_only, no_crds, all_namespaces;
     struct slice values; /* path of a file */
     struct {
         struct slice requests, node_selector, tolerations, priority_class;
@@ -208,7 +224,6 @@ struct install_options {
     } place;                           /* placement and requests of the pod */
     bool optional[LIMIT_KINDS];        /* by place in kinds[]: optional kinds that are wanted although --kinds does not bring every kind */
     bool no_definitions;               /* no flag: of what needs a cluster's admin only the definitions are left out */
-    struct slice program_file;         /* of registryless; empty: this program */
 };
 
 extern const struct install_options install_defaults;

@@ -45,7 +45,7 @@ static bool read_manifests(struct check *c, bool crds_only, struct apply *p)
     o.ns = c->operator_ns;
     o.crds_only = crds_only;
     o.no_crds = !crds_only;
-    o.shapes = check_argument(c, "--instance-types-configmap").ptr != NULL;
+    o.with.shapes = check_argument(c, "--instance-types-configmap").ptr != NULL;
     return install_write(&o, &text, &e) && apply_read(p, arena_dup(c->a, buf_slice(&text)), &e);
 }
 

@@ -10,10 +10,12 @@
 
 struct fleet_options {
     struct slice kubeconfig, context, server, token_file, ca_file, ns, name, word, output;
-    struct slice provider, stack, region, zones, networking, identity, spaces, bucket, bucket_region, endpoint, storage, nfs_server,
-        nfs_path, claim, csi, ingress, gateway, address, heads, services; /* of a cloud */
-    struct slice file;                                                    /* a spec */
-    struct slice cloud, config, image, dir, requirements;                 /* of a job */
+    struct {
+        struct slice provider, stack, region, zones, networking, identity, spaces, bucket, bucket_region, endpoint, storage, nfs_server,
+            nfs_path, claim, csi, ingress, gateway, address, heads, services;
+    } site;                                               /* of a cloud that is registered or updated */
+    struct slice file;                                    /* a spec */
+    struct slice cloud, config, image, dir, requirements; /* of a job */
     struct flag_texts env, excludes, modules;
     int64_t retries, timeout_ms, lines;
     bool wait, follow, force, bucket_uri;

@@ -34,13 +34,13 @@ bool bucket_of_cloud(struct desk *d, struct err *e)
     if (!fleet_cloud(d, o->cloud, &body, e) || !json_parse(&doc, body, &d->a, e))
         return false;
     struct jval storage = json_get(json_root(&doc), "spec.objectStorage");
-    o->bucket = json_get_str(storage, "bucket", &d->a);
+    o->site.bucket = json_get_str(storage, "bucket", &d->a);
     if (slice_empty(o->store.endpoint))
         o->store.endpoint = json_get_str(storage, "endpoint", &d->a);
     if (slice_empty(o->store.region))
         o->store.region = json_get_str(storage, "region", &d->a);
     struct cloud_place at;
-    return cloud_place(o->bucket, &at, &(struct err){0});
+    return cloud_place(o->site.bucket, &at, &(struct err){0});
 }
 
 /* Sets the URL for Ray: a signed one, which expires and needs no credentials in the pods, or the object's own (--bucket-uri). */
@@ -86,7 +86,7 @@ bool bucket_store(struct desk *d, struct slice *url, struct err *e)
     struct cloud_place at;
     struct storage s = {.store = NULL};
     struct pack_result r;
-    if (!cloud_place(d->o.bucket, &at, e))
+    if (!cloud_place(d->o.site.bucket, &at, e))
         return err_wrap(e, "--bucket");
     FILE *file = tmpfile();
     if (!file)
@@ -107,9 +107,9 @@ struct logs_bucket_options bucket_of_job(struct desk *d, struct jval workload)
 {
     struct fleet_options *o = &d->o;
     o->cloud = json_get_str(workload, "spec.cloud", &d->a);
-    if (slice_empty(o->bucket) && !bucket_of_cloud(d, &(struct err){0}))
-        o->bucket = SLICE("");
-    return (struct logs_bucket_options){.url = o->bucket, .storage = o->store};
+    if (slice_empty(o->site.bucket) && !bucket_of_cloud(d, &(struct err){0}))
+        o->site.bucket = SLICE("");
+    return (struct logs_bucket_options){.url = o->site.bucket, .storage = o->store};
 }
 
 bool bucket_logs(struct desk *d)

@@ -13,16 +13,16 @@ static const struct {
     size_t at;
     const char *path;
 } members[] = {
-    {FLEET_AT(provider), "provider"},
-    {FLEET_AT(region), "region"},
-    {FLEET_AT(networking), "networking"},
-    {FLEET_AT(identity), "operatorIdentity"},
-    {FLEET_AT(bucket), "objectStorage.bucket"},
-    {FLEET_AT(endpoint), "objectStorage.endpoint"},
-    {FLEET_AT(storage), "fileStorage.id"},
-    {FLEET_AT(nfs_server), "fileStorage.nfs.server"},
-    {FLEET_AT(nfs_path), "fileStorage.nfs.path"},
-    {FLEET_AT(address), "ingress.address"},
+    {FLEET_AT(site.provider), "provider"},
+    {FLEET_AT(site.region), "region"},
+    {FLEET_AT(site.networking), "networking"},
+    {FLEET_AT(site.identity), "operatorIdentity"},
+    {FLEET_AT(site.bucket), "objectStorage.bucket"},
+    {FLEET_AT(site.endpoint), "objectStorage.endpoint"},
+    {FLEET_AT(site.storage), "fileStorage.id"},
+    {FLEET_AT(site.nfs_server), "fileStorage.nfs.server"},
+    {FLEET_AT(site.nfs_path), "fileStorage.nfs.path"},
+    {FLEET_AT(site.address), "ingress.address"},
 };
 
 /* Lays {"a":{"b":…}} of "a.b" over the spec; a list is written as "x,y". */
@@ -49,12 +49,12 @@ static bool lay(struct slice *spec, struct slice path, struct slice text, bool l
 /* The documents name buckets in three ways: s3://NAME, arn:aws:s3:::NAME, and NAME alone. */
 static void name_bucket(struct fleet_options *o, struct arena *a)
 {
-    struct slice name = o->bucket;
+    struct slice name = o->site.bucket;
     if (slice_empty(name) || slice_has(name, "://"))
         return;
-    while (slice_starts(o->bucket, SLICE("arn:")) && slice_find(name, ':') >= 0)
+    while (slice_starts(o->site.bucket, SLICE("arn:")) && slice_find(name, ':') >= 0)
         slice_cut(&name, ':');
-    o->bucket = arena_printf(a, "%s://%.*s", slice_eq(o->provider, SLICE("gcp")) ? "gs" : "s3", SLICE_ARG(name));
+    o->site.bucket = arena_printf(a, "%s://%.*s", slice_eq(o->site.provider, SLICE("gcp")) ? "gs" : "s3", SLICE_ARG(name));
 }
 
 /* The file's fields of the spec, overridden by those of the flags. */
@@ -64,19 +64,19 @@ static bool read_spec(struct desk *d, struct slice *spec, struct err *e)
     struct arena *a = &d->a;
     struct slice whole;
     *spec = SLICE("{}");
-    if (!slice_empty(o->stack) && !slice_eq_nocase(o->stack, SLICE("k8s")))
+    if (!slice_empty(o->site.stack) && !slice_eq_nocase(o->site.stack, SLICE("k8s")))
         return err_set(e, ERR_CONFIG, "--compute-stack: only k8s is known here");
     if (!slice_empty(o->file) && !fleet_file(d, &whole, spec, e))
         return false;
-    o->provider = slice_lower(o->provider, a);
-    o->networking = slice_lower(o->networking, a);
+    o->site.provider = slice_lower(o->site.provider, a);
+    o->site.networking = slice_lower(o->site.networking, a);
     name_bucket(o, a);
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         const struct slice *text = (const void *)((const char *)o + members[i].at);
         if (!slice_empty(*text) && !lay(spec, slice_of(members[i].path), *text, false, a, e))
             return false;
     }
-    return slice_empty(o->zones) || lay(spec, SLICE("zones"), o->zones, true, a, e);
+    return slice_empty(o->site.zones) || lay(spec, SLICE("zones"), o->site.zones, true, a, e);
 }
 
 /* Path of the CA of the control plane's certificate; empty: a well-known CA has signed it. */
@@ -92,7 +92,7 @@ static struct slice ca_file(struct desk *d)
 static void put_install(struct desk *d, struct slice cloud, struct slice id, struct buf *out)
 {
     const struct fleet_options *o = &d->o;
-    struct slice ca = ca_file(d), spaces = slice_empty(o->spaces) ? SLICE("ray") : o->spaces, ns = slice_cut(&spaces, ',');
+    struct slice ca = ca_file(d), spaces = slice_empty(o->site.spaces) ? SLICE("ray") : o->site.spaces, ns = slice_cut(&spaces, ',');
     struct slice url = slice_empty(o->server) ? SLICE("https://HOST") : o->server;
     buf_printf(out, "cloud deployment id: %.*s\n", SLICE_ARG(id));
     buf_printf(out,
@@ -112,8 +112,8 @@ static void put_install(struct desk *d, struct slice cloud, struct slice id, str
         buf_printf(out, "  kubectl -n %.*s create configmap mobula-control-plane-ca --from-file=ca.crt%s%.*s\n", SLICE_ARG(ns),
                    slice_is(ca, "ca.crt") ? "" : "=", slice_is(ca, "ca.crt") ? 0 : (int)ca.len, ca.ptr);
     buf_printf(out, "  mobula install --apply --namespace=%.*s --watch-namespace=%.*s --registryless", SLICE_ARG(ns), SLICE_ARG(o->ns));
-    if (!slice_eq(o->provider, SLICE("generic")))
-        buf_printf(out, " --cloud-provider=%.*s --shapes", SLICE_ARG(o->provider));
+    if (!slice_eq(o->site.provider, SLICE("generic")))
+        buf_printf(out, " --cloud-provider=%.*s --shapes", SLICE_ARG(o->site.provider));
     buf_printf(out,
                " --control-plane-token=%.*s --control-plane-url=%.*s --cloud-deployment-id=%.*s\n"
                "\nIn place of --registryless, --registry=PREFIX takes the program from an image of a registry.\n",
@@ -128,8 +128,8 @@ bool cloud_register(struct desk *d, struct err *e)
     struct ask_answer a;
     struct json doc;
     char id[HUB_DEPLOYMENT_ID];
-    if (slice_empty(o->provider))
-        o->provider = SLICE("generic");
+    if (slice_empty(o->site.provider))
+        o->site.provider = SLICE("generic");
     if (!read_spec(d, &spec, e) || !fleet_create(d, o->name, spec, &a, e) || !fleet_print(d, a.body, e) ||
         !json_parse(&doc, a.body, &d->a, e))
         return false;

@@ -16,7 +16,8 @@ const struct flag job_flags[JOB_FLAGS] = {
     {"image-uri", FLAG_TEXT, FLEET_AT(image), "IMAGE", "of Ray's container"},
     {"working-dir", FLAG_TEXT, FLEET_AT(dir), "DIR|URL",
      "folder of at most 512 KiB as a zip file, of 1 GiB with a bucket, or the URL of a zip file: Ray unpacks it"},
-    {"bucket", FLAG_TEXT, FLEET_AT(bucket), "s3://BUCKET[/NAME]", "the folder goes there (default: what is too large, to the cloud's)"},
+    {"bucket", FLAG_TEXT, FLEET_AT(site.bucket), "s3://BUCKET[/NAME]",
+     "the folder goes there (default: what is too large, to the cloud's)"},
     {"bucket-uri", FLAG_SWITCH, FLEET_AT(bucket_uri), NULL,
      "Ray gets it as s3://…, with credentials of its pods, and not by a signed URL, which ends after 7 days"},
     STORAGE_FLAGS(FLEET_AT(store)),
@@ -234,11 +235,11 @@ bool job_submit(struct desk *d, struct err *e)
     if (!fleet_has_cloud(d, o->cloud, e))
         return false;
     bool folder = !slice_empty(o->dir) && !slice_has(o->dir, "://");
-    if (!folder && !slice_empty(o->bucket))
+    if (!folder && !slice_empty(o->site.bucket))
         return err_set(e, ERR_CONFIG, "--bucket is for the folder of --working-dir, and that is %s",
                        slice_empty(o->dir) ? "not given" : "a URL already");
     if (folder) {
-        if (!(slice_empty(o->bucket) ? pack(d, &f, &dir, e) : bucket_store(d, &dir, e)))
+        if (!(slice_empty(o->site.bucket) ? pack(d, &f, &dir, e) : bucket_store(d, &dir, e)))
             return false;
     }
     config_warn_job(d);

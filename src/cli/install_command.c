@@ -10,9 +10,9 @@
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct install_options, field)
-    {"print", FLAG_SWITCH, AT(print), NULL, "print the manifests, and change nothing"},
-    {"apply", FLAG_SWITCH, AT(apply), NULL, "apply them, and wait until the operator is available"},
-    {"dry-run", FLAG_SWITCH, AT(dry_run), NULL,
+    {"print", FLAG_SWITCH, AT(mode.print), NULL, "print the manifests, and change nothing"},
+    {"apply", FLAG_SWITCH, AT(mode.apply), NULL, "apply them, and wait until the operator is available"},
+    {"dry-run", FLAG_SWITCH, AT(mode.dry_run), NULL,
      "of --apply and upgrade: print what would change in the cluster as diffs, and change nothing; exit status 3 when something would"},
     {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of --apply (2m)"},
     TLS_FLAG,
@@ -25,15 +25,15 @@ static const struct flag list[] = {
     {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL, "in every namespace, by a ClusterRole in the place of Roles"},
     {"crds-only", FLAG_SWITCH, AT(crds_only), NULL, "only the definitions and the admission policy: they need a cluster's admin"},
     {"no-crds", FLAG_SWITCH, AT(no_crds), NULL, "all but them: an admin of the namespaces can apply it"},
-    {"kinds", FLAG_TEXT, AT(kinds), "ray.io|legacy|all",
+    {"kinds", FLAG_TEXT, AT(args.kinds), "ray.io|legacy|all",
      "RayClusters of which group (ray.io, with RayJobs); with both, kubectl get rayclusters means the legacy ones"},
     {NULL, FLAG_EACH, AT(optional), NULL, NULL},
     {"image", FLAG_TEXT, AT(image), "REF", "the operator's image (" INSTALL_IMAGE ")"},
     {"registry", FLAG_TEXT, AT(registry), "PREFIX", "where the image lies: PREFIX/mobula:" MOBULA_VERSION},
     {"pull-secret", FLAG_LIST, AT(pull_secrets), "NAME[,...]", "Secrets of the operator's namespace with which its image is pulled"},
-    {"registryless", FLAG_SWITCH, AT(registryless), NULL,
+    {"registryless", FLAG_SWITCH, AT(program.registryless), NULL,
      "this program in a ConfigMap, run in an image that each node has: --image, with --apply found by itself"},
-    {"program", FLAG_TEXT, AT(program_file), "FILE", "of --registryless: another program than this one, for nodes of another architecture"},
+    {"program", FLAG_TEXT, AT(program.file), "FILE", "of --registryless: another program than this one, for nodes of another architecture"},
     {"resources", FLAG_TEXT, AT(resources), "cpu=N,memory=N", "limits of the operator (cpu=200m,memory=64Mi)"},
     {"requests", FLAG_TEXT, AT(place.requests), "cpu=N,memory=N", "what the operator asks for (cpu=10m,memory=8Mi)"},
     {"toleration", FLAG_LIST, AT(place.tolerations), "KEY[=VALUE][:EFFECT][,...]", "taints of nodes that its pod may run on"},
@@ -43,28 +43,29 @@ static const struct flag list[] = {
      "values of the chart, by the chart's names: all flags, and tolerations, affinity, topologySpreadConstraints, podAnnotations, "
      "podLabels, "
      "serviceAnnotations, extraEnv as Kubernetes has them. A flag wins over the file"},
-    {"proxy", FLAG_TEXT, AT(proxy), "URL", "HTTPS_PROXY of the operator, for what --egress-allow names"},
-    {"no-proxy", FLAG_LIST, AT(no_proxy), "LIST", "its NO_PROXY"},
-    {"proxies", FLAG_LIST, AT(proxies), "ENTRY=URL|direct[,...]",
+    {"proxy", FLAG_TEXT, AT(proxy.url), "URL", "HTTPS_PROXY of the operator, for what --egress-allow names"},
+    {"no-proxy", FLAG_LIST, AT(proxy.no_proxy), "LIST", "its NO_PROXY"},
+    {"proxies", FLAG_LIST, AT(proxy.proxies), "ENTRY=URL|direct[,...]",
      "its MOBULA_PROXIES: proxies for single destinations, looked up before the other two"},
-    {"proxy-secret", FLAG_TEXT, AT(proxy_secret), "SECRET[/KEY]",
+    {"proxy-secret", FLAG_TEXT, AT(proxy.secret), "SECRET[/KEY]",
      "with USER:PASSWORD, which replaces $(PROXY_CREDENTIALS) in --proxy and --proxies (key credentials)"},
-    {"openshift", FLAG_SWITCH, AT(openshift), NULL, "without user and group: OpenShift sets them for each namespace"},
-    {"no-network-policy", FLAG_SWITCH, AT(no_network_policy), NULL, "without the NetworkPolicy of the operator's pod"},
-    {"no-admission-policy", FLAG_SWITCH, AT(no_admission_policy), NULL,
+    {"openshift", FLAG_SWITCH, AT(with.openshift), NULL, "without user and group: OpenShift sets them for each namespace"},
+    {"no-network-policy", FLAG_SWITCH, AT(with.no_network_policy), NULL, "without the NetworkPolicy of the operator's pod"},
+    {"no-admission-policy", FLAG_SWITCH, AT(with.no_admission_policy), NULL,
      "without the policy that keeps the operator's account from making pods beyond Pod Security baseline (Kubernetes 1.30)"},
     {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1; more than one elect a leader) or control planes (2)"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "elect a leader even when there is one only"},
-    {"tools", FLAG_TEXT, AT(tools), "configmap|image:REF|none", "how pods get this program, to wait for the head or to submit"},
-    {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N",
+    {"tools", FLAG_TEXT, AT(args.tools), "configmap|image:REF|none", "how pods get this program, to wait for the head or to submit"},
+    {"tools-resources", FLAG_TEXT, AT(args.tools_resources), "cpu=N,memory=N",
      "what the containers that are added to pods ask for and are limited to"},
-    {"autoscaler", FLAG_TEXT, AT(autoscaler), "operator|sidecar|off",
+    {"autoscaler", FLAG_TEXT, AT(args.autoscaler), "operator|sidecar|off",
      "who scales clusters that ask for it; sidecar (KubeRay's) needs more rights"},
-    {"submitter", FLAG_TEXT, AT(submitter), "operator|pod", "who submits RayJobs of K8sJobMode"},
-    {"ray-access", FLAG_TEXT, AT(ray_access), "direct|service|proxy", "how heads are reached; proxy needs a right more"},
-    {"egress-allow", FLAG_LIST, AT(egress), "HOST[:PORT][,...]", "what the operator may contact beside the API server and heads (nothing)"},
-    {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "and no wildcards in that"},
-    {"shapes", FLAG_SWITCH, AT(shapes), NULL,
+    {"submitter", FLAG_TEXT, AT(args.submitter), "operator|pod", "who submits RayJobs of K8sJobMode"},
+    {"ray-access", FLAG_TEXT, AT(args.ray_access), "direct|service|proxy", "how heads are reached; proxy needs a right more"},
+    {"egress-allow", FLAG_LIST, AT(args.egress), "HOST[:PORT][,...]",
+     "what the operator may contact beside the API server and heads (nothing)"},
+    {"egress-strict", FLAG_SWITCH, AT(args.egress_strict), NULL, "and no wildcards in that"},
+    {"shapes", FLAG_SWITCH, AT(with.shapes), NULL,
      "with the right to watch ConfigMaps instance-types and patches in the operator's namespace, and use them"},
     DEFAULT_PATCHES_FLAGS(AT(defaults)),
     {"control-plane-url", FLAG_TEXT, AT(hub.url), "URL",
@@ -73,7 +74,7 @@ static const struct flag list[] = {
     {"control-plane-token", FLAG_TEXT, AT(hub.token), "SECRET[/KEY]",
      "with the operator's token for it, key token (default: its account's, good for control planes of the same cluster alone)"},
     {"control-plane-ca", FLAG_TEXT, AT(hub.ca), "CONFIGMAP[/KEY]", "with the CA of its certificate (mobula-control-plane-ca/ca.crt)"},
-    {"egress-ca", FLAG_TEXT, AT(egress_ca), "CONFIGMAP[/KEY]",
+    {"egress-ca", FLAG_TEXT, AT(args.egress_ca), "CONFIGMAP[/KEY]",
      "with CAs for TLS to all but the API server: those of a proxy that opens TLS (key ca.crt)"},
     {"default-image", FLAG_TEXT, AT(hub.default_image), "REF", "of workloads of the control plane that name none (those are refused)"},
     {"bucket", FLAG_TEXT, AT(bucket.url), "URL",
@@ -83,7 +84,7 @@ static const struct flag list[] = {
     {"bucket-secret", FLAG_TEXT, AT(bucket.secret), "NAME",
      "Secret with its credentials, in the operator's and each watched namespace (default: the pods' own identity)"},
     {"bucket-ca", FLAG_TEXT, AT(bucket.ca), "CONFIGMAP[/KEY]", "with the CA of the store's certificate (key ca.crt)"},
-    {"report-nodes", FLAG_SWITCH, AT(report_nodes), NULL, "with a ClusterRole to list nodes: the control plane gets a line of each"},
+    {"report-nodes", FLAG_SWITCH, AT(with.report_nodes), NULL, "with a ClusterRole to list nodes: the control plane gets a line of each"},
     {"control-plane", FLAG_SWITCH, AT(plane), NULL, "a control plane in the place of an operator; --watch-namespace: its projects"},
     {"tls-secret", FLAG_TEXT, AT(tls.secret), "NAME", "Secret of type kubernetes.io/tls with a certificate of yours"},
     {"tls-self-made", FLAG_TEXT, AT(tls.made), "NAME",
@@ -91,12 +92,12 @@ static const struct flag list[] = {
      "(mobula-control-plane-tls)"},
     {"tls-name", FLAG_LIST, AT(tls.names), "NAME[,...]",
      "further names and addresses of that certificate, such as those of a load balancer"},
-    {"agent", FLAG_SWITCH, AT(agent), NULL,
+    {"agent", FLAG_SWITCH, AT(with.agent), NULL,
      "heads of workloads report how their Ray is, to the operator: with the right to review the tokens of their pods (TokenReview)"},
-    {"agent-direct", FLAG_SWITCH, AT(agent_direct), NULL, "they report to the control plane itself, and need a way to it"},
-    {"drop-flags", FLAG_SWITCH, AT(drop_flags), NULL,
+    {"agent-direct", FLAG_SWITCH, AT(with.agent_direct), NULL, "they report to the control plane itself, and need a way to it"},
+    {"drop-flags", FLAG_SWITCH, AT(mode.drop_flags), NULL,
      "--apply takes flags of the installation away that are not given again; else it names them and changes nothing"},
-    {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
+    {"ray-auth", FLAG_SWITCH, AT(with.ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };
 
@@ -159,14 +160,14 @@ static void say_undo(const struct apply *p, const struct install_options *o)
 /* The program, and with --apply an image to run it in. */
 static bool take_program(struct install_options *o, struct arena *a, struct err *e)
 {
-    if (!o->registryless)
-        return slice_empty(o->program_file) || err_set(e, ERR_CONFIG, "--program needs --registryless");
+    if (!o->program.registryless)
+        return slice_empty(o->program.file) || err_set(e, ERR_CONFIG, "--program needs --registryless");
     if (o->registry.ptr || !slice_empty(o->pull_secrets))
         return err_set(e, ERR_CONFIG, "--registryless pulls no image: leave out --registry and --pull-secret");
-    if (!o->image.ptr && !o->apply)
+    if (!o->image.ptr && !o->mode.apply)
         return err_set(e, ERR_CONFIG,
                        "--registryless --print needs --image: an image that is on every node already, such as their pause image");
-    return program_read(o->program_file, a, &o->program, &o->arch, e) || err_wrap(e, "--program");
+    return program_read(o->program.file, a, &o->program.bytes, &o->program.arch, e) || err_wrap(e, "--program");
 }
 
 /* A user without the right to Secrets installs all the same. */
@@ -214,7 +215,7 @@ static bool look_beside(struct apply *p, const struct install_options *o, const 
         return true;
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         struct ask_answer answer = {0};
-        if (apply_has(p, all[i].path) == all[i].made || (all[i].made && (o->plane || o->report_nodes)))
+        if (apply_has(p, all[i].path) == all[i].made || (all[i].made && (o->plane || o->with.report_nodes)))
             continue;
         if (!ask_get(p->ask, all[i].path, NULL, p->a, &answer, e))
             return false;
@@ -284,7 +285,7 @@ static int apply(struct apply *p, const struct install_options *o, struct slice 
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
     p->installation = o->ns;
     bool well = apply_read(p, text, &e) && look_around(p, o, &now, &e) && apply_try(p, &e) && find_surplus(p, o, &now, &gone, &e);
-    if (well && o->dry_run)
+    if (well && o->mode.dry_run)
         return show_diff(p, &gone, &e);
     /* Recorded before anything is changed, so that a change that stops half way can be rolled back. */
     bool fresh = brings_namespace(p, o->ns);
@@ -313,12 +314,12 @@ static int print_or_apply(const struct flags *flags, struct install_options *o, 
     struct err e = {0};
     __attribute__((cleanup(buf_free))) struct buf out;
     buf_init(&out, INSTALL_TEXT_MAX);
-    bool find = o->registryless && !o->image.ptr;
+    bool find = o->program.registryless && !o->image.ptr;
     if (!take_program(o, p->a, &e) || !install_write(o, &out, &e))
         return flags_wrong(flags, "%s", e.text);
-    if (o->print)
+    if (o->mode.print)
         return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
-    if (!ask_open(p->ask, o->kubeconfig, o->context, &e) || (find && !program_image(p->ask, o->arch, p->a, &o->image, &e)))
+    if (!ask_open(p->ask, o->kubeconfig, o->context, &e) || (find && !program_image(p->ask, o->program.arch, p->a, &o->image, &e)))
         return cli_fail(&e);
     if (find) {
         printf("runs in %.*s\n", SLICE_ARG(o->image));
@@ -344,8 +345,8 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
         if (!values_read(flags, file, &o, &a, &e) || !flags_read(flags, argc, argv, &o, &help, &e))
             return flags_wrong(flags, "%s", e.text);
     }
-    o.apply |= (upgrade || o.dry_run) && !o.print;
-    if (o.print == o.apply)
+    o.mode.apply |= (upgrade || o.mode.dry_run) && !o.mode.print;
+    if (o.mode.print == o.mode.apply)
         return flags_wrong(flags, "want --print, which changes nothing, or --apply");
     struct ask ask = {0};
     struct apply p = {.ask = &ask,
@@ -353,8 +354,8 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
                       .a = &a,
                       .replaces = upgrade,
                       .definitions = o.crds_only,
-                      .keeps_flags = !o.drop_flags,
-                      .image_given = o.image.ptr || o.registry.ptr || o.registryless,
+                      .keeps_flags = !o.mode.drop_flags,
+                      .image_given = o.image.ptr || o.registry.ptr || o.program.registryless,
                       .resources_given = !slice_empty(o.resources),
                       .requests_given = !slice_empty(o.place.requests),
                       .replicas_given = o.replicas > 0};

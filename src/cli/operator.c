@@ -24,16 +24,35 @@ enum { STOP_MS = 12 * 1000 }; /* operator_stop ends before */
 struct options {
     struct slice namespaces, kubeconfig, context, kinds, tools, tools_resources, autoscaler, submitter, ray_access, cluster_domain,
         zoneinfo;
-    struct slice health, status, metrics, log_level, log_format, sandbox;
-    struct slice lease_namespace, lease_name, identity;
+    struct {
+        struct slice health, status, metrics; /* addresses; empty: nowhere */
+    } serve;
+    struct {
+        struct slice level, format;
+    } log;
+    struct slice sandbox;
+    struct {
+        struct slice ns, name, identity;
+        int64_t lease_ms, renew_ms, retry_ms;
+        bool elect;
+    } lease;
     struct operator_configmap types, patches, policy;
     struct default_patches defaults;
-    struct slice plane_url, cloud, plane_token, plane_ca, egress_ca, policy_file, image, agent, agent_addr, agent_url;
-    struct slice gateway, gateway_ns, ingress_class;
+    struct {
+        struct slice url, cloud, token, ca, policy_file, image;
+        struct slice agent, agent_addr, agent_url; /* of head pods */
+        bool own;
+    } plane; /* the control plane that is called */
+    struct slice egress_ca;
+    struct {
+        struct slice gateway, gateway_ns, ingress_class;
+    } route; /* of dashboards and services */
     struct bucket_options bucket;
     struct flag_texts egress, excluded;
-    int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms, starting_ms;
-    bool all_namespaces, leader_elect, egress_strict, plane_own;
+    struct {
+        int64_t spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms, starting_ms;
+    } wait;
+    bool all_namespaces, egress_strict;
     bool optional[LIMIT_KINDS]; /* by place in kinds[]: of optional kinds, whether they are run */
 };
 
@@ -61,13 +80,13 @@ static const struct flag list[] = {
     {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "wildcards in --egress-allow are refused"},
     {NULL, FLAG_EACH, AT(optional), NULL, NULL},
     {"zoneinfo", FLAG_TEXT, AT(zoneinfo), "DIR", "time zones of RayCronJobs, a file each as in /usr/share/zoneinfo; UTC needs none"},
-    {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "decide only while holding a Lease: for more than one replica"},
-    {"lease-namespace", FLAG_TEXT, AT(lease_namespace), "NS", "of the Lease (default: that of the context or service account)"},
-    {"lease-name", FLAG_TEXT, AT(lease_name), "NAME", "of the Lease"},
-    {"lease-duration", FLAG_DURATION, AT(lease_ms), "TIME", "how long a Lease holds without renewal"},
-    {"renew-deadline", FLAG_DURATION, AT(renew_ms), "TIME", "the leader stops work when it could not renew for so long"},
-    {"retry-period", FLAG_DURATION, AT(retry_ms), "TIME", "between two tries"},
-    {"identity", FLAG_TEXT, AT(identity), "NAME", "who this process is in Leases and Events (default: the host's name)"},
+    {"leader-elect", FLAG_SWITCH, AT(lease.elect), NULL, "decide only while holding a Lease: for more than one replica"},
+    {"lease-namespace", FLAG_TEXT, AT(lease.ns), "NS", "of the Lease (default: that of the context or service account)"},
+    {"lease-name", FLAG_TEXT, AT(lease.name), "NAME", "of the Lease"},
+    {"lease-duration", FLAG_DURATION, AT(lease.lease_ms), "TIME", "how long a Lease holds without renewal"},
+    {"renew-deadline", FLAG_DURATION, AT(lease.renew_ms), "TIME", "the leader stops work when it could not renew for so long"},
+    {"retry-period", FLAG_DURATION, AT(lease.retry_ms), "TIME", "between two tries"},
+    {"identity", FLAG_TEXT, AT(lease.identity), "NAME", "who this process is in Leases and Events (default: the host's name)"},
     {"instance-types-configmap", FLAG_TEXT, AT(types.name), "NAME",
      "of the instance types, in the namespace of the Lease; empty (default): there are none"},
     {"instance-types-key", FLAG_TEXT, AT(types.key), "KEY", "of their text in it"},
@@ -75,48 +94,48 @@ static const struct flag list[] = {
      "of the patches of what is written, in the namespace of the Lease; empty (default): there are none"},
     {"patches-key", FLAG_TEXT, AT(patches.key), "KEY", "of their text in it"},
     DEFAULT_PATCHES_FLAGS(AT(defaults)),
-    {"unscheduled-timeout", FLAG_DURATION, AT(unscheduled_ms), "TIME",
+    {"unscheduled-timeout", FLAG_DURATION, AT(wait.unscheduled_ms), "TIME",
      "a worker with an instance type that has had no node for so long is made again; 0: never"},
-    {"zone-starting-timeout", FLAG_DURATION, AT(zone_ms), "TIME",
+    {"zone-starting-timeout", FLAG_DURATION, AT(wait.zone_ms), "TIME",
      "how long a cluster's minimum may wait for nodes in one of its zones before the next is tried"},
-    {"workload-starting-timeout", FLAG_DURATION, AT(starting_ms), "TIME",
+    {"workload-starting-timeout", FLAG_DURATION, AT(wait.starting_ms), "TIME",
      "a cluster that is not ready for the first time within so long has a condition and an event that say why; 0: never"},
-    {"spot-fallback", FLAG_DURATION, AT(spot_fallback_ms), "TIME",
+    {"spot-fallback", FLAG_DURATION, AT(wait.spot_fallback_ms), "TIME",
      "how long a pod that prefers spot waits for a node before it is made on demand"},
-    {"spot-retry", FLAG_DURATION, AT(spot_retry_ms), "TIME", "how long its group is made on demand then"},
-    {"control-plane-url", FLAG_TEXT, AT(plane_url), "URL",
+    {"spot-retry", FLAG_DURATION, AT(wait.spot_retry_ms), "TIME", "how long its group is made on demand then"},
+    {"control-plane-url", FLAG_TEXT, AT(plane.url), "URL",
      "of a control plane whose workloads are run here, https://HOST[:PORT]; empty (default): none"},
-    {"cloud-deployment-id", FLAG_TEXT, AT(cloud), "ID", "of the cloud that this operator is: mobula cloud list prints it"},
-    {"control-plane-token-file", FLAG_TEXT, AT(plane_token), "FILE",
+    {"cloud-deployment-id", FLAG_TEXT, AT(plane.cloud), "ID", "of the cloud that this operator is: mobula cloud list prints it"},
+    {"control-plane-token-file", FLAG_TEXT, AT(plane.token), "FILE",
      "with the token for it, read again when it changes (default: the token is in $ANYSCALE_CLI_TOKEN)"},
-    {"control-plane-own-token", FLAG_SWITCH, AT(plane_own), NULL,
+    {"control-plane-own-token", FLAG_SWITCH, AT(plane.own), NULL,
      "the token of this account, with all its rights at the API server, may be shown to a control plane outside the cluster"},
-    {"control-plane-ca-file", FLAG_TEXT, AT(plane_ca), "FILE", "with the CA of its certificate (default: this machine's CA bundle)"},
+    {"control-plane-ca-file", FLAG_TEXT, AT(plane.ca), "FILE", "with the CA of its certificate (default: this machine's CA bundle)"},
     {"policy-configmap", FLAG_TEXT, AT(policy.name), "NAME",
      "of the policy, which says what a control plane may have made here, in the namespace of the Lease; empty (default): the built-in one "
      "holds"},
     {"policy-key", FLAG_TEXT, AT(policy.key), "KEY", "of its text in it"},
-    {"policy-file", FLAG_TEXT, AT(policy_file), "FILE", "with the policy where the ConfigMap has none; read again every minute"},
-    {"default-image", FLAG_TEXT, AT(image), "REF", "of workloads of a control plane that name none (default: those are refused)"},
-    {"agent", FLAG_TEXT, AT(agent), "off|operator|direct",
+    {"policy-file", FLAG_TEXT, AT(plane.policy_file), "FILE", "with the policy where the ConfigMap has none; read again every minute"},
+    {"default-image", FLAG_TEXT, AT(plane.image), "REF", "of workloads of a control plane that name none (default: those are refused)"},
+    {"agent", FLAG_TEXT, AT(plane.agent), "off|operator|direct",
      "whether heads of workloads get a container that reports how their Ray is, and whether to this program or to the control plane"},
-    {"agent-addr", FLAG_TEXT, AT(agent_addr), "[HOST]:PORT", "where --agent=operator takes the reports (:8082)"},
-    {"agent-url", FLAG_TEXT, AT(agent_url), "URL",
+    {"agent-addr", FLAG_TEXT, AT(plane.agent_addr), "[HOST]:PORT", "where --agent=operator takes the reports (:8082)"},
+    {"agent-url", FLAG_TEXT, AT(plane.agent_url), "URL",
      "where they go, as pods reach it (default: http://mobula-agent.NS.svc.DOMAIN:8082, of direct --control-plane-url)"},
     BUCKET_FLAGS(AT(bucket)),
-    {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
-    {"status-addr", FLAG_TEXT, AT(status), "[HOST]:PORT",
+    {"health-addr", FLAG_TEXT, AT(serve.health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
+    {"status-addr", FLAG_TEXT, AT(serve.status), "[HOST]:PORT",
      "serves the same, /healthz/run (what is checked) and /config (how it was started); empty (default): nowhere"},
     {"exclude-component-verification", FLAG_TEXTS, AT(excluded), "NAME[,…]",
      "components that are not checked, such as KUBERNETES_PERMISSIONS; what is checked is reported to the control plane"},
-    {"gateway-name", FLAG_TEXT, AT(gateway), "NAME", "Gateway whose presence is checked; empty (default): none"},
-    {"gateway-namespace", FLAG_TEXT, AT(gateway_ns), "NS", "of that Gateway (default: the namespace of the Lease)"},
-    {"ingress-class", FLAG_TEXT, AT(ingress_class), "NAME", "IngressClass whose presence is checked; empty (default): none"},
-    {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
+    {"gateway-name", FLAG_TEXT, AT(route.gateway), "NAME", "Gateway whose presence is checked; empty (default): none"},
+    {"gateway-namespace", FLAG_TEXT, AT(route.gateway_ns), "NS", "of that Gateway (default: the namespace of the Lease)"},
+    {"ingress-class", FLAG_TEXT, AT(route.ingress_class), "NAME", "IngressClass whose presence is checked; empty (default): none"},
+    {"metrics-addr", FLAG_TEXT, AT(serve.metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
     TLS_FLAG,
     SANDBOX_FLAG(AT(sandbox)),
-    {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
-    {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json", "how it is logged"},
+    {"log-level", FLAG_TEXT, AT(log.level), "debug|info|warn|error", "what is logged"},
+    {"log-format", FLAG_TEXT, AT(log.format), "logfmt|json", "how it is logged"},
 };
 #undef AT
 /* A switch for each optional kind. */
@@ -160,7 +179,7 @@ static bool check_flags(const struct options *o, struct err *e)
 {
     struct ray_options tools;
     bool pods;
-    if (o->lease_ms <= o->renew_ms || o->renew_ms * 5 <= o->retry_ms * 6)
+    if (o->lease.lease_ms <= o->lease.renew_ms || o->lease.renew_ms * 5 <= o->lease.retry_ms * 6)
         return err_set(e, ERR_CONFIG, "--lease-duration must be above --renew-deadline, and that above 1.2 times --retry-period");
     enum cli_scaler scaler;
     enum operator_access access;
@@ -223,27 +242,27 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     struct rng rng;
     rng_seed_system(&rng);
     to->seed = rng_next(&rng);
-    to->instance = slice_empty(o->identity) ? arena_dup(&p->arena, slice_of(host)) : o->identity;
-    to->leader_elect = o->leader_elect;
+    to->instance = slice_empty(o->lease.identity) ? arena_dup(&p->arena, slice_of(host)) : o->lease.identity;
+    to->leader_elect = o->lease.elect;
     for (size_t i = 0; kinds[i]; i++)
         to->without[i] = kinds[i]->optional.flag && !o->optional[i];
     to->fence_ms = OPERATOR_FENCE_MS;
     to->autoscaling = !slice_eq(o->autoscaler, SLICE("off"));
     to->ray.sidecar = slice_eq(o->autoscaler, SLICE("sidecar"));
     to->lease = (struct kube_lease_options){
-        .ns = slice_empty(o->lease_namespace) ? p->config->namespace_ : o->lease_namespace,
-        .name = o->lease_name,
+        .ns = slice_empty(o->lease.ns) ? p->config->namespace_ : o->lease.ns,
+        .name = o->lease.name,
         /* two processes on one host, or one after the other, are never taken for each other */
         .identity = arena_printf(&p->arena, "%.*s_%016llx", SLICE_ARG(to->instance), (unsigned long long)rng_next(&rng)),
-        .lease_ms = o->lease_ms,
-        .renew_ms = o->renew_ms,
-        .retry_ms = o->retry_ms};
+        .lease_ms = o->lease.lease_ms,
+        .renew_ms = o->lease.renew_ms,
+        .retry_ms = o->lease.retry_ms};
     to->ray.cluster_domain = o->cluster_domain;
-    to->ray.unscheduled_ms = o->unscheduled_ms;
-    to->ray.zone_ms = o->zone_ms;
-    to->ray.starting_ms = o->starting_ms;
-    to->ray.spot_fallback_ms = o->spot_fallback_ms;
-    to->ray.spot_retry_ms = o->spot_retry_ms;
+    to->ray.unscheduled_ms = o->wait.unscheduled_ms;
+    to->ray.zone_ms = o->wait.zone_ms;
+    to->ray.starting_ms = o->wait.starting_ms;
+    to->ray.spot_fallback_ms = o->wait.spot_fallback_ms;
+    to->ray.spot_retry_ms = o->wait.spot_retry_ms;
     to->ray.version = SLICE(MOBULA_VERSION);
     to->settings_ns = to->lease.ns;
     to->settings[OPERATOR_INSTANCE_TYPES] = o->types;
@@ -271,26 +290,27 @@ static bool read_agent(struct process *p, struct operator_options *to, struct er
 {
     const struct options *o = &p->o;
     struct slice *args = arena_array(&p->arena, 4, sizeof *args);
-    if (slice_is(o->agent, "off"))
+    if (slice_is(o->plane.agent, "off"))
         return true;
-    bool direct = slice_is(o->agent, "direct");
-    if (!direct && !slice_is(o->agent, "operator"))
+    bool direct = slice_is(o->plane.agent, "direct");
+    if (!direct && !slice_is(o->plane.agent, "operator"))
         return err_set(e, ERR_CONFIG, "--agent: want off, operator or direct");
-    if (slice_empty(o->plane_url) || to->ray.tools == RAY_TOOLS_NONE)
+    if (slice_empty(o->plane.url) || to->ray.tools == RAY_TOOLS_NONE)
         return err_set(e, ERR_CONFIG,
                        "--agent needs --control-plane-url, and --tools=configmap or image:REF, by which pods get this program");
     to->ray.agent = args;
-    args[0] = arena_printf(&p->arena, "--operator-url=%.*s", SLICE_ARG(o->agent_url));
-    if (!direct && slice_empty(o->agent_url))
+    args[0] = arena_printf(&p->arena, "--operator-url=%.*s", SLICE_ARG(o->plane.agent_url));
+    if (!direct && slice_empty(o->plane.agent_url))
         args[0] = arena_printf(&p->arena, "--operator-url=http://mobula-agent.%.*s.svc.%.*s:8082", SLICE_ARG(to->settings_ns),
                                SLICE_ARG(o->cluster_domain));
     if (!direct)
         return true;
-    if (!slice_empty(o->plane_ca) &&
-        !cli_read_most(o->plane_ca, LIMIT_REMOTE_AGENT_CA, "LIMIT_REMOTE_AGENT_CA", &p->arena, &to->ray.agent_ca, e))
+    if (!slice_empty(o->plane.ca) &&
+        !cli_read_most(o->plane.ca, LIMIT_REMOTE_AGENT_CA, "LIMIT_REMOTE_AGENT_CA", &p->arena, &to->ray.agent_ca, e))
         return err_wrap(e, "--control-plane-ca-file, for --agent");
-    args[0] = arena_printf(&p->arena, "--control-plane-url=%.*s", SLICE_ARG(slice_empty(o->agent_url) ? o->plane_url : o->agent_url));
-    args[1] = arena_printf(&p->arena, "--cloud-deployment-id=%.*s", SLICE_ARG(o->cloud));
+    args[0] =
+        arena_printf(&p->arena, "--control-plane-url=%.*s", SLICE_ARG(slice_empty(o->plane.agent_url) ? o->plane.url : o->plane.agent_url));
+    args[1] = arena_printf(&p->arena, "--cloud-deployment-id=%.*s", SLICE_ARG(o->plane.cloud));
     if (!slice_empty(to->ray.agent_ca))
         args[2] = SLICE("--control-plane-ca-file=" RAY_AGENT_CA);
     return true;
@@ -310,7 +330,7 @@ static bool check_token(struct process *p, struct err *e)
 {
     const struct options *o = &p->o;
     struct slice own = kube_config_authorization(p->config);
-    if (o->plane_own || is_inside(o->plane_url, o->cluster_domain, &p->arena) || slice_empty(own) ||
+    if (o->plane.own || is_inside(o->plane.url, o->cluster_domain, &p->arena) || slice_empty(own) ||
         !slice_eq(own, kube_config_authorization(p->plane)))
         return true;
     return err_set(
@@ -318,7 +338,7 @@ static bool check_token(struct process *p, struct err *e)
         "the token for --control-plane-url is that of this operator's own account, and %.*s is outside the cluster: it would give "
         "that host the account's rights. Use a Secret's token (install --control-plane-token), or a projected one with "
         "audience " HUB_AUDIENCE "; --control-plane-own-token shows it all the same",
-        SLICE_ARG(o->plane_url));
+        SLICE_ARG(o->plane.url));
 }
 
 /* Behind the lease: its identity is this start of the process. */
@@ -326,34 +346,35 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
 {
     const struct options *o = &p->o;
     struct slice token = slice_of(getenv("ANYSCALE_CLI_TOKEN"));
-    if (slice_empty(o->plane_url))
-        return (slice_empty(o->cloud) && slice_empty(o->egress_ca) && slice_empty(o->policy_file) && slice_empty(o->policy.name)) ||
+    if (slice_empty(o->plane.url))
+        return (slice_empty(o->plane.cloud) && slice_empty(o->egress_ca) && slice_empty(o->plane.policy_file) &&
+                slice_empty(o->policy.name)) ||
                err_set(e, ERR_CONFIG, "--cloud-deployment-id, --egress-ca-file and --policy-… need --control-plane-url");
-    if (!cli_cloud_id(o->cloud, e))
+    if (!cli_cloud_id(o->plane.cloud, e))
         return false;
-    if (!slice_empty(o->image) && !image_reference_check(o->image, e))
+    if (!slice_empty(o->plane.image) && !image_reference_check(o->plane.image, e))
         return err_wrap(e, "--default-image");
     if (to->kinds == OPERATOR_LEGACY)
         return err_set(e, ERR_CONFIG, "--control-plane-url makes objects of ray.io, and --kinds=legacy leaves those out");
-    if (slice_empty(o->plane_token) && slice_empty(token))
+    if (slice_empty(o->plane.token) && slice_empty(token))
         return err_set(e, ERR_CONFIG, "--control-plane-token-file is needed, or the token in the variable ANYSCALE_CLI_TOKEN");
-    p->plane = kube_config_url(&(struct kube_config_url){.url = o->plane_url.ptr,
+    p->plane = kube_config_url(&(struct kube_config_url){.url = o->plane.url.ptr,
                                                          .setting = "--control-plane-url",
                                                          .name = "control plane",
-                                                         .token_file = text_or_null(o->plane_token),
+                                                         .token_file = text_or_null(o->plane.token),
                                                          .token = token,
-                                                         .ca_file = text_or_null(o->plane_ca),
+                                                         .ca_file = text_or_null(o->plane.ca),
                                                          .more_ca_file = text_or_null(o->egress_ca)},
                                e);
     if (!p->plane || !check_token(p, e) || !kube_config_allow(p->plane, p->allow, e))
         return false;
     to->plane = (struct operator_plane){.config = p->plane,
-                                        .cloud = o->cloud,
+                                        .cloud = o->plane.cloud,
                                         .instance = to->lease.identity,
-                                        .image = o->image,
-                                        .policy_file = o->policy_file,
+                                        .image = o->plane.image,
+                                        .policy_file = o->plane.policy_file,
                                         .read_file = cli_read_file};
-    if (o->leader_elect)
+    if (o->lease.elect)
         to->plane.lease = arena_printf(&p->arena, "%.*s/%.*s/%.*s", SLICE_ARG(kube_config_cluster(p->config, &p->arena)),
                                        SLICE_ARG(to->lease.ns), SLICE_ARG(to->lease.name));
     return true;
@@ -384,7 +405,7 @@ static bool read_checks(struct process *p, struct operator_options *to, struct e
     struct cli_items it = {.of = &o->excluded};
     struct slice item;
     bool excluded[HEALTH_COMPONENTS] = {0};
-    const struct slice names[] = {o->gateway, o->gateway_ns, o->ingress_class};
+    const struct slice names[] = {o->route.gateway, o->route.gateway_ns, o->route.ingress_class};
     struct operator_checks *c = &to->checks;
     while (cli_items_next(&it, &item))
         c->excluded = arena_printf(&p->arena, "%.*s%s%.*s", SLICE_ARG(c->excluded), slice_empty(c->excluded) ? "" : ",", SLICE_ARG(item));
@@ -394,10 +415,10 @@ static bool read_checks(struct process *p, struct operator_options *to, struct e
         if (!slice_empty(names[i]) && !name_dns1123_subdomain(names[i]))
             return err_set(e, ERR_CONFIG, "--%s: \"%.*s\" is no name",
                            (const char *[]){"gateway-name", "gateway-namespace", "ingress-class"}[i], SLICE_ARG(names[i]));
-    c->gateway = o->gateway;
-    c->gateway_ns = o->gateway_ns;
-    c->ingress_class = o->ingress_class;
-    c->on = p->plane || !slice_empty(o->status) || !slice_empty(o->bucket.url);
+    c->gateway = o->route.gateway;
+    c->gateway_ns = o->route.gateway_ns;
+    c->ingress_class = o->route.ingress_class;
+    c->on = p->plane || !slice_empty(o->serve.status) || !slice_empty(o->bucket.url);
     if (c->on)
         c->rights = needed_rights(o, to, &p->arena);
     return true;
@@ -421,10 +442,10 @@ static bool start(struct process *p, struct err *e)
         return false;
     o.allow = p->allow;
     p->op = operator_new(loop_net(p->loop), p->config, &o, e);
-    if (!p->op || !cli_listen(p->loop, p->o.health, operator_health(p->op), "health-addr", e) ||
-        !cli_listen(p->loop, p->o.status, operator_status(p->op), "status-addr", e) ||
-        !cli_listen(p->loop, p->o.metrics, operator_metrics(p->op), "metrics-addr", e) ||
-        (slice_is(p->o.agent, "operator") && !cli_listen(p->loop, p->o.agent_addr, operator_agents(p->op), "agent-addr", e)) ||
+    if (!p->op || !cli_listen(p->loop, p->o.serve.health, operator_health(p->op), "health-addr", e) ||
+        !cli_listen(p->loop, p->o.serve.status, operator_status(p->op), "status-addr", e) ||
+        !cli_listen(p->loop, p->o.serve.metrics, operator_metrics(p->op), "metrics-addr", e) ||
+        (slice_is(p->o.plane.agent, "operator") && !cli_listen(p->loop, p->o.plane.agent_addr, operator_agents(p->op), "agent-addr", e)) ||
         !sandbox_enter(p->o.sandbox, p->config->plugin, &sandbox, e))
         return false;
     log_info("started", LF_CSTR("version", MOBULA_VERSION), LF_CSTR("sandbox", sandbox), LF("server", p->config->host),
@@ -478,31 +499,31 @@ int cli_operator(int argc, char **argv)
                               .ray_access = SLICE("direct"),
                               .cluster_domain = SLICE("cluster.local"),
                               .zoneinfo = SLICE("/usr/share/zoneinfo"),
-                              .health = SLICE(":8081"),
-                              .metrics = SLICE(":8080"),
+                              .serve.health = SLICE(":8081"),
+                              .serve.metrics = SLICE(":8080"),
                               .sandbox = SLICE("auto"),
-                              .agent = SLICE("off"),
-                              .agent_addr = SLICE(":8082"),
-                              .log_level = SLICE("info"),
-                              .log_format = SLICE("logfmt"),
-                              .lease_name = SLICE("mobula"),
+                              .plane.agent = SLICE("off"),
+                              .plane.agent_addr = SLICE(":8082"),
+                              .log.level = SLICE("info"),
+                              .log.format = SLICE("logfmt"),
+                              .lease.name = SLICE("mobula"),
                               .types.key = SLICE("instance_types.yaml"),
                               .patches.key = SLICE("patches.yaml"),
                               .policy.key = SLICE("policy.yaml"),
-                              .unscheduled_ms = RAYCLUSTER_UNSCHEDULED_MS,
-                              .zone_ms = RAYCLUSTER_ZONE_MS,
-                              .starting_ms = RAYCLUSTER_STARTING_MS,
-                              .spot_fallback_ms = RAYCLUSTER_SPOT_FALLBACK_MS,
-                              .spot_retry_ms = RAYCLUSTER_SPOT_RETRY_MS,
-                              .lease_ms = KUBE_LEASE_MS,
-                              .renew_ms = KUBE_LEASE_RENEW_MS,
-                              .retry_ms = KUBE_LEASE_RETRY_MS}};
+                              .wait.unscheduled_ms = RAYCLUSTER_UNSCHEDULED_MS,
+                              .wait.zone_ms = RAYCLUSTER_ZONE_MS,
+                              .wait.starting_ms = RAYCLUSTER_STARTING_MS,
+                              .wait.spot_fallback_ms = RAYCLUSTER_SPOT_FALLBACK_MS,
+                              .wait.spot_retry_ms = RAYCLUSTER_SPOT_RETRY_MS,
+                              .lease.lease_ms = KUBE_LEASE_MS,
+                              .lease.renew_ms = KUBE_LEASE_RENEW_MS,
+                              .lease.retry_ms = KUBE_LEASE_RETRY_MS}};
     int status;
     struct err e = {0};
     memset(p.o.optional, true, sizeof p.o.optional);
     if (!flags_parse(&flags, argc, argv, &p.o, &status))
         return status;
-    if (!cli_log(p.o.log_level, p.o.log_format, &e) || !check_flags(&p.o, &e))
+    if (!cli_log(p.o.log.level, p.o.log.format, &e) || !check_flags(&p.o, &e))
         return flags_wrong(&flags, "%s", e.text);
     signal(SIGPIPE, SIG_IGN); /* that nobody reads the log any more is no reason to end */
     bool started = start(&p, &e);

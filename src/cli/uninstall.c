@@ -192,7 +192,8 @@ static int apply(struct uninstall_options *o)
 
 int cli_uninstall(int argc, char **argv)
 {
-    struct uninstall_options o = {.ns = install_defaults.ns, .kinds = install_defaults.kinds, .timeout_ms = install_defaults.timeout_ms};
+    struct uninstall_options o = {
+        .ns = install_defaults.ns, .kinds = install_defaults.args.kinds, .timeout_ms = install_defaults.timeout_ms};
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;

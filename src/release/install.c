@@ -8,11 +8,11 @@
 
 const struct install_options install_defaults = {
     .ns = SLICE("mobula"),
-    .kinds = SLICE("ray.io"),
-    .tools = SLICE("configmap"),
-    .autoscaler = SLICE("operator"),
-    .submitter = SLICE("operator"),
-    .ray_access = SLICE("direct"),
+    .args.kinds = SLICE("ray.io"),
+    .args.tools = SLICE("configmap"),
+    .args.autoscaler = SLICE("operator"),
+    .args.submitter = SLICE("operator"),
+    .args.ray_access = SLICE("direct"),
     .tls.made = SLICE("mobula-control-plane-tls"),
     .timeout_ms = 2 * 60 * 1000,
 };
@@ -126,7 +126,7 @@ static struct slice egress_ports(const struct install_options *o, const struct i
         if (net_place(item, &host, &port) && port != NET_ALLOW_PORT)
             put_port(port, &out);
     put_port(want->proxy_port, &out);
-    for (struct slice table = o->proxies; !slice_empty(table);) {
+    for (struct slice table = o->proxy.proxies; !slice_empty(table);) {
         install_next_proxy(&table, a, &port, NULL);
         put_port(port, &out);
     }
@@ -151,12 +151,12 @@ static struct slice pull_secrets(const struct install_options *o, struct arena *
 
 static struct slice proxy_environment(const struct install_options *o, struct arena *a)
 {
-    const struct variable all[] = {{"HTTPS_PROXY", o->proxy}, {"NO_PROXY", o->no_proxy}, {"MOBULA_PROXIES", o->proxies}};
+    const struct variable all[] = {{"HTTPS_PROXY", o->proxy.url}, {"NO_PROXY", o->proxy.no_proxy}, {"MOBULA_PROXIES", o->proxy.proxies}};
     __attribute__((cleanup(buf_free))) struct buf out;
     buf_init(&out, MIB);
     if (o->plane)
         buf_put(&out, SLICE("        env:\n        - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}\n"));
-    struct slice key = o->proxy_secret, name = slice_cut(&key, '/');
+    struct slice key = o->proxy.secret, name = slice_cut(&key, '/');
     if (!slice_empty(name)) /* before those that name it: Kubernetes fills it in in this order */
         buf_printf(&out, "%s        - {name: PROXY_CREDENTIALS, valueFrom: {secretKeyRef: {name: \"%.*s\", key: \"%.*s\"}}}\n",
                    out.len ? "" : "        env:\n", SLICE_ARG(name), SLICE_ARG(key.ptr ? key : SLICE("credentials")));
@@ -193,8 +193,8 @@ static void put_tolerations(struct slice rest, struct jout *w)
 static void put_selector(const struct install_options *o, struct jout *w)
 {
     jout_object(w);
-    if (!slice_empty(o->program))
-        jout_kstr(w, "kubernetes.io/arch", o->arch);
+    if (!slice_empty(o->program.bytes))
+        jout_kstr(w, "kubernetes.io/arch", o->program.arch);
     for (struct slice rest = o->place.node_selector; !slice_empty(rest);) {
         struct slice value = slice_trim(slice_cut(&rest, ',')), key = slice_cut(&value, '=');
         jout_key(w, key);
@@ -220,7 +220,7 @@ static struct slice placement(const struct install_options *o, struct arena *a)
         buf_putc(&out, '\n');
     }
     jout_init(&w, &out);
-    if (!slice_empty(o->place.node_selector) || !slice_empty(o->program)) {
+    if (!slice_empty(o->place.node_selector) || !slice_empty(o->program.bytes)) {
         buf_put(&out, SLICE("      nodeSelector: "));
         put_selector(o, &w);
         buf_putc(&out, '\n');
@@ -259,13 +259,13 @@ struct slice install_program_name(bool plane, struct slice program, struct arena
 
 static void fill_program(struct variables *v, struct slice files, const struct install_options *o, struct arena *a)
 {
-    if (slice_empty(o->program)) {
+    if (slice_empty(o->program.bytes)) {
         static const char *const names[] = {"COMMAND", "PROGRAM_MOUNT", "PROGRAM_VOLUME"};
         for (size_t i = 0; i < COUNT_OF(names); i++)
             set(v, names[i], SLICE_NONE);
         return;
     }
-    struct slice name = install_program_name(o->plane, o->program, a);
+    struct slice name = install_program_name(o->plane, o->program.bytes, a);
     set(v, "PROGRAM", name);
     set(v, "COMMAND", SLICE("        command: [/program/mobula]\n"));
     set(v, "PROGRAM_MOUNT", embed_file(files, "airgap/install/program-mount.yaml"));
@@ -322,28 +322,28 @@ static struct slice operator_flags(const struct install_options *o, const struct
         const char *flag;
         struct slice value, usual; /* it is written when they differ */
     } given[] = {
-        {"kinds", o->kinds, SLICE_NONE},
-        {"tools", o->tools, SLICE_NONE},
-        {"tools-resources", o->tools_resources, SLICE("")},
+        {"kinds", o->args.kinds, SLICE_NONE},
+        {"tools", o->args.tools, SLICE_NONE},
+        {"tools-resources", o->args.tools_resources, SLICE("")},
         {NULL, SLICE_NONE, SLICE_NONE}, /* here: kinds that it does without */
-        {"submitter", want->pods ? o->submitter : d->submitter, d->submitter},
+        {"submitter", want->pods ? o->args.submitter : d->args.submitter, d->args.submitter},
         {"leader-elect", SLICE(""), want->elect ? SLICE("no") : SLICE("")},
-        {"autoscaler", o->autoscaler, d->autoscaler},
-        {"ray-access", o->ray_access, d->ray_access},
-        {"instance-types-configmap", o->shapes ? SLICE("instance-types") : SLICE(""), SLICE("")},
-        {"patches-configmap", o->shapes ? SLICE("patches") : SLICE(""), SLICE("")},
+        {"autoscaler", o->args.autoscaler, d->args.autoscaler},
+        {"ray-access", o->args.ray_access, d->args.ray_access},
+        {"instance-types-configmap", o->with.shapes ? SLICE("instance-types") : SLICE(""), SLICE("")},
+        {"patches-configmap", o->with.shapes ? SLICE("patches") : SLICE(""), SLICE("")},
         {"control-plane-url", o->hub.url, SLICE("")},
         {"cloud-deployment-id", o->hub.cloud, SLICE("")},
         {"control-plane-token-file", plane ? SLICE(PLANE_FOLDER "/token") : SLICE(""), SLICE("")},
         {"control-plane-ca-file", plane ? SLICE(PLANE_FOLDER "/ca.crt") : SLICE(""), SLICE("")},
         {"status-addr", plane ? SLICE("127.0.0.1:2113") : SLICE(""), SLICE("")}, /* for kubectl port-forward */
-        {"egress-ca-file", slice_empty(o->egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
+        {"egress-ca-file", slice_empty(o->args.egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
         {"policy-configmap", plane ? SLICE("mobula-policy") : SLICE(""), SLICE("")},
         {"default-image", slice_empty(o->hub.default_image) ? SLICE("") : o->hub.default_image, SLICE("")},
         {"agent",
-         !o->agent         ? SLICE("")
-         : o->agent_direct ? SLICE("direct")
-                           : SLICE("operator"),
+         !o->with.agent         ? SLICE("")
+         : o->with.agent_direct ? SLICE("direct")
+                                : SLICE("operator"),
          SLICE("")},
         {"bucket", o->bucket.url, SLICE("")},
         {"bucket-endpoint", o->bucket.endpoint, SLICE("")},
@@ -365,7 +365,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
     buf_put(&out, defaults_arguments(&o->defaults, a));
     while (cli_items_next(&it, &item))
         buf_printf(&out, FLAG_LINE "egress-allow=%.*s\n", SLICE_ARG(item));
-    if (o->egress_strict)
+    if (o->args.egress_strict)
         buf_put(&out, SLICE(FLAG_LINE "egress-strict\n"));
     return part(&out, a);
 }
@@ -414,7 +414,8 @@ static void fill_plane(struct variables *v, const struct install_options *o, str
             SLICE_ARG(slice_empty(o->hub.token) ? slice_of(own_token) : key_source("secret", o->hub.token, SLICE("token"), "token", a)),
             SLICE_ARG(key_source("configMap", slice_empty(o->hub.ca) ? SLICE("mobula-control-plane-ca") : o->hub.ca, SLICE("ca.crt"),
                                  "ca.crt", a)),
-            SLICE_ARG(slice_empty(o->egress_ca) ? SLICE_NONE : key_source("configMap", o->egress_ca, SLICE("ca.crt"), "egress-ca.crt", a)));
+            SLICE_ARG(slice_empty(o->args.egress_ca) ? SLICE_NONE
+                                                     : key_source("configMap", o->args.egress_ca, SLICE("ca.crt"), "egress-ca.crt", a)));
     bool any = sources.ptr != NULL;
     set(v, "PLANE_MOUNT",
         any ? SLICE("        - name: control-plane\n          mountPath: " PLANE_FOLDER "\n          readOnly: true\n") : SLICE_NONE);
@@ -448,7 +449,7 @@ static void fill_pod(struct variables *v, const struct install_options *o, const
      * created. */
     set(v, "SURGE", o->plane ? SLICE("maxSurge: 1, maxUnavailable: 0") : SLICE("maxSurge: 0, maxUnavailable: 1"));
     set(v, "PULL_SECRETS", pull_secrets(o, a));
-    set(v, "USER", o->openshift ? SLICE_NONE : SLICE("        runAsUser: 65532\n        runAsGroup: 65532\n"));
+    set(v, "USER", o->with.openshift ? SLICE_NONE : SLICE("        runAsUser: 65532\n        runAsGroup: 65532\n"));
     set(v, "ENV", proxy_environment(o, a));
     set(v, "COMPONENT", want->component);
     set(v, "PORT", o->plane ? SLICE("https") : SLICE("health"));
@@ -486,7 +487,7 @@ static struct slice program_bytes(const struct install_options *o, struct arena 
 {
     __attribute__((cleanup(buf_free))) struct buf bytes;
     buf_init(&bytes, INSTALL_TEXT_MAX);
-    base64_encode(o->program, &bytes);
+    base64_encode(o->program.bytes, &bytes);
     return part(&bytes, a);
 }
 

@@ -13,14 +13,14 @@ static bool check_image(struct slice image, const char *flag, struct err *e)
 
 struct flag_texts install_egress(const struct install_options *o)
 {
-    return (struct flag_texts){.list = {o->egress}, .count = !slice_empty(o->egress)};
+    return (struct flag_texts){.list = {o->args.egress}, .count = !slice_empty(o->args.egress)};
 }
 
 static bool check_egress(const struct install_options *o, struct err *e)
 {
     struct net_allow *allow = net_allow_new();
     struct flag_texts entries = install_egress(o);
-    bool ok = cli_egress_entries(&entries, o->egress_strict, allow, e);
+    bool ok = cli_egress_entries(&entries, o->args.egress_strict, allow, e);
     net_allow_free(allow);
     return ok;
 }
@@ -62,7 +62,7 @@ bool install_next_proxy(struct slice *table, struct arena *a, uint16_t *port, st
 static bool check_proxies(const struct install_options *o, struct err *e)
 {
     __attribute__((cleanup(arena_free))) struct arena a = {0};
-    struct slice table = o->proxies;
+    struct slice table = o->proxy.proxies;
     uint16_t port;
     bool well = check_plain(table, "--proxies", e);
     while (well && !slice_empty(table))
@@ -75,16 +75,16 @@ static bool check_proxy(const struct install_options *o, uint16_t *port, struct 
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct net_proxy proxy = {0};
     bool use = false;
-    if (!check_proxies(o, e) || !check_key(o->proxy_secret, "--proxy-secret", e))
+    if (!check_proxies(o, e) || !check_key(o->proxy.secret, "--proxy-secret", e))
         return false;
-    if (!slice_empty(o->proxy_secret) && !slice_has(o->proxy, CREDENTIALS) && !slice_has(o->proxies, CREDENTIALS))
+    if (!slice_empty(o->proxy.secret) && !slice_has(o->proxy.url, CREDENTIALS) && !slice_has(o->proxy.proxies, CREDENTIALS))
         return err_set(e, ERR_CONFIG,
                        "--proxy-secret: neither --proxy nor --proxies has " CREDENTIALS " in it, as in http://" CREDENTIALS
                        "@proxy.example:3128");
-    if (slice_empty(o->proxy))
-        return slice_empty(o->no_proxy) || err_set(e, ERR_CONFIG, "--no-proxy needs --proxy");
-    if (!check_plain(o->proxy, "--proxy", e) || !check_plain(o->no_proxy, "--no-proxy", e) ||
-        !net_proxy_for(&(struct net_proxies){.https = o->proxy}, SLICE("proxied.invalid"), NET_ALLOW_PORT, &a, &proxy, &use, e))
+    if (slice_empty(o->proxy.url))
+        return slice_empty(o->proxy.no_proxy) || err_set(e, ERR_CONFIG, "--no-proxy needs --proxy");
+    if (!check_plain(o->proxy.url, "--proxy", e) || !check_plain(o->proxy.no_proxy, "--no-proxy", e) ||
+        !net_proxy_for(&(struct net_proxies){.https = o->proxy.url}, SLICE("proxied.invalid"), NET_ALLOW_PORT, &a, &proxy, &use, e))
         return err_wrap(e, "--proxy");
     *port = proxy.port;
     return true;
@@ -94,11 +94,11 @@ static bool check_proxy(const struct install_options *o, uint16_t *port, struct 
 static bool check_plane(const struct install_options *o, uint16_t *port, struct err *e)
 {
     struct slice host;
-    if (slice_empty(o->hub.url) && o->report_nodes)
+    if (slice_empty(o->hub.url) && o->with.report_nodes)
         return err_set(e, ERR_CONFIG, "--report-nodes needs --control-plane-url");
     if (slice_empty(o->hub.url))
         return (slice_empty(o->hub.cloud) && slice_empty(o->hub.token) &&
-                (slice_empty(o->hub.ca) || slice_is(o->hub.ca, "mobula-control-plane-ca")) && slice_empty(o->egress_ca) &&
+                (slice_empty(o->hub.ca) || slice_is(o->hub.ca, "mobula-control-plane-ca")) && slice_empty(o->args.egress_ca) &&
                 slice_empty(o->hub.default_image)) ||
                err_set(e, ERR_CONFIG,
                        "--cloud-deployment-id, --control-plane-token, --control-plane-ca, --default-image and --egress-ca need "
@@ -110,7 +110,7 @@ static bool check_plane(const struct install_options *o, uint16_t *port, struct 
     return cli_cloud_id(o->hub.cloud, e) &&
            (slice_empty(o->hub.default_image) || check_image(o->hub.default_image, "--default-image", e)) &&
            check_key(o->hub.token, "--control-plane-token", e) && check_key(o->hub.ca, "--control-plane-ca", e) &&
-           check_key(o->egress_ca, "--egress-ca", e);
+           check_key(o->args.egress_ca, "--egress-ca", e);
 }
 
 static bool check_bucket(const struct install_options *o, uint16_t *port, struct err *e)
@@ -123,7 +123,7 @@ static bool check_bucket(const struct install_options *o, uint16_t *port, struct
                err_set(e, ERR_CONFIG, "--bucket-… flags need --bucket");
     if (!cloud_place(o->bucket.url, &at, e))
         return err_wrap(e, "--bucket");
-    if (slice_is(o->tools, "none") || o->plane)
+    if (slice_is(o->args.tools, "none") || o->plane)
         return err_set(e, ERR_CONFIG, "--bucket is the operator's, and needs --tools=configmap or image:REF");
     if (!slice_empty(endpoint) && !net_url(endpoint, &host, &authority, &rest))
         return err_set(e, ERR_CONFIG, "--bucket-endpoint: want http[s]://HOST[:PORT]");
@@ -180,14 +180,14 @@ static bool check_parts(const struct install_options *o, struct arena *a, struct
         return err_set(e, ERR_CONFIG, "--tls-secret and --tls-name need --control-plane");
     if (o->replicas < 0 || o->replicas > INSTALL_REPLICAS_MAX)
         return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
-    if (o->program.len > INSTALL_PROGRAM_MAX)
-        return err_set(e, ERR_LIMIT, "the program has %zu bytes, and a ConfigMap holds %d (INSTALL_PROGRAM_MAX)", o->program.len,
+    if (o->program.bytes.len > INSTALL_PROGRAM_MAX)
+        return err_set(e, ERR_LIMIT, "the program has %zu bytes, and a ConfigMap holds %d (INSTALL_PROGRAM_MAX)", o->program.bytes.len,
                        INSTALL_PROGRAM_MAX);
     const struct slice *names;
     uint32_t count = 0;
-    if (o->agent_direct && !o->agent)
+    if (o->with.agent_direct && !o->with.agent)
         return err_set(e, ERR_CONFIG, "--agent-direct needs --agent");
-    if (o->agent && (slice_empty(o->hub.url) || slice_is(o->tools, "none")))
+    if (o->with.agent && (slice_empty(o->hub.url) || slice_is(o->args.tools, "none")))
         return err_set(e, ERR_CONFIG, "--agent needs --control-plane-url, and --tools=configmap or image:REF");
     return (name_dns1123_subdomain(o->tls.made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&
            cli_server_names(o->tls.names, a, &names, &count, e);
@@ -202,13 +202,13 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
     want->component = o->plane ? SLICE("control-plane") : SLICE("operator");
     want->replicas = o->replicas ? o->replicas : 1 + o->plane;
     if (!check_parts(o, a, e) || !cli_namespace(o->ns, "--namespace", e) || !cli_namespaces(watch, "--watch-namespace", &want->watch, e) ||
-        !cli_kinds(o->kinds, &want->kinds, e) || !choose_image(o, a, &want->image, e) || !cli_tools(o->tools, &want->tools, e) ||
-        !cli_tools_resources(o->tools_resources, &want->tools, e) || !cli_scaler(o->autoscaler, &scaler, e) ||
+        !cli_kinds(o->args.kinds, &want->kinds, e) || !choose_image(o, a, &want->image, e) || !cli_tools(o->args.tools, &want->tools, e) ||
+        !cli_tools_resources(o->args.tools_resources, &want->tools, e) || !cli_scaler(o->args.autoscaler, &scaler, e) ||
         (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||
-        !cli_submitter(o->submitter, &want->tools, &want->pods, e) || !cli_access(o->ray_access, &access, e) || !check_egress(o, e) ||
-        !check_proxy(o, &want->proxy_port, e) || !check_plane(o, &want->plane_port, e) || !check_bucket(o, &want->bucket_port, e) ||
-        !check_key(o->tls.secret, "--tls-secret", e) || !check_pull_secrets(o->pull_secrets, e) || !check_placement(o, e) ||
-        !defaults_check(&o->defaults, e))
+        !cli_submitter(o->args.submitter, &want->tools, &want->pods, e) || !cli_access(o->args.ray_access, &access, e) ||
+        !check_egress(o, e) || !check_proxy(o, &want->proxy_port, e) || !check_plane(o, &want->plane_port, e) ||
+        !check_bucket(o, &want->bucket_port, e) || !check_key(o->tls.secret, "--tls-secret", e) ||
+        !check_pull_secrets(o->pull_secrets, e) || !check_placement(o, e) || !defaults_check(&o->defaults, e))
         return false;
     if (!slice_empty(o->resources) && !ray_tools_resources(o->resources, &want->limits, e))
         return err_wrap(e, "--resources");

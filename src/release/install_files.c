@@ -41,21 +41,21 @@ bool install_has(enum install_when when, const struct install_options *o, const 
 {
     const bool holds[] = {
         [ALWAYS] = true,
-        [IF_ADMISSION] = !o->no_admission_policy,
-        [IF_ADMISSION_OF_SHAPES] = o->shapes && !o->no_admission_policy,
-        [IF_AGENT] = o->agent,
-        [IF_AGENT_HERE] = o->agent && !o->agent_direct,
-        [IF_AUTH] = o->ray_auth,
+        [IF_ADMISSION] = !o->with.no_admission_policy,
+        [IF_ADMISSION_OF_SHAPES] = o->with.shapes && !o->with.no_admission_policy,
+        [IF_AGENT] = o->with.agent,
+        [IF_AGENT_HERE] = o->with.agent && !o->with.agent_direct,
+        [IF_AUTH] = o->with.ray_auth,
         [IF_ELECTED] = want->elect,
-        [IF_NETWORK_POLICY] = !o->no_network_policy,
-        [IF_NODES] = o->report_nodes,
+        [IF_NETWORK_POLICY] = !o->with.no_network_policy,
+        [IF_NODES] = o->with.report_nodes,
         [IF_OWN_CERTIFICATE] = slice_empty(o->tls.secret),
         [IF_PLANE_URL] = !slice_empty(o->hub.url),
-        [IF_PROGRAM] = !slice_empty(o->program),
-        [IF_PROXIED] = slice_is(o->ray_access, "proxy"),
+        [IF_PROGRAM] = !slice_empty(o->program.bytes),
+        [IF_PROXIED] = slice_is(o->args.ray_access, "proxy"),
         [IF_REPLICAS] = want->replicas > 1,
-        [IF_SHAPES] = o->shapes,
-        [IF_SIDECAR] = slice_is(o->autoscaler, "sidecar"),
+        [IF_SHAPES] = o->with.shapes,
+        [IF_SIDECAR] = slice_is(o->args.autoscaler, "sidecar"),
         [IF_TOOLS] = want->tools.tools == RAY_TOOLS_CONFIGMAP,
     };
     return holds[when];
@@ -74,8 +74,8 @@ void install_of_operator(struct install_options *o, install_flag *value, const v
     const struct {
         const char *flag;
         struct slice *to;
-    } texts[] = {{"kinds", &o->kinds},         {"tools", &o->tools},           {"autoscaler", &o->autoscaler},
-                 {"submitter", &o->submitter}, {"ray-access", &o->ray_access}, {"cloud-deployment-id", &o->hub.cloud}};
+    } texts[] = {{"kinds", &o->args.kinds},         {"tools", &o->args.tools},           {"autoscaler", &o->args.autoscaler},
+                 {"submitter", &o->args.submitter}, {"ray-access", &o->args.ray_access}, {"cloud-deployment-id", &o->hub.cloud}};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct slice given = value(of, texts[i].flag);
         *texts[i].to = given.ptr ? given : *texts[i].to;
@@ -84,10 +84,10 @@ void install_of_operator(struct install_options *o, install_flag *value, const v
     o->leader_elect = switched(value(of, "leader-elect"));
     for (size_t i = 0; kinds[i]; i++)
         o->optional[i] = kinds[i]->optional.flag && !slice_is(value(of, kinds[i]->optional.flag), "false");
-    o->shapes = !slice_empty(value(of, "instance-types-configmap"));
+    o->with.shapes = !slice_empty(value(of, "instance-types-configmap"));
     /* They do not depend on the control plane's URL, which an operator may be given in more ways than an installation. */
     o->hub.url = slice_empty(o->hub.cloud) ? SLICE_NONE : SLICE("https://control-plane.invalid");
     struct slice agent = value(of, "agent");
-    o->agent = !slice_empty(o->hub.url) && !slice_empty(agent) && !slice_is(agent, "off");
-    o->no_definitions = o->no_admission_policy = true; /* no rights follow from them */
+    o->with.agent = !slice_empty(o->hub.url) && !slice_empty(agent) && !slice_is(agent, "off");
+    o->no_definitions = o->with.no_admission_policy = true; /* no rights follow from them */
 }

@@ -226,7 +226,7 @@ bool inventory_clash(struct apply *p, const struct install_options *o, struct er
     do {
         struct slice ns = slice_trim(slice_cut(&rest, ','));
         struct watcher other;
-        if (!inventory_watcher(p->ask, ns, o->ns, o->plane, o->kinds, p->a, &other, e))
+        if (!inventory_watcher(p->ask, ns, o->ns, o->plane, o->args.kinds, p->a, &other, e))
             return false;
         if (!slice_empty(other.installation))
             apply_fail(p, arena_printf(p->a,

@@ -41,7 +41,7 @@ static bool find_in(struct apply *gone, const struct apply *p, const struct inst
 bool surplus_find(struct apply *gone, const struct apply *p, const struct install_options *o, const struct inventory *now, struct err *e)
 {
     struct install_options all = *o;
-    all.program = SLICE_NONE; /* ConfigMaps of programs are found by their label */
+    all.program.bytes = SLICE_NONE; /* ConfigMaps of programs are found by their label */
     all.all_namespaces = false;
     if (!find_in(gone, p, &all, e))
         return false;

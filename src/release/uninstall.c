@@ -52,9 +52,9 @@ static bool read_installed(const struct uninstall_options *o, struct apply *p, s
     buf_init(&text, INSTALL_TEXT_MAX);
     i.ns = o->ns;
     i.watch = o->watch;
-    i.kinds = o->kinds;
+    i.args.kinds = o->kinds;
     i.plane = o->plane;
-    i.program = o->program.len <= INSTALL_PROGRAM_MAX ? o->program : SLICE_NONE; /* else no ConfigMap can hold it */
+    i.program.bytes = o->program.len <= INSTALL_PROGRAM_MAX ? o->program : SLICE_NONE; /* else no ConfigMap can hold it */
     return install_write_all(&i, &text, e) && apply_read(p, buf_slice(&text), e);
 }
 

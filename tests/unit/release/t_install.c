@@ -16,47 +16,47 @@ static void golden(struct arena *a)
     o.watch = SLICE("team-a,123");
     o.replicas = 2;
     o.image = SLICE("registry.local:5000/ray/mobula@sha256:00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff");
-    o.tools = SLICE("none");
+    o.args.tools = SLICE("none");
     CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-full.yaml", a));
     CHECK_STR(slice_of(e.text), "");
 
     test_case("one operator that elects itself, in a namespace it makes clusters in, with submitter pods");
     o = install_defaults;
     o.no_crds = o.create_namespace = o.leader_elect = true;
-    o.kinds = SLICE("all");
+    o.args.kinds = SLICE("all");
     o.watch = SLICE("a,mobula");
-    o.tools = SLICE("image:localhost/tools:1");
-    o.tools_resources = SLICE("cpu=100m,memory=90Mi");
-    o.submitter = SLICE("pod");
+    o.args.tools = SLICE("image:localhost/tools:1");
+    o.args.tools_resources = SLICE("cpu=100m,memory=90Mi");
+    o.args.submitter = SLICE("pod");
     CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-elect.yaml", a));
     CHECK_STR(slice_of(e.text), "");
 
     test_case("KubeRay's autoscaler, whose roles it must be able to make");
     o = install_defaults;
     o.no_crds = true;
-    o.autoscaler = SLICE("sidecar");
+    o.args.autoscaler = SLICE("sidecar");
     CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-sidecar.yaml", a));
-    o.autoscaler = SLICE("off");
+    o.args.autoscaler = SLICE("off");
     struct slice off = written(&o, a, &e);
     CHECK(strstr(off.ptr, "        - --autoscaler=off\n") && !strstr(off.ptr, "serviceaccounts"));
     CHECK_STR(slice_of(e.text), "");
     test_case("heads through the API server, and through their services");
-    o.autoscaler = SLICE("operator");
-    o.ray_access = SLICE("proxy");
+    o.args.autoscaler = SLICE("operator");
+    o.args.ray_access = SLICE("proxy");
     struct slice proxy = written(&o, a, &e);
     CHECK(strstr(proxy.ptr, "        - --ray-access=proxy\n") && strstr(proxy.ptr, "resources: [services/proxy]"));
-    o.ray_access = SLICE("service");
+    o.args.ray_access = SLICE("service");
     struct slice service = written(&o, a, &e);
     CHECK(strstr(service.ptr, "        - --ray-access=service\n") && !strstr(service.ptr, "services/proxy"));
     CHECK(!strstr(proxy.ptr, "[secrets]") && !strstr(service.ptr, "[secrets]"));
-    o.ray_auth = true;
+    o.with.ray_auth = true;
     struct slice auth = written(&o, a, &e);
     CHECK(strstr(auth.ptr, "resources: [secrets]") && strstr(strstr(auth.ptr, "[secrets]"), "verbs: [create, get]\n"));
-    o.ray_access = SLICE("none");
+    o.args.ray_access = SLICE("none");
     CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--ray-access is \"none\""));
     e = (struct err){0};
-    o.ray_access = SLICE("direct");
-    o.autoscaler = SLICE("none");
+    o.args.ray_access = SLICE("direct");
+    o.args.autoscaler = SLICE("none");
     CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--autoscaler is \"none\""));
     e = (struct err){0};
 }
@@ -67,7 +67,7 @@ static void shapes(struct arena *a)
     struct err e = {0};
     struct install_options o = install_defaults;
     test_case("instance types of a ConfigMap");
-    o.no_crds = o.shapes = true;
+    o.no_crds = o.with.shapes = true;
     CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-shapes.yaml", a));
     test_case("default patches");
     o.defaults = (struct default_patches){.provider = SLICE("aws"), .karpenter = true, .pull_secrets = SLICE("a,b")};
@@ -85,7 +85,7 @@ static void egress(struct arena *a)
     struct install_options o = install_defaults;
     o.no_crds = true;
     test_case("entries of the allowlist");
-    o.egress = SLICE("cp.example.com,\n *.example.com:8443 ,[fd00::/8]:80");
+    o.args.egress = SLICE("cp.example.com,\n *.example.com:8443 ,[fd00::/8]:80");
     struct slice text = written(&o, a, &e);
     CHECK_STR(slice_of(e.text), "");
     CHECK(text.ptr && strstr(text.ptr, "        - --egress-allow=cp.example.com\n"
@@ -93,14 +93,14 @@ static void egress(struct arena *a)
                                        "        - --egress-allow=[fd00::/8]:80\n"
                                        "        ports:\n"));
     test_case("strict");
-    o.egress_strict = true;
+    o.args.egress_strict = true;
     CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--egress-allow: \"*.example.com:8443\" is a wildcard"));
     e = (struct err){0};
-    o.egress = SLICE("cp.example.com");
+    o.args.egress = SLICE("cp.example.com");
     text = written(&o, a, &e);
     CHECK(text.ptr && strstr(text.ptr, "        - --egress-allow=cp.example.com\n        - --egress-strict\n"));
     test_case("no entry");
-    o.egress = SLICE("a.example.com,x: y");
+    o.args.egress = SLICE("a.example.com,x: y");
     CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--egress-allow: \"x: y\""));
 }
 
@@ -111,7 +111,7 @@ static void one_kind(struct arena *a)
     test_case("the legacy kind alone: no right to the other, and none to jobs");
     o = install_defaults;
     o.no_crds = true;
-    o.kinds = SLICE("legacy");
+    o.args.kinds = SLICE("legacy");
     struct slice legacy = written(&o, a, &e);
     CHECK(strstr(legacy.ptr, "- apiGroups: [cluster.ray.io]\n") && strstr(legacy.ptr, "        - --kinds=legacy\n"));
     CHECK(!strstr(legacy.ptr, "apiGroups: [ray.io") && !strstr(legacy.ptr, "rayjobs"));
@@ -142,21 +142,21 @@ static void definitions(struct arena *a)
     struct err e = {0};
     struct install_options o = install_defaults;
     o.crds_only = true;
-    o.kinds = SLICE("all");
+    o.args.kinds = SLICE("all");
     struct slice all = definitions_of("", "", a);
-    o.no_admission_policy = true;
+    o.with.no_admission_policy = true;
     test_case("definitions");
     CHECK_SLICE(written(&o, a, &e), all);
     CHECK(all.len < 128 * KIB);
     test_case("definitions of one group: two kinds that are called RayCluster hide each other from kubectl");
-    o.kinds = SLICE("ray.io");
+    o.args.kinds = SLICE("ray.io");
     CHECK_SLICE(written(&o, a, &e), definitions_of("ray.io", OPTIONAL_KINDS, a));
     memset(o.optional, true, sizeof o.optional);
     CHECK_SLICE(written(&o, a, &e), definitions_of("ray.io", "", a));
-    o.kinds = SLICE("legacy");
+    o.args.kinds = SLICE("legacy");
     CHECK_SLICE(written(&o, a, &e), definitions_of("cluster.ray.io", "", a));
     test_case("all of it");
-    o.kinds = SLICE("all");
+    o.args.kinds = SLICE("all");
     o.crds_only = false;
     CHECK(slice_starts(written(&o, a, &e), all));
 }
@@ -215,7 +215,7 @@ static void parts(struct arena *a)
     CHECK(strstr(text.ptr, "        - --all-namespaces\n") && !strstr(text.ptr, "        - --namespace"));
     CHECK(strstr(text.ptr, "namespaceSelector: {}\n"));
     test_case("neither policy nor budget");
-    o.no_network_policy = true;
+    o.with.no_network_policy = true;
     o.all_namespaces = false;
     o.replicas = 1;
     CHECK_STR(kinds_of(written(&o, a, &e), a), "ServiceAccount Role RoleBinding Deployment ");
@@ -223,13 +223,13 @@ static void parts(struct arena *a)
     test_case("the pod");
     o.registry = SLICE("r.example:5000/x");
     o.pull_secrets = SLICE("one,two");
-    o.proxy = SLICE("http://u:p@proxy.example:3128");
-    o.no_proxy = SLICE(".svc,10.0.0.0/8");
-    o.proxies = SLICE("hub.example:8443=http://x:y@dmz.example:8118,10.0.0.0/8=direct,.cloud.example=http://cloud.example");
+    o.proxy.url = SLICE("http://u:p@proxy.example:3128");
+    o.proxy.no_proxy = SLICE(".svc,10.0.0.0/8");
+    o.proxy.proxies = SLICE("hub.example:8443=http://x:y@dmz.example:8118,10.0.0.0/8=direct,.cloud.example=http://cloud.example");
     o.resources = SLICE("memory=128Mi");
-    o.openshift = true;
-    o.no_network_policy = false;
-    o.egress = SLICE("a.example,b.example:8443");
+    o.with.openshift = true;
+    o.with.no_network_policy = false;
+    o.args.egress = SLICE("a.example,b.example:8443");
     text = written(&o, a, &e);
     CHECK_STR(slice_of(e.text), "");
     static const char *const holds[] = {"        image: \"r.example:5000/x/mobula:VERSION\"\n",
@@ -251,15 +251,15 @@ static void proxy_secrets(struct arena *a)
     struct err e = {0};
     struct install_options o = install_defaults;
     test_case("the password of a proxy stays in its Secret");
-    o.proxy = SLICE("http://$(PROXY_CREDENTIALS)@proxy.example:3128");
-    o.proxy_secret = SLICE("proxy");
+    o.proxy.url = SLICE("http://$(PROXY_CREDENTIALS)@proxy.example:3128");
+    o.proxy.secret = SLICE("proxy");
     CHECK(strstr(written(&o, a, &e).ptr,
                  "        env:\n        - {name: PROXY_CREDENTIALS, valueFrom: {secretKeyRef: {name: \"proxy\", key: \"credentials\"}}}\n"
                  "        - {name: HTTPS_PROXY, value: \"http://$(PROXY_CREDENTIALS)@proxy.example:3128\"}\n"));
-    o.proxy_secret = SLICE("proxy/dmz");
+    o.proxy.secret = SLICE("proxy/dmz");
     CHECK(strstr(written(&o, a, &e).ptr, "{secretKeyRef: {name: \"proxy\", key: \"dmz\"}}"));
     test_case("a Secret that nothing names");
-    o.proxy = SLICE("http://proxy.example:3128");
+    o.proxy.url = SLICE("http://proxy.example:3128");
     CHECK(!written(&o, a, &e).ptr);
     CHECK_STR(slice_of(e.text), "--proxy-secret: neither --proxy nor --proxies has $(PROXY_CREDENTIALS) in it, as in "
                                 "http://$(PROXY_CREDENTIALS)@proxy.example:3128");
@@ -320,7 +320,7 @@ static void planes(struct arena *a)
     CHECK(strstr(text.ptr, "              - {key: \"x.crt\", path: ca.crt}\n") && !strstr(text.ptr, "egress-ca"));
     CHECK(strstr(text.ptr, "        - --default-image=registry.bank/ray:2\n"));
     test_case("CAs of a proxy that opens TLS");
-    o.egress_ca = SLICE("corp");
+    o.args.egress_ca = SLICE("corp");
     text = written(&o, a, &e);
     CHECK(strstr(text.ptr, "        - --egress-ca-file=/control-plane/egress-ca.crt\n"));
     CHECK(strstr(text.ptr, "              name: \"corp\"\n              items:\n              - {key: \"ca.crt\", path: egress-ca.crt}\n"));
@@ -336,7 +336,7 @@ static void nodes_reported(struct arena *a)
     o.hub.url = SLICE("https://hub.example");
     o.hub.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
     CHECK(!strstr(written(&o, a, &e).ptr, "ClusterRole"));
-    o.report_nodes = true;
+    o.with.report_nodes = true;
     struct slice text = written(&o, a, &e);
     CHECK(strstr(text.ptr, "kind: ClusterRole\nmetadata:\n  name: mobula.mobula.nodes\n") && strstr(text.ptr, "resources: [nodes]"));
 }
@@ -348,10 +348,10 @@ static void without_a_registry(struct arena *a)
     struct install_options o = install_defaults;
     test_case("registryless");
     o.no_crds = true;
-    o.program = SLICE("\177ELF");
-    o.arch = SLICE("arm64");
+    o.program.bytes = SLICE("\177ELF");
+    o.program.arch = SLICE("arm64");
     o.image = SLICE("registry.k8s.io/pause:3.10");
-    struct slice text = written(&o, a, &e), name = install_program_name(false, o.program, a);
+    struct slice text = written(&o, a, &e), name = install_program_name(false, o.program.bytes, a);
     static const char *const holds[] = {
         "# Larger than what kubectl apply keeps in an annotation: kubectl apply --server-side -f FILE\napiVersion: v1\nkind: ConfigMap\n",
         "  mobula: f0VMRg==\n",
@@ -369,9 +369,9 @@ static void without_a_registry(struct arena *a)
     memset(large, 'x', INSTALL_PROGRAM_MAX + 1);
     struct buf out;
     buf_init(&out, INSTALL_TEXT_MAX);
-    o.program = (struct slice){large, INSTALL_PROGRAM_MAX};
+    o.program.bytes = (struct slice){large, INSTALL_PROGRAM_MAX};
     CHECK(install_write(&o, &out, &e));
-    o.program.len++;
+    o.program.bytes.len++;
     CHECK(!install_write(&o, &out, &e) && e.code == ERR_LIMIT);
     buf_free(&out);
 }

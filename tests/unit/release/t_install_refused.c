@@ -42,10 +42,10 @@ static void refused(struct arena *a)
         struct install_options o = install_defaults;
         o.ns = cases[i].ns ? slice_of(cases[i].ns) : o.ns;
         o.watch = cases[i].watch ? slice_of(cases[i].watch) : o.watch;
-        o.kinds = cases[i].kinds ? slice_of(cases[i].kinds) : o.kinds;
+        o.args.kinds = cases[i].kinds ? slice_of(cases[i].kinds) : o.args.kinds;
         o.image = cases[i].image ? slice_of(cases[i].image) : o.image;
-        o.tools = cases[i].tools ? slice_of(cases[i].tools) : o.tools;
-        o.submitter = cases[i].submitter ? slice_of(cases[i].submitter) : o.submitter;
+        o.args.tools = cases[i].tools ? slice_of(cases[i].tools) : o.args.tools;
+        o.args.submitter = cases[i].submitter ? slice_of(cases[i].submitter) : o.args.submitter;
         o.replicas = cases[i].replicas ? cases[i].replicas : o.replicas;
         o.crds_only = cases[i].crds_only;
         o.no_crds = cases[i].no_crds;
@@ -84,10 +84,10 @@ static void refused_proxies(struct arena *a)
         test_case("refused proxies %zu", i);
         struct install_options o = install_defaults;
         struct err e = {0};
-        o.proxy = slice_of(cases[i].proxy);
-        o.no_proxy = slice_of(cases[i].no_proxy);
-        o.proxies = slice_of(cases[i].proxies);
-        o.egress_ca = slice_of(cases[i].egress_ca);
+        o.proxy.url = slice_of(cases[i].proxy);
+        o.proxy.no_proxy = slice_of(cases[i].no_proxy);
+        o.proxy.proxies = slice_of(cases[i].proxies);
+        o.args.egress_ca = slice_of(cases[i].egress_ca);
         o.hub.url = slice_of(cases[i].plane_url);
         o.hub.cloud = o.hub.url.ptr ? SLICE("cldrsrc_abcdefghijklmnopqrstuvwx") : SLICE_NONE;
         CHECK(!written(&o, a, &e).ptr);
@@ -130,10 +130,10 @@ static void refused_planes(struct arena *a)
         o.hub.url = slice_of(cases[i].url);
         o.hub.cloud = slice_of(cases[i].cloud);
         o.hub.token = slice_of(cases[i].token);
-        o.kinds = cases[i].kinds ? slice_of(cases[i].kinds) : o.kinds;
+        o.args.kinds = cases[i].kinds ? slice_of(cases[i].kinds) : o.args.kinds;
         o.tls.secret = slice_of(cases[i].tls);
         o.plane = cases[i].plane;
-        o.report_nodes = cases[i].nodes;
+        o.with.report_nodes = cases[i].nodes;
         CHECK(!written(&o, a, &e).ptr);
         CHECK(slice_starts(slice_of(e.text), slice_of(cases[i].text)) || !printf("  %s\n", e.text));
     }

@@ -89,8 +89,8 @@ static void installed(struct arena *a)
         o.plane = plane;
         o.replicas = 2;
         if (!plane) {
-            o.shapes = o.agent = o.report_nodes = o.ray_auth = o.leader_elect = true;
-            o.autoscaler = SLICE("sidecar");
+            o.with.shapes = o.with.agent = o.with.report_nodes = o.with.ray_auth = o.leader_elect = true;
+            o.args.autoscaler = SLICE("sidecar");
             o.hub.url = SLICE("https://hub.example");
             o.hub.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
         }

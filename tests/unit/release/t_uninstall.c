@@ -80,14 +80,14 @@ static void everything(struct install_options *o, bool plane)
     o->plane = plane;
     o->no_crds = false;
     o->replicas = 2;
-    o->program = SLICE("\177ELF");
-    o->arch = SLICE("arm64");
+    o->program.bytes = SLICE("\177ELF");
+    o->program.arch = SLICE("arm64");
     o->image = SLICE("r.example/pause:1");
-    o->kinds = SLICE("all");
+    o->args.kinds = SLICE("all");
     if (plane)
         return;
-    o->shapes = o->agent = o->report_nodes = o->ray_auth = true;
-    o->autoscaler = SLICE("sidecar");
+    o->with.shapes = o->with.agent = o->with.report_nodes = o->with.ray_auth = true;
+    o->args.autoscaler = SLICE("sidecar");
     o->hub.url = SLICE("https://hub.example");
     o->hub.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
 }
@@ -118,7 +118,7 @@ static void all_is_uninstalled(struct arena *a)
             in.all_namespaces = cluster;
             in.watch = cluster ? SLICE_NONE : in.watch;
             struct uninstall_options out = {
-                .ns = in.ns, .watch = in.watch, .kinds = in.kinds, .program = in.program, .crds = true, .plane = plane};
+                .ns = in.ns, .watch = in.watch, .kinds = in.args.kinds, .program = in.program.bytes, .crds = true, .plane = plane};
             struct buf b;
             test_case("uninstall names all that install makes%s%s", plane ? ", of a control plane" : "", cluster ? ", all namespaces" : "");
             struct apply made = objects_of(written(&in, a, &e), a);
@@ -186,7 +186,7 @@ static void of_operators(struct arena *a)
         CHECK(install_rights(&o, SLICE_NONE, a, &rules, &e));
         const char *own = strstr(rules.ptr, "rayclusters/status");
         CHECK(own && !strstr(own + 1, "rayclusters/status") && !strstr(rules.ptr, "leases"));
-        CHECK(!strstr(rules.ptr, "tokenreviews") == !o.agent);
+        CHECK(!strstr(rules.ptr, "tokenreviews") == !o.with.agent);
     }
 }
 
@@ -222,7 +222,7 @@ static void same_definitions(struct arena *a)
         struct slice made[16], gone[16];
         struct buf b;
         test_case("uninstall --crds --kinds=%s names the definitions that install makes", kinds[i]);
-        in.kinds = out.kinds;
+        in.args.kinds = out.kinds;
         in.crds_only = true;
         memset(in.optional, true, sizeof in.optional);
         uint32_t made_count = definition_names(written(&in, a, &e), made, COUNT_OF(made));
