@@ -76,7 +76,7 @@ static bool put_packed(struct slice program, struct buf *out)
     memcpy(turned, program.ptr, program.len);
     memcpy(&machine, program.ptr + offsetof(Elf64_Ehdr, e_machine), sizeof machine);
     branches_turn(turned, program.len, machine, false);
-    bool done = deflate_smallest((struct slice){turned, program.len}, out);
+    bool done = deflate_far((struct slice){turned, program.len}, out);
     mem_free(turned);
     return done;
 }

@@ -4,6 +4,7 @@
 enum {
     LITERALS = DEFLATE_LITERALS,
     DISTANCES = DEFLATE_DISTANCES,
+    DISTANCES_FIXED = 30,
     FIXED = DEFLATE_FIXED,
     END_OF_BLOCK = DEFLATE_END_OF_BLOCK,
     LENGTHS = 19,
@@ -196,7 +197,7 @@ static void put_lengths(struct deflate_writer *w, const struct lengths *l)
 {
     unsigned symbol;
     put(w, l->literals - 257, 5);
-    put(w, l->distances - 1, 5);
+    put(w, l->distances - 1, w->far ? 6 : 5);
     put(w, l->codes - 4, 4);
     for (unsigned i = 0; i < l->codes; i++)
         put(w, l->code.bits[deflate_nth_length(i)], 3);
@@ -233,7 +234,8 @@ static void make_fixed(struct deflate_block *b)
     memset(b->literals.bits, 8, FIXED);
     memset(b->literals.bits + 144, 9, 256 - 144);
     memset(b->literals.bits + 256, 7, 280 - 256);
-    memset(b->distances.bits, 5, DISTANCES);
+    memset(b->distances.bits, 0, DISTANCES);
+    memset(b->distances.bits, 5, DISTANCES_FIXED);
     number_codes(&b->literals, FIXED);
     number_codes(&b->distances, DISTANCES);
 }
@@ -260,7 +262,7 @@ void deflate_put(struct deflate_writer *w, struct deflate_block *b, bool last)
     uint64_t own = cost(b) + cost_lengths(&l);
     struct deflate_code literals = b->literals, distances = b->distances;
     make_fixed(b);
-    bool fixed = cost(b) <= own;
+    bool fixed = !w->far && cost(b) <= own;
     if (!fixed) {
         b->literals = literals;
         b->distances = distances;
@@ -282,29 +284,38 @@ void deflate_end(struct deflate_writer *w)
 
 /* ---- search for copies ---- */
 
-static uint32_t *chain_at(struct deflate_chains *c, struct slice in, size_t at)
+struct deflate_chains *deflate_chains_new(unsigned bytes, unsigned bits, size_t window)
 {
-    const unsigned char *p = (const unsigned char *)in.ptr + at;
-    return &c->head[(p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16) * 2654435761u >> (32 - DEFLATE_HASH_BITS)];
+    size_t heads = (size_t)1 << bits;
+    struct deflate_chains *c = mem_alloc(sizeof *c + (heads + window) * sizeof *c->head);
+    *c = (struct deflate_chains){.bytes = bytes, .bits = bits, .window = window, .before = c->head + heads};
+    return c;
 }
 
-size_t deflate_first(struct deflate_chains *c, struct slice in, size_t at)
+static size_t hash(const struct deflate_chains *c, struct slice in, size_t at)
 {
-    return in.len - at < DEFLATE_SHORTEST ? 0 : *chain_at(c, in, at);
+    uint64_t n = 0;
+    memcpy(&n, in.ptr + at, c->bytes);
+    return n * 0x9e3779b97f4a7c15u >> (64 - c->bits);
+}
+
+size_t deflate_first(const struct deflate_chains *c, struct slice in, size_t at)
+{
+    return in.len - at < c->bytes ? 0 : c->head[hash(c, in, at)];
 }
 
 size_t deflate_next(const struct deflate_chains *c, size_t from)
 {
-    size_t next = c->before[(from - 1) % DEFLATE_WINDOW];
+    size_t next = c->before[(from - 1) & (c->window - 1)];
     return next < from ? next : 0; /* not below: its place was given to a later one */
 }
 
 void deflate_enter(struct deflate_chains *c, struct slice in, size_t at)
 {
-    if (in.len - at < DEFLATE_SHORTEST)
+    if (in.len - at < c->bytes)
         return;
-    uint32_t *head = chain_at(c, in, at);
-    c->before[at % DEFLATE_WINDOW] = *head;
+    uint32_t *head = c->head + hash(c, in, at);
+    c->before[at & (c->window - 1)] = *head;
     *head = (uint32_t)at + 1;
 }
 
@@ -313,7 +324,7 @@ static uint32_t find(struct deflate_chains *c, struct slice in, size_t at, int t
 {
     size_t room = in.len - at < DEFLATE_LONGEST ? in.len - at : DEFLATE_LONGEST, from = deflate_first(c, in, at);
     uint32_t best = 0;
-    for (; from && at - (from - 1) <= DEFLATE_WINDOW && tries > 0; tries--, from = deflate_next(c, from)) {
+    for (; from && at - (from - 1) <= c->window && tries > 0; tries--, from = deflate_next(c, from)) {
         uint32_t n = 0;
         while (n < room && in.ptr[from - 1 + n] == in.ptr[at + n])
             n++;
@@ -327,7 +338,7 @@ static uint32_t find(struct deflate_chains *c, struct slice in, size_t at, int t
 
 static bool compress(struct slice in, int tries, struct buf *out)
 {
-    struct deflate_chains *c = mem_alloc(sizeof *c);
+    struct deflate_chains *c = deflate_chains_new(DEFLATE_SHORTEST, DEFLATE_HASH_BITS, DEFLATE_WINDOW);
     struct deflate_block *b = mem_alloc(sizeof *b);
     struct deflate_writer w = {.out = out};
     for (size_t at = 0; at < in.len && !out->full;) {
@@ -335,7 +346,7 @@ static bool compress(struct slice in, int tries, struct buf *out)
         if (b->count == DEFLATE_TOKENS)
             deflate_put(&w, b, false);
         if (length >= DEFLATE_SHORTEST) {
-            deflate_add(b, (struct deflate_token){(uint16_t)length, (uint16_t)(distance - 1)});
+            deflate_add(b, deflate_copy(length, distance));
         } else {
             deflate_add(b, (struct deflate_token){0, (unsigned char)in.ptr[at]});
             length = 1;

@@ -1,5 +1,5 @@
-/* deflate: what its two searches for copies share. deflate() takes the first long copy that it finds (deflate.c); deflate_smallest()
- * compares what all copies of a segment cost (deflate_smallest.c). Both write blocks by deflate.c. */
+/* deflate: what its two searches for copies share. deflate() takes the first long copy that it finds (deflate.c); deflate_far()
+ * compares what all copies of a segment cost (deflate_far.c). Both write blocks by deflate.c. */
 #ifndef MOBULA_BASE_DEFLATE_H
 #define MOBULA_BASE_DEFLATE_H
 
@@ -11,8 +11,8 @@ enum {
     DEFLATE_SHORTEST = 3, /* bytes of a copy */
     DEFLATE_LONGEST = 258,
     DEFLATE_LITERALS = 286,
-    DEFLATE_DISTANCES = 30,
-    DEFLATE_FIXED = 288, /* symbols of the fixed literal/length code: 286 and 287 are never used */
+    DEFLATE_DISTANCES = 42, /* RFC 1951 has 30 of them; deflate_far() goes on counting */
+    DEFLATE_FIXED = 288,    /* symbols of the fixed literal/length code: 286 and 287 are never used */
     DEFLATE_END_OF_BLOCK = 256,
     DEFLATE_TOKENS = 20 * 1024 /* most literals and copies of a block */
 };
@@ -21,6 +21,7 @@ struct deflate_writer {
     struct buf *out;
     uint32_t held; /* bits of a byte that is not full, the first one lowest */
     unsigned count;
+    bool far; /* the stream is one of deflate_far() */
 };
 
 struct deflate_code {
@@ -30,8 +31,8 @@ struct deflate_code {
 };
 
 struct deflate_token {
-    uint16_t length; /* of a copy; 0: a literal */
-    uint16_t value;  /* the literal byte, or the copy's distance minus 1 */
+    uint32_t length : 9; /* of a copy; 0: a literal */
+    uint32_t value : 23; /* the literal byte, or the copy's distance minus 1 */
 };
 
 struct deflate_block {
@@ -41,9 +42,16 @@ struct deflate_block {
 };
 
 struct deflate_chains {
-    uint32_t head[1 << DEFLATE_HASH_BITS]; /* 1 + the last place of three bytes with this hash; 0: none */
-    uint32_t before[DEFLATE_WINDOW];       /* the place before that with the same hash, as in head */
+    unsigned bytes, bits; /* how many bytes are hashed, and to how many bits */
+    size_t window;        /* bytes, a power of 2 */
+    uint32_t *before;     /* for each of the window: the place before it with the same hash, as in head */
+    uint32_t head[];      /* 1 + the last place of bytes with this hash; 0: none */
 };
+
+static inline struct deflate_token deflate_copy(size_t length, size_t distance)
+{
+    return (struct deflate_token){.length = (uint32_t)length & 0x1ff, .value = (uint32_t)(distance - 1) & 0x7fffff};
+}
 
 /* The symbol of a literal or of a copy's length, and of a copy's distance; *extra: how many bits select a value among those of the symbol.
  */
@@ -59,8 +67,10 @@ void deflate_put(struct deflate_writer *w, struct deflate_block *b, bool last);
 /* Fills the last byte. */
 void deflate_end(struct deflate_writer *w);
 
+/* To be freed with mem_free. */
+struct deflate_chains *deflate_chains_new(unsigned bytes, unsigned bits, size_t window);
 /* The first place with the same hash as `at`, as in struct deflate_chains; 0: none. */
-size_t deflate_first(struct deflate_chains *c, struct slice in, size_t at);
+size_t deflate_first(const struct deflate_chains *c, struct slice in, size_t at);
 /* The next one behind `from`; 0: none. */
 size_t deflate_next(const struct deflate_chains *c, size_t from);
 void deflate_enter(struct deflate_chains *c, struct slice in, size_t at);

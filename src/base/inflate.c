@@ -1,13 +1,14 @@
 /* RFC 1951, for what the build has compressed: small rather than fast. Broken input is an error all the same. */
 #include <mobula/base.h>
 
-enum { CODE_BITS = 15, LITERALS = 286, DISTANCES = 30, LENGTH_CODES = 19, END_OF_BLOCK = 256, LENGTH_MAX = 258 };
+enum { CODE_BITS = 15, LITERALS = 286, DISTANCES = 30, DISTANCES_FAR = 42, LENGTH_CODES = 19, END_OF_BLOCK = 256, LENGTH_MAX = 258 };
 
 struct stream {
     struct slice in;
     uint32_t held; /* bits of bytes that were begun, the next one lowest */
     unsigned count;
     bool ended; /* more bits were asked for than there are: they were 0 */
+    bool far;   /* distances up to 2 MiB: a block has up to 42 codes for them, and their number has 6 bits */
     struct buf *out;
 };
 
@@ -17,7 +18,7 @@ struct code {
     uint16_t symbol[LITERALS + 2];
 };
 
-/* Makes s->held so many bits, at most 16, unless the bytes end before. */
+/* Makes s->held so many bits, at most 24, unless the bytes end before. */
 static void hold(struct stream *s, unsigned bits)
 {
     for (; s->count < bits && !slice_empty(s->in); s->count += 8) {
@@ -115,7 +116,7 @@ static bool read_block(struct stream *s, const struct code *literals, const stru
         }
         uint32_t length = symbol == LITERALS - 1 ? LENGTH_MAX : 3 + take_value(s, symbol - END_OF_BLOCK - 1, 2);
         unsigned far = take_symbol(s, distances);
-        if (far >= DISTANCES || !copy(s, 1 + take_value(s, far, 1), length))
+        if (far >= DISTANCES_FAR || !copy(s, 1 + take_value(s, far, 1), length))
             return false;
     }
     return false;
@@ -162,9 +163,9 @@ unsigned deflate_nth_length(unsigned i)
 static bool read_dynamic(struct stream *s)
 {
     struct code literals, distances;
-    uint8_t lengths[LITERALS + DISTANCES] = {0};
-    unsigned nliterals = 257 + take(s, 5), ndistances = 1 + take(s, 5), ncodes = 4 + take(s, 4);
-    if (nliterals > LITERALS || ndistances > DISTANCES)
+    uint8_t lengths[LITERALS + DISTANCES_FAR] = {0};
+    unsigned nliterals = 257 + take(s, 5), ndistances = 1 + take(s, s->far ? 6 : 5), ncodes = 4 + take(s, 4);
+    if (nliterals > LITERALS || ndistances > (s->far ? DISTANCES_FAR : DISTANCES))
         return false;
     for (unsigned i = 0; i < ncodes; i++)
         lengths[deflate_nth_length(i)] = (uint8_t)take(s, 3);
@@ -183,9 +184,9 @@ static bool read_stored(struct stream *s)
     return true;
 }
 
-bool inflate(struct slice in, struct buf *out, struct err *e)
+static bool read_stream(struct slice in, bool far, struct buf *out, struct err *e)
 {
-    struct stream s = {.in = in, .out = out};
+    struct stream s = {.in = in, .far = far, .out = out};
     for (bool last = false, ok; !last;) {
         last = take(&s, 1);
         switch (take(&s, 2)) {
@@ -207,4 +208,14 @@ bool inflate(struct slice in, struct buf *out, struct err *e)
             return err_set(e, ERR_SYNTAX, "compressed data is broken before byte %zu", in.len - s.in.len);
     }
     return true;
+}
+
+bool inflate(struct slice in, struct buf *out, struct err *e)
+{
+    return read_stream(in, false, out, e);
+}
+
+bool inflate_far(struct slice in, struct buf *out, struct err *e)
+{
+    return read_stream(in, true, out, e);
 }

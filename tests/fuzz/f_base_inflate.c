@@ -7,10 +7,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TEXT_MAX = 64 * KIB, BLOCK_MAX = 0xffff };
 
-static bool unpack(struct slice in, struct buf *out)
+static bool unpack(struct slice in, bool far, struct buf *out)
 {
     struct err e = {0};
-    bool ok = inflate(in, out, &e);
+    bool ok = far ? inflate_far(in, out, &e) : inflate(in, out, &e);
     if (ok != (e.code == ERR_NONE) || out->len > TEXT_MAX || (ok && out->full))
         abort();
     return ok;
@@ -26,22 +26,28 @@ static void check_stored(struct slice in)
     const char head[] = {1, (char)n, (char)(n >> 8), (char)not, (char)(not >> 8)};
     buf_put(&packed, (struct slice){head, sizeof head});
     buf_put(&packed, in);
-    if (!unpack(buf_slice(&packed), &out) || !slice_eq(buf_slice(&out), in))
+    if (!unpack(buf_slice(&packed), false, &out) || !slice_eq(buf_slice(&out), in))
         abort();
     buf_free(&packed);
     buf_free(&out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check_same(struct slice in, bool far)
 {
-    struct slice in = {(const char *)data, size};
     struct buf out, again;
     buf_init(&out, TEXT_MAX);
     buf_init(&again, TEXT_MAX);
-    if (unpack(in, &out) != unpack(in, &again) || !slice_eq(buf_slice(&out), buf_slice(&again)))
+    if (unpack(in, far, &out) != unpack(in, far, &again) || !slice_eq(buf_slice(&out), buf_slice(&again)))
         abort();
-    check_stored(in);
     buf_free(&out);
     buf_free(&again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slice in = {(const char *)data, size};
+    check_same(in, false);
+    check_same(in, true);
+    check_stored(in);
     return 0;
 }

@@ -137,7 +137,7 @@ static long unpack(long fd)
     if (at < 0 && at > -PATH_ROOM)
         return at;
     struct buf out = {.ptr = (char *)at, .cap = size, .max = size};
-    if (!inflate(packed, &out, NULL) || out.len != size) {
+    if (!inflate_far(packed, &out, NULL) || out.len != size) {
         say("mobula: the file is damaged: the program in it cannot be unpacked; copy it again and compare its checksum\n");
         leave();
     }

@@ -35,7 +35,7 @@ static void check_carried(struct slice program, struct slice carried)
     CHECK_INT(size, program.len);
     CHECK(head.e_type == ET_EXEC && head.e_shoff == 0 && head.e_shnum == 0);
     CHECK(load.p_filesz == carried.len && load.p_memsz == carried.len);
-    CHECK(inflate(slice_skip(carried, begin + sizeof size), &unpacked, &e));
+    CHECK(inflate_far(slice_skip(carried, begin + sizeof size), &unpacked, &e));
     branches_turn(unpacked.ptr, unpacked.len, MACHINE, true);
     CHECK(slice_eq(buf_slice(&unpacked), program));
     buf_free(&unpacked);

@@ -44,10 +44,11 @@ static const struct {
 
 static const struct {
     const char *name;
-    bool (*of)(struct slice in, struct buf *out);
-} packers[] = {{"deflate", deflate}, {"deflate_smallest", deflate_smallest}};
+    bool (*pack)(struct slice in, struct buf *out);
+    bool (*unpack)(struct slice in, struct buf *out, struct err *e);
+} packers[] = {{"deflate", deflate, inflate}, {"deflate_far", deflate_far, inflate_far}};
 
-static void there_and_back(size_t t, size_t len, bool (*pack)(struct slice in, struct buf *out))
+static void there_and_back(size_t t, size_t len, size_t p)
 {
     __attribute__((cleanup(buf_free))) struct buf text = {.max = SIZE}, packed = {.max = 2 * SIZE}, out = {.max = SIZE};
     struct rng rng;
@@ -55,8 +56,8 @@ static void there_and_back(size_t t, size_t len, bool (*pack)(struct slice in, s
     rng_seed(&rng, t);
     for (size_t i = 0; i < len; i++)
         buf_putc(&text, (char)texts[t].at(i, &rng));
-    CHECK(pack(guarded(buf_slice(&text)), &packed));
-    CHECK(inflate(guarded(buf_slice(&packed)), &out, &e));
+    CHECK(packers[p].pack(guarded(buf_slice(&text)), &packed));
+    CHECK(packers[p].unpack(guarded(buf_slice(&packed)), &out, &e));
     CHECK(slice_eq(buf_slice(&out), buf_slice(&text)));
     if (len == SIZE)
         CHECK(packed.len <= SIZE * texts[t].most / 100);
@@ -65,9 +66,9 @@ static void there_and_back(size_t t, size_t len, bool (*pack)(struct slice in, s
     CHECK(gzip(buf_slice(&text), &packed) && gunzip(guarded(buf_slice(&packed)), &out, &e));
     CHECK(slice_eq(buf_slice(&out), buf_slice(&text)));
     buf_clear(&packed);
-    CHECK(pack(buf_slice(&text), &packed));
+    CHECK(packers[p].pack(buf_slice(&text), &packed));
     struct buf small = {.max = packed.len - 1};
-    CHECK(!pack(buf_slice(&text), &small));
+    CHECK(!packers[p].pack(buf_slice(&text), &small));
     buf_free(&small);
 }
 
@@ -78,8 +79,31 @@ static void smaller(void)
     rng_seed(&rng, 1);
     for (size_t i = 0; i < SIZE; i++)
         buf_putc(&text, (char)words(i, &rng));
-    CHECK(deflate(buf_slice(&text), &first) && deflate_smallest(buf_slice(&text), &best));
+    CHECK(deflate(buf_slice(&text), &first) && deflate_far(buf_slice(&text), &best));
     CHECK(best.len < first.len * 96 / 100);
+}
+
+/* Noise, and its first KiB again. */
+static size_t packed_with_copy(size_t distance)
+{
+    enum { PIECE = KIB };
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = 4 * MIB}, packed = {.max = 4 * MIB}, out = {.max = 4 * MIB};
+    struct rng rng;
+    struct err e = {0};
+    rng_seed(&rng, 1);
+    for (size_t i = 0; i < distance; i++)
+        buf_putc(&text, (char)rng_next(&rng));
+    for (size_t i = 0; i < PIECE; i++)
+        buf_putc(&text, text.ptr[i]);
+    CHECK(deflate_far(guarded(buf_slice(&text)), &packed));
+    CHECK(inflate_far(guarded(buf_slice(&packed)), &out, &e));
+    CHECK(slice_eq(buf_slice(&out), buf_slice(&text)));
+    return packed.len;
+}
+
+static void farthest(void)
+{
+    CHECK(packed_with_copy(2 * MIB) + KIB / 2 < packed_with_copy(2 * MIB + 1));
 }
 
 int main(void)
@@ -89,10 +113,12 @@ int main(void)
         for (size_t t = 0; t < COUNT_OF(texts); t++)
             for (size_t i = 0; i < COUNT_OF(sizes); i++) {
                 test_case("%s: %s, %zu bytes", packers[p].name, texts[t].name, sizes[i]);
-                there_and_back(t, sizes[i], packers[p].of);
+                there_and_back(t, sizes[i], p);
             }
-    test_case("deflate_smallest is smaller than deflate");
+    test_case("deflate_far is smaller than deflate");
     smaller();
+    test_case("deflate_far copies from 2 MiB back, and from no farther");
+    farthest();
     test_case("gzip files that are no such ones, or damaged");
     static const char *const bad[] = {"", "\x1f\x8b\x08 0123456789abcdef", "PK0123456789abcdefghij"};
     struct buf packed = {.max = KIB}, out = {.max = KIB};

@@ -85,6 +85,23 @@ static void test_flipped(size_t i)
     }
 }
 
+/* The number of a block's distance codes has 6 bits: 42 codes and one more. */
+static void test_far(void)
+{
+    static const struct slice most = SLICE("\x05\x29\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00");
+    static const struct slice more = SLICE("\x05\x2a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00");
+    struct buf out;
+    struct err e = {0};
+    test_case("inflate_far: 42 and 43 distances");
+    buf_init(&out, KIB);
+    CHECK(!inflate_far(guarded(most), &out, &e));
+    CHECK_STR(slice_of(e.text), "compressed data is broken before byte 6");
+    e = (struct err){0};
+    CHECK(!inflate_far(guarded(more), &out, &e));
+    CHECK_STR(slice_of(e.text), "compressed data is broken before byte 3");
+    buf_free(&out);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < COUNT_OF(streams); i++) {
@@ -99,5 +116,6 @@ int main(void)
         CHECK_INT(e.code, ERR_SYNTAX);
         buf_free(&out);
     }
+    test_far();
     return test_done();
 }
