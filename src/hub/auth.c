@@ -74,18 +74,18 @@ static struct review *remembered(struct hub *h, struct map *m, struct slice key)
 void auth_keep(struct call *c, struct slice key, bool yes, struct slice words)
 {
     const struct slice texts[] = {SLICE_NONE, SLICE_NONE, words};
-    remember(c->hub, &c->hub->verdicts, key, yes, texts);
+    remember(c->hub, &c->hub->auth.verdicts, key, yes, texts);
 }
 
 struct slice auth_kept(struct call *c, struct slice key)
 {
-    const struct review *r = remembered(c->hub, &c->hub->verdicts, key);
+    const struct review *r = remembered(c->hub, &c->hub->auth.verdicts, key);
     return r ? arena_dup(&c->arena, r->reason) : SLICE_NONE;
 }
 
 void auth_free(struct hub *h)
 {
-    struct map *const maps[] = {&h->users, &h->verdicts};
+    struct map *const maps[] = {&h->auth.users, &h->auth.verdicts};
     struct review *r;
     for (size_t m = 0; m < COUNT_OF(maps); m++) {
         for (uint32_t i = 0; (r = map_next(maps[m], &i)) != NULL;)
@@ -100,8 +100,8 @@ static void review_done(struct hub *h, struct call *c, void *about, const struct
 {
     (void)c;
     (void)a;
-    h->reviews--;
-    h->unknown_reviews -= about != NULL;
+    h->auth.reviews--;
+    h->auth.unknown_reviews -= about != NULL;
 }
 
 /* Charges a review to the budget of unknown tokens, in all and by address. It keeps a flood of them from the API server, and from taking up
@@ -109,9 +109,9 @@ static void review_done(struct hub *h, struct call *c, void *about, const struct
 static bool unknown_pays(struct call *c)
 {
     struct hub *h = c->hub;
-    int64_t *address = &h->address_ms[hash64(c->ask->peer, h->o.seed) % HUB_ADDRESSES];
-    return h->unknown_reviews < LIMIT_HUB_UNKNOWN_REVIEWS && rate_pays(address, HUB_ADDRESS_MS, HUB_ADDRESS_BURST, h->now) &&
-           rate_pays(&h->unknown_ms, HUB_UNKNOWN_MS, HUB_UNKNOWN_BURST, h->now);
+    int64_t *address = &h->auth.address_ms[hash64(c->ask->peer, h->o.seed) % HUB_ADDRESSES];
+    return h->auth.unknown_reviews < LIMIT_HUB_UNKNOWN_REVIEWS && rate_pays(address, HUB_ADDRESS_MS, HUB_ADDRESS_BURST, h->now) &&
+           rate_pays(&h->auth.unknown_ms, HUB_UNKNOWN_MS, HUB_UNKNOWN_BURST, h->now);
 }
 
 /* Sends the review in h->body. known: the token was accepted lately, and the budget of unknown tokens is not charged. */
@@ -124,11 +124,11 @@ static void ask_review(struct call *c, struct slice path, bool known, call_step 
                              .body = buf_slice(&h->body),
                              .secret = true,
                              .timeout_ms = HUB_REVIEW_MS};
-    if (h->reviews >= LIMIT_HUB_REVIEWS || (!known && !unknown_pays(c))) {
+    if (h->auth.reviews >= LIMIT_HUB_REVIEWS || (!known && !unknown_pays(c))) {
         call_refuse(c, &refuse_later, "too many %stokens are being reviewed at this moment", known ? "" : "unknown ");
     } else {
-        h->reviews++;
-        h->unknown_reviews += !known;
+        h->auth.reviews++;
+        h->auth.unknown_reviews += !known;
         c->then = then;
         hub_ask(h, c, &r, review_done, known ? NULL : h);
     }
@@ -193,7 +193,7 @@ static void on_token(struct call *c)
         return;
     kube_token_reviewed(status, audience_of(auth_bearer(c), &c->arena), &c->arena, &r);
     const struct slice texts[] = {r.user, r.subject, r.reason};
-    known(c, remember(c->hub, &c->hub->users, c->token, r.yes, texts));
+    known(c, remember(c->hub, &c->hub->auth.users, c->token, r.yes, texts));
 }
 
 void auth_who(struct call *c, call_step *then)
@@ -209,7 +209,7 @@ void auth_who(struct call *c, call_step *then)
     tls_sha256_hex(token, hex);
     c->token = arena_dup(&c->arena, slice_of(hex));
     c->next_step = then;
-    struct review *r = remembered(h, &h->users, c->token), *before = map_get(&h->users, c->token);
+    struct review *r = remembered(h, &h->auth.users, c->token), *before = map_get(&h->auth.users, c->token);
     if (before && before->yes && !auth_pays(&before->full_ms, h->now)) {
         call_refuse(c, &refuse_later, "more than %d calls a second with this token", 1000 / HUB_RATE_MS);
         return;
@@ -253,7 +253,7 @@ static void on_right(struct call *c)
         return;
     kube_access_reviewed(status, a, &r);
     const struct slice texts[] = {SLICE_NONE, SLICE_NONE, r.reason};
-    allowed(c, remember(c->hub, &c->hub->verdicts, right_key(c, a), r.yes, texts));
+    allowed(c, remember(c->hub, &c->hub->auth.verdicts, right_key(c, a), r.yes, texts));
 }
 
 void auth_may(struct call *c, call_step *then)
@@ -261,7 +261,7 @@ void auth_may(struct call *c, call_step *then)
     struct hub *h = c->hub;
     struct jout w;
     c->next_step = then;
-    const struct review *r = remembered(h, &h->verdicts, right_key(c, &c->arena));
+    const struct review *r = remembered(h, &h->auth.verdicts, right_key(c, &c->arena));
     if (r) {
         allowed(c, r);
         return;

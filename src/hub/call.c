@@ -33,8 +33,8 @@ static void flight_free(struct flight *f)
 
 void call_drop_values(struct call *c)
 {
-    c->hub->values -= c->values;
-    c->values = 0;
+    c->hub->values -= c->sync.values;
+    c->sync.values = 0;
 }
 
 static void call_free(struct call *c)

@@ -44,24 +44,24 @@ bool hub_certify(struct hub *h, struct slice cert, struct slice key, struct slic
     uint64_t what = hash64(key, hash64(cert, hash64(ca, 1)));
     struct tls_leaf leaf;
     char end[TIME_TEXT_MAX];
-    if (h->identity && what == h->certified)
+    if (h->tls.identity && what == h->tls.certified)
         return true;
     struct tls_identity *id = tls_identity_load(cert, key, e);
     if (!id)
         return false;
-    tls_identity_drop(h->identity);
-    h->identity = id;
-    h->certified = what;
+    tls_identity_drop(h->tls.identity);
+    h->tls.identity = id;
+    h->tls.certified = what;
     tls_mac(key, SLICE("mobula.dev/credential"), h->secret);
-    buf_clear(&h->trusted);
-    buf_put(&h->trusted, cert);
-    buf_put(&h->trusted, ca);
+    buf_clear(&h->tls.trusted);
+    buf_put(&h->tls.trusted, cert);
+    buf_put(&h->tls.trusted, ca);
     if (!tls_identity_leaf(id, SLICE("localhost"), &leaf))
         return true;
     struct slice names = slice_of(leaf.first_name), first = slice_cut(&names, ',');
-    slice_copy(first, h->name, sizeof h->name);
-    if (h->name[0] == '*')
-        h->name[0] = 'x'; /* any name that the wildcard is for */
+    slice_copy(first, h->tls.name, sizeof h->tls.name);
+    if (h->tls.name[0] == '*')
+        h->tls.name[0] = 'x'; /* any name that the wildcard is for */
     log_info("the server's certificate was read", LF_CSTR("names", leaf.first_name), LF_CSTR("issuer", leaf.issuer),
              LF("ends", time_format(leaf.not_after_us, end)));
     return true;
@@ -69,7 +69,7 @@ bool hub_certify(struct hub *h, struct slice cert, struct slice key, struct slic
 
 struct tls_identity *const *hub_identity(const struct hub *h)
 {
-    return &h->identity;
+    return &h->tls.identity;
 }
 
 /* ---- reading ---- */
@@ -104,10 +104,10 @@ static void read_data(struct jval object, const char *name, bool encoded, struct
 
 static void read_part(struct hub *h, enum part_name i, struct slice body)
 {
-    struct part *p = &h->keeper->part[i];
+    struct part *p = &h->tls.keeper->part[i];
     struct jval object;
     bool secret = parts[i].key != NULL;
-    if (!json_read(&object, body, &h->event, &h->keeper->trouble))
+    if (!json_read(&object, body, &h->event, &h->tls.keeper->trouble))
         return;
     p->there = true;
     p->ours = json_is(json_child(json_get(object, "metadata.labels"), "app.kubernetes.io/managed-by"), MADE_BY);
@@ -121,7 +121,7 @@ static void read_part(struct hub *h, enum part_name i, struct slice body)
 
 static void trouble(struct hub *h, enum part_name i, const char *what, const struct kube_answer *a)
 {
-    err_set(&h->keeper->trouble, ERR_STATUS, "%s %.*s cannot be %s: %s", parts[i].kind, SLICE_ARG(h->keeper->part[i].name), what,
+    err_set(&h->tls.keeper->trouble, ERR_STATUS, "%s %.*s cannot be %s: %s", parts[i].kind, SLICE_ARG(h->tls.keeper->part[i].name), what,
             a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
 }
 
@@ -129,7 +129,7 @@ static void trouble(struct hub *h, enum part_name i, const char *what, const str
 
 static void written(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
 {
-    struct keeper *k = h->keeper;
+    struct keeper *k = h->tls.keeper;
     enum part_name i = (enum part_name)((struct part *)about - k->part);
     (void)c;
     k->looking = false;
@@ -142,7 +142,7 @@ static void written(struct hub *h, struct call *c, void *about, const struct kub
 
 static void write_part(struct hub *h, enum part_name i, struct slice cert, struct slice key, struct slice ca)
 {
-    struct part *p = &h->keeper->part[i];
+    struct part *p = &h->tls.keeper->part[i];
     struct jout w;
     buf_clear(&h->body);
     jout_init(&w, &h->body);
@@ -164,7 +164,7 @@ static void write_part(struct hub *h, enum part_name i, struct slice cert, struc
         .body = buf_slice(&h->body),
         .secret = true,
     };
-    h->keeper->looking = true;
+    h->tls.keeper->looking = true;
     hub_ask(h, NULL, &r, written, p);
     mem_wipe(h->body.ptr, h->body.cap);
     buf_clear(&h->body);
@@ -174,7 +174,7 @@ static void issue(struct hub *h, enum part_name i, const struct tls_identity *ca
 {
     struct buf cert, key;
     bool server = i == PART_TLS;
-    const struct part *is = &h->keeper->part[PART_CA];
+    const struct part *is = &h->tls.keeper->part[PART_CA];
     int64_t now = h->now.wall_us;
     struct tls_issue o = {.names = h->o.cert.names,
                           .name_count = server ? h->o.cert.name_count : 0,
@@ -183,7 +183,7 @@ static void issue(struct hub *h, enum part_name i, const struct tls_identity *ca
                           .not_after_us = now + (server ? HUB_CERT_DAYS : HUB_CA_DAYS) * US_PER_DAY};
     buf_init(&cert, TEXT_MAX);
     buf_init(&key, TEXT_MAX);
-    if (tls_issue(&o, &cert, &key, &h->keeper->trouble)) {
+    if (tls_issue(&o, &cert, &key, &h->tls.keeper->trouble)) {
         buf_put(&cert, known);
         struct slice text = buf_slice(&cert);
         write_part(h, i, text, ca && !server ? buf_slice(&is->key) : buf_slice(&key), server ? buf_slice(&is->ca) : text);
@@ -202,11 +202,11 @@ static bool ends_within(const struct hub *h, const struct tls_leaf *leaf, int64_
 /* Whether the server's certificate stays: it is signed by this CA, is for all names, and lasts longer than HUB_CERT_RENEW_DAYS. */
 static bool is_server_good(struct hub *h, const struct tls_identity *ca)
 {
-    struct part *p = &h->keeper->part[PART_TLS];
+    struct part *p = &h->tls.keeper->part[PART_TLS];
     struct tls_identity *id = tls_identity_load(buf_slice(&p->cert), buf_slice(&p->key), NULL);
     struct tls_leaf leaf = {.not_after_us = 0}, signer = {.not_after_us = 0};
-    bool good =
-        id && slice_eq(buf_slice(&p->ca), buf_slice(&h->keeper->part[PART_CA].ca)) && tls_identity_leaf(ca, SLICE("localhost"), &signer);
+    bool good = id && slice_eq(buf_slice(&p->ca), buf_slice(&h->tls.keeper->part[PART_CA].ca)) &&
+                tls_identity_leaf(ca, SLICE("localhost"), &signer);
     for (uint32_t i = 0; good && i < h->o.cert.name_count; i++)
         good = tls_identity_leaf(id, h->o.cert.names[i], &leaf) && leaf.has_name;
     good = good && strcmp(leaf.issuer, signer.issuer) == 0 && !ends_within(h, &leaf, HUB_CERT_RENEW_DAYS);
@@ -216,7 +216,7 @@ static bool is_server_good(struct hub *h, const struct tls_identity *ca)
 
 static void keep_certificate(struct hub *h, const struct tls_identity *ca)
 {
-    struct keeper *k = h->keeper;
+    struct keeper *k = h->tls.keeper;
     struct part *public = &k->part[PART_PUBLIC];
     struct slice text = buf_slice(&k->part[PART_CA].ca);
     struct tls_leaf leaf;
@@ -230,7 +230,7 @@ static void keep_certificate(struct hub *h, const struct tls_identity *ca)
 
 static void decide(struct hub *h)
 {
-    struct keeper *k = h->keeper;
+    struct keeper *k = h->tls.keeper;
     struct part *p = &k->part[PART_TLS], *is = &k->part[PART_CA];
     struct err unusable = {0};
     if (p->there)
@@ -254,15 +254,15 @@ static void decide(struct hub *h)
 
 static void say_trouble(struct hub *h)
 {
-    struct keeper *k = h->keeper;
+    struct keeper *k = h->tls.keeper;
     if (k->trouble.code && log_limit_pass(&k->log, h->now))
         log_warn("the control plane's certificate cannot be read or renewed", LF_CSTR("error", k->trouble.text),
-                 LF_CSTR("action", h->identity ? "the one in use stays" : "no connection is accepted without one"));
+                 LF_CSTR("action", h->tls.identity ? "the one in use stays" : "no connection is accepted without one"));
 }
 
 static void on_read(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
 {
-    struct keeper *k = h->keeper;
+    struct keeper *k = h->tls.keeper;
     enum part_name i = (enum part_name)((struct part *)about - k->part);
     (void)c;
     if (a->outcome == KUBE_OK)
@@ -280,7 +280,7 @@ static void on_read(struct hub *h, struct call *c, void *about, const struct kub
 
 static void look(struct hub *h)
 {
-    struct keeper *k = h->keeper;
+    struct keeper *k = h->tls.keeper;
     k->looking = true;
     k->pending = PARTS;
     k->trouble = (struct err){0};
@@ -295,7 +295,7 @@ static void look(struct hub *h)
 
 int64_t hub_cert_tick(struct hub *h)
 {
-    struct keeper *k = h->keeper;
+    struct keeper *k = h->tls.keeper;
     if (!k || k->looking)
         return TIME_NEVER;
     if (k->trouble.code) {
@@ -311,15 +311,15 @@ int64_t hub_cert_tick(struct hub *h)
 
 void hub_cert_renew(struct hub *h)
 {
-    if (h->keeper)
-        h->keeper->next_ms = 0;
+    if (h->tls.keeper)
+        h->tls.keeper->next_ms = 0;
 }
 
 bool hub_cert_ready(const struct hub *h, struct buf *why)
 {
-    if (!h->keeper || h->identity)
+    if (!h->tls.keeper || h->tls.identity)
         return true;
-    buf_printf(why, "certificate: %s\n", h->keeper->said.code ? h->keeper->said.text : "there is none yet");
+    buf_printf(why, "certificate: %s\n", h->tls.keeper->said.code ? h->tls.keeper->said.text : "there is none yet");
     return false;
 }
 
@@ -328,7 +328,7 @@ void hub_cert_start(struct hub *h)
     const struct hub_cert *o = &h->o.cert;
     if (slice_empty(o->secret))
         return;
-    struct keeper *k = h->keeper = mem_alloc(sizeof *k);
+    struct keeper *k = h->tls.keeper = mem_alloc(sizeof *k);
     for (int i = 0; i < PARTS; i++) {
         struct buf *all[] = {&k->part[i].cert, &k->part[i].key, &k->part[i].ca};
         for (size_t n = 0; n < COUNT_OF(all); n++)
@@ -341,10 +341,10 @@ void hub_cert_start(struct hub *h)
 
 void hub_cert_free(struct hub *h)
 {
-    if (h->keeper)
-        forget(h->keeper);
-    mem_free(h->keeper);
-    tls_identity_drop(h->identity);
-    buf_free(&h->trusted);
+    if (h->tls.keeper)
+        forget(h->tls.keeper);
+    mem_free(h->tls.keeper);
+    tls_identity_drop(h->tls.identity);
+    buf_free(&h->tls.trusted);
     mem_wipe(h->secret, sizeof h->secret);
 }

@@ -24,7 +24,7 @@ struct hub *hub_new(struct net *net, struct kube_config *config, const struct hu
     struct hub *h = mem_alloc(sizeof *h);
     h->o = *o;
     h->net = net;
-    buf_init(&h->trusted, LIMIT_TLS_PEM);
+    buf_init(&h->tls.trusted, LIMIT_TLS_PEM);
     random_bytes(h->secret, sizeof h->secret); /* until there is a certificate's key, which all replicas have */
     rng_seed(&h->rng, o->seed);
     buf_init(&h->body, LIMIT_JSON_ITEM);

@@ -41,13 +41,13 @@ int64_t identity_generations(struct jval object, struct arena *a)
 void identity_read_marks(struct workload *w, struct jval object, struct arena *a)
 {
     struct slice ended = said_of_it(object, ENDED, a);
-    w->annotated = json_type(json_get(object, "metadata.annotations")) == JSON_OBJECT;
-    w->identified = !slice_empty(said_of_it(object, IDENTITY, a));
-    w->end_marked = !slice_empty(ended);
+    w->marks.annotated = json_type(json_get(object, "metadata.annotations")) == JSON_OBJECT;
+    w->marks.identified = !slice_empty(said_of_it(object, IDENTITY, a));
+    w->marks.end = !slice_empty(ended);
     if (w->over || slice_empty(ended) || json_there(json_get(object, "status.state")))
         return;
     w->over = remote_ended_word(ended);
-    w->end_unsaid = w->over != NULL;
+    w->marks.end_unsaid = w->over != NULL;
     if (w->over)
         w->observed = w->generation;
 }
@@ -60,11 +60,11 @@ struct slice identity_of_cloud(struct jval object, struct arena *a)
 /* The operation of a JSON patch that annotates a workload with its identity. */
 void identity_put(const struct workload *w, struct buf *out)
 {
-    if (w->annotated)
+    if (w->marks.annotated)
         buf_printf(out, "{\"op\":\"add\",\"path\":\"/metadata/annotations/mobula.dev~1identity\",\"value\":\"");
     else
         buf_printf(out, "{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":{\"" IDENTITY "\":\"");
-    buf_printf(out, "%.*s/%.*s %.*s\"%s}", SLICE_ARG(w->ns), SLICE_ARG(w->name), SLICE_ARG(w->uid), w->annotated ? "" : "}");
+    buf_printf(out, "%.*s/%.*s %.*s\"%s}", SLICE_ARG(w->ns), SLICE_ARG(w->name), SLICE_ARG(w->uid), w->marks.annotated ? "" : "}");
 }
 
 static void annotate(struct hub *h, const struct kube_resource *what, struct slice ns, struct slice name, const char *annotation,

@@ -25,14 +25,14 @@ static int by_change(const void *a, const void *b)
  * deleted there. */
 static bool is_kept(const struct workload *w)
 {
-    return !w->shown && w->finalizer >= 0 && w->reporter && w->observed > 0;
+    return !w->shown && w->finalizer >= 0 && w->report.reporter && w->observed > 0;
 }
 
 static bool is_meant(const struct call *c, const struct workload *w)
 {
     if (w->done)
         return false;
-    return c->full ? (w->shown || is_kept(w)) && slice_cmp(w->uid, c->cursor) > 0 : w->shown && w->changed > c->revision;
+    return c->sync.full ? (w->shown || is_kept(w)) && slice_cmp(w->uid, c->sync.cursor) > 0 : w->shown && w->changed > c->sync.revision;
 }
 
 /* Fills in the subject of the answer; list NULL: only its size. */
@@ -47,9 +47,9 @@ static uint32_t gather(const struct call *c, struct entry *list)
             list[count] = (struct entry){w, w->uid, w->changed};
         count++;
     }
-    for (unsigned i = 0; i < LIMIT_HUB_GONE && !c->full; i++) {
+    for (unsigned i = 0; i < LIMIT_HUB_GONE && !c->sync.full; i++) {
         const struct gone *g = &s->gone[i];
-        if (g->of != c->cloud || g->version <= c->revision)
+        if (g->of != c->cloud || g->version <= c->sync.revision)
             continue;
         if (list)
             list[count] = (struct entry){NULL, slice_of(g->uid), g->version};
@@ -60,7 +60,7 @@ static uint32_t gather(const struct call *c, struct entry *list)
 
 bool page_due(const struct call *c)
 {
-    return c->full || gather(c, NULL) > 0;
+    return c->sync.full || gather(c, NULL) > 0;
 }
 
 static void write_workload(struct call *c, const struct entry *e, struct jout *w)
@@ -83,7 +83,7 @@ static void write_workload(struct call *c, const struct entry *e, struct jout *w
 static bool is_page_end(const struct call *c, const struct entry *list, uint32_t i, size_t bytes, size_t tokens)
 {
     bool full = bytes >= HUB_PAGE - LIMIT_HUB_SPEC || tokens >= HUB_PAGE_TOKENS || i >= HUB_PAGE_ITEMS;
-    return i > 0 && full && (c->full || list[i].changed != list[i - 1].changed);
+    return i > 0 && full && (c->sync.full || list[i].changed != list[i - 1].changed);
 }
 
 void page_write(struct call *c, struct jout *w)
@@ -94,7 +94,7 @@ void page_write(struct call *c, struct jout *w)
     size_t tokens = 0;
     struct entry *list = arena_array(&c->arena, count + 1, sizeof *list);
     gather(c, list);
-    qsort(list, count, sizeof *list, c->full ? by_uid : by_change);
+    qsort(list, count, sizeof *list, c->sync.full ? by_uid : by_change);
     jout_karray(w, "workloads");
     for (i = 0; i < count && !is_page_end(c, list, i, w->to->len, tokens); i++) {
         size_t before = w->to->len;
@@ -103,9 +103,9 @@ void page_write(struct call *c, struct jout *w)
     }
     jout_end(w);
     bool more = i < count;
-    uint64_t at = more && !c->full ? list[i - 1].changed : c->full && c->revision ? c->revision : s->version;
+    uint64_t at = more && !c->sync.full ? list[i - 1].changed : c->sync.full && c->sync.revision ? c->sync.revision : s->version;
     struct slice revision = kube_version_format(at, text);
-    if (c->full && more)
+    if (c->sync.full && more)
         revision = arena_printf(&c->arena, "%.*s.%.*s", SLICE_ARG(revision), SLICE_ARG(list[i - 1].uid));
-    jout_form(w, "revision:'%.*s',full:%hhd,more:%hhd", SLICE_ARG(revision), c->full, more);
+    jout_form(w, "revision:'%.*s',full:%hhd,more:%hhd", SLICE_ARG(revision), c->sync.full, more);
 }

@@ -31,12 +31,12 @@ static struct peer *peer_open(struct hub *h, struct slice url, struct err *e)
 {
     struct peer *p = mem_alloc(sizeof *p + url.len + 1);
     memcpy(p->url, url.ptr, url.len);
-    p->certified = h->certified;
+    p->certified = h->tls.certified;
     p->config = kube_config_url(&(struct kube_config_url){.url = p->url,
                                                           .setting = "--replica-addr",
                                                           .name = "another replica of the control plane",
-                                                          .ca = buf_slice(&h->trusted),
-                                                          .tls_name = slice_of(h->name)},
+                                                          .ca = buf_slice(&h->tls.trusted),
+                                                          .tls_name = slice_of(h->tls.name)},
                                 e);
     bool ok = p->config != NULL;
     if (ok)
@@ -56,7 +56,7 @@ static struct peer *peer_open(struct hub *h, struct slice url, struct err *e)
 static struct peer *peer_at(struct hub *h, const char *url, struct err *e)
 {
     struct peer *p = h->peers;
-    while (p && (strcmp(p->url, url) != 0 || p->certified != h->certified))
+    while (p && (strcmp(p->url, url) != 0 || p->certified != h->tls.certified))
         p = p->next;
     if (!p && (p = peer_open(h, slice_of(url), e)) != NULL) {
         p->next = h->peers;
@@ -69,7 +69,7 @@ int64_t peers_tick(struct hub *h)
 {
     int64_t next = TIME_NEVER;
     for (struct peer **at = &h->peers, *p; (p = *at) != NULL;) {
-        bool old = p->certified != h->certified || h->now.mono_ms - p->used_ms >= HUB_PEER_MS;
+        bool old = p->certified != h->tls.certified || h->now.mono_ms - p->used_ms >= HUB_PEER_MS;
         int64_t due = kube_client_tick(p->client, h->now);
         if (!p->flights && old) {
             *at = p->next;
@@ -165,7 +165,7 @@ void peer_answers(struct call *c, struct slice answers)
     buf_init(&b, LIMIT_HUB_BODY);
     jout_init(&w, &b);
     jout_form(&w, "{protocol:1,cloud:'%s',instance:'%.*s',lease:'%.*s',revision:'',wait:0,answers:%.*s}", c->cloud->id,
-              SLICE_ARG(c->instance), SLICE_ARG(c->lease), SLICE_ARG(answers));
+              SLICE_ARG(c->sync.instance), SLICE_ARG(c->sync.lease), SLICE_ARG(answers));
     struct kube_request r = {.method = SLICE("POST"),
                              .path = SLICE("/v1/sync"),
                              .content_type = SLICE(KUBE_TYPE_JSON),

@@ -162,13 +162,13 @@ void report_begin(struct call *c)
     struct workload *w = map_get(&h->workloads, who.workload);
     if (!w || !slice_is(who.cloud, w->of->id)) {
         call_refuse(c, &refuse_unknown, "the workload of this pod is not there any more");
-    } else if (h->now.mono_ms < w->ray_ms) {
+    } else if (h->now.mono_ms < w->report.ray_ms) {
         call_refuse(c, &refuse_later, "a workload is reported about once in %d s", HUB_REPORT_MS / 1000);
     } else if (c->ask->body.len > LIMIT_HUB_REPORT || !json_parse(&doc, c->ask->body, &c->arena, &e) ||
                json_type(json_get(json_root(&doc), "ray")) != JSON_OBJECT) {
         call_refuse(c, &refuse_bad, "the body is no report: want an object ray, %d bytes at most", LIMIT_HUB_REPORT);
     } else {
-        w->ray_ms = h->now.mono_ms + HUB_REPORT_MS;
+        w->report.ray_ms = h->now.mono_ms + HUB_REPORT_MS;
         struct kube_request r = ray_request(c, w, json_get(json_root(&doc), "ray"));
         c->then = on_stored;
         call_ask(c, &r);

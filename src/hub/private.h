@@ -28,26 +28,30 @@ struct workload {
     struct slice spec;
     int64_t generation, observed; /* observed: the generation that the status speaks of */
     uint64_t version;
-    uint64_t changed;                       /* the version at which something changed that its operator is to know */
-    uint64_t said;                          /* hash of the status that was written last; 0: unknown */
-    uint64_t reporter;                      /* hash of the instance that has reported the status; 0: none */
-    int64_t sequence;                       /* of that report */
-    const char *over;                       /* the status says that it has ended: "SUCCEEDED"; NULL: it does not */
-    uint32_t round;                         /* of the list that showed it */
-    int32_t finalizer;                      /* index of ours among the finalizers; -1: it is not there */
-    bool other_finalizers;                  /* the list of finalizers is there */
-    bool deleting, done;                    /* done: its operator has nothing of it any more */
-    bool writing;                           /* a report of it is on its way to the API server */
-    struct slice ray;                       /* status.ray, which its pods report and not its operator, in text[] too; empty: none */
-    int64_t ray_ms;                         /* monotonic: the next report of its pods is refused before */
-    bool shown;                             /* its operator may know this generation: it has the finalizer, and nothing hides it */
-    int64_t base;                           /* generation and observed are above the object's own by this much: it was restored */
-    bool annotated, identified, end_marked; /* it has annotations, among them its identity, and its end */
-    bool end_unsaid;                        /* `over` is the annotation's: a restore has dropped the status */
-    bool terminate;                         /* spec.terminate: nothing else of the spec counts */
-    struct weight weight;                   /* of the spec */
-    const char *hidden; /* why its operator is not told of this generation: HUB_UNRESOLVED or HUB_UNFIT; NULL: nothing hides it … */
-    const char *told;   /* … and which of them its status says */
+    uint64_t changed; /* the version at which something changed that its operator is to know */
+    struct {
+        uint64_t said;     /* hash of the status that was written last; 0: unknown */
+        uint64_t reporter; /* hash of the instance that has reported the status; 0: none */
+        int64_t sequence;  /* of that report */
+        struct slice ray;  /* status.ray, which its pods report and not its operator, in text[] too; empty: none */
+        int64_t ray_ms;    /* monotonic: the next report of its pods is refused before */
+    } report;
+    const char *over;      /* the status says that it has ended: "SUCCEEDED"; NULL: it does not */
+    uint32_t round;        /* of the list that showed it */
+    int32_t finalizer;     /* index of ours among the finalizers; -1: it is not there */
+    bool other_finalizers; /* the list of finalizers is there */
+    bool deleting, done;   /* done: its operator has nothing of it any more */
+    bool writing;          /* a report of it is on its way to the API server */
+    bool shown;            /* its operator may know this generation: it has the finalizer, and nothing hides it */
+    int64_t base;          /* generation and observed are above the object's own by this much: it was restored */
+    struct {
+        bool annotated, identified, end; /* it has annotations, among them its identity, and its end */
+        bool end_unsaid;                 /* `over` is the annotation's: a restore has dropped the status */
+    } marks;
+    bool terminate;       /* spec.terminate: nothing else of the spec counts */
+    struct weight weight; /* of the spec */
+    const char *hidden;   /* why its operator is not told of this generation: HUB_UNRESOLVED or HUB_UNFIT; NULL: nothing hides it … */
+    const char *told;     /* … and which of them its status says */
     char text[];
 };
 
@@ -139,11 +143,13 @@ struct hub {
     struct serve *serve, *metrics;
     struct now now;
     struct rng rng;
-    struct map clouds, ids, configs, workloads;    /* by "ns/name", deployment id, "ns/name", uid */
-    struct map users, verdicts;                    /* auth.c */
-    uint32_t reviews, unknown_reviews;             /* in flight: all of them, and those of unknown tokens */
-    int64_t unknown_ms, address_ms[HUB_ADDRESSES]; /* for rate_pays: reviews of unknown tokens, in all and by address */
-    size_t values;                                 /* of the calls of operators: LIMIT_HUB_VALUES */
+    struct map clouds, ids, configs, workloads; /* by "ns/name", deployment id, "ns/name", uid */
+    struct {
+        struct map users, verdicts;
+        uint32_t reviews, unknown_reviews;             /* in flight: all of them, and those of unknown tokens */
+        int64_t unknown_ms, address_ms[HUB_ADDRESSES]; /* for rate_pays: reviews of unknown tokens, in all and by address */
+    } auth;
+    size_t values; /* of the calls of operators: LIMIT_HUB_VALUES */
     struct space *spaces;
     struct call *calls;
     struct flight *flights; /* call.c: questions to the API server */
@@ -153,14 +159,16 @@ struct hub {
     int64_t care_ms;    /* hub_store_care again */
     struct log_memory said;
     struct hub_stats stats;
-    struct tls_identity *identity; /* NULL: no certificate */
-    uint64_t certified;            /* hash of its texts */
-    struct buf trusted;            /* PEM that other replicas' certificates are checked against … */
-    char name[128];                /* … and a name that they have */
+    struct {
+        struct tls_identity *identity; /* NULL: no certificate */
+        uint64_t certified;            /* hash of its texts */
+        struct buf trusted;            /* PEM that other replicas' certificates are checked against … */
+        char name[128];                /* … and a name that they have */
+        struct keeper *keeper;         /* cert.c; NULL: the certificate is given */
+    } tls;
     struct net *net;
     struct peer *peers;
-    char secret[TLS_MAC];  /* known to all replicas that have the same key */
-    struct keeper *keeper; /* cert.c; NULL: the certificate is given */
+    char secret[TLS_MAC]; /* known to all replicas that have the same key */
     bool stopping;
     int64_t stop_ms;  /* monotonic: since when */
     uint32_t leaving; /* leave.c: questions without an answer … */
@@ -236,25 +244,27 @@ struct call {
     const struct kube_answer *answer;
     /* sync.c */
     struct cloud *cloud;
-    struct json doc;
-    size_t values; /* of it, in hub.values */
-    struct slice instance, lease, version;
-    int64_t wrote_ms;  /* when the write of its session was sent */
-    uint64_t revision; /* that the operator has */
-    struct slice cursor;
-    bool full, want_types, want_nodes;
-    bool release; /* the operator ends: the cloud is nobody's behind this call */
-    uint32_t tries;
-    bool failed; /* a write did not come through: the operator is to report again */
-    char failure[ERR_TEXT_MAX];
-    int64_t wait_ms;             /* for how long the answer may be held */
-    int64_t until_ms;            /* touch is called then; 0: not at all */
-    int64_t ahead_ms, listed_ms; /* the operator has a newer revision than we: since when, and when a list was asked for */
-    int64_t since_ms;            /* it is held since then; 0: not yet */
-    struct question *question;   /* the peer whose answer it waits for */
-    call_step *hide;             /* answers instead of a 403, which would show that the object exists; NULL: 403 */
-    struct slice uid;            /* of the workload whose log is asked for */
-    struct folder *folder;       /* folder.c */
+    struct {
+        struct json doc;
+        size_t values; /* of it, in hub.values */
+        struct slice instance, lease, version;
+        int64_t wrote_ms;  /* when the write of its session was sent */
+        uint64_t revision; /* that the operator has */
+        struct slice cursor;
+        bool full, want_types, want_nodes;
+        bool release; /* the operator ends: the cloud is nobody's behind this call */
+        uint32_t tries;
+        bool failed; /* a write did not come through: the operator is to report again */
+        char failure[ERR_TEXT_MAX];
+        int64_t wait_ms;             /* for how long the answer may be held */
+        int64_t ahead_ms, listed_ms; /* the operator has a newer revision than we: since when, and when a list was asked for */
+        int64_t since_ms;            /* it is held since then; 0: not yet */
+    } sync;                          /* the call of an operator */
+    int64_t until_ms;                /* touch is called then; 0: not at all */
+    struct question *question;       /* the peer whose answer it waits for */
+    call_step *hide;                 /* answers instead of a 403, which would show that the object exists; NULL: 403 */
+    struct slice uid;                /* of the workload whose log is asked for */
+    struct folder *folder;           /* folder.c */
     int64_t lines;
 };
 

@@ -14,10 +14,10 @@ struct write {
 
 static void fail_as(struct call *c, const char *why)
 {
-    if (c->failed)
+    if (c->sync.failed)
         return;
-    c->failed = true;
-    snprintf(c->failure, sizeof c->failure, "%s", why);
+    c->sync.failed = true;
+    snprintf(c->sync.failure, sizeof c->sync.failure, "%s", why);
 }
 
 static void fail(struct call *c, const struct kube_answer *a)
@@ -51,9 +51,9 @@ static void on_write(struct hub *h, struct call *c, void *about, const struct ku
             w->done = true;
         if (!w || one->done)
             return;
-        w->said = one->said;
-        w->reporter = one->reporter;
-        w->sequence = one->sequence;
+        w->report.said = one->said;
+        w->report.reporter = one->reporter;
+        w->report.sequence = one->sequence;
         return;
     }
     if (lost || (one->done && code != 404)) {
@@ -118,9 +118,9 @@ static uint64_t write_status(struct call *c, struct jval status, struct slice ui
     put_list(&w, "objects", json_get(status, "objects"), objects, a);
     put_list(&w, "urls", json_get(status, "urls"), urls, a);
     uint64_t said = hash64(buf_slice(&h->body), 1);
-    if (is && !slice_empty(is->ray))
-        jout_kraw(&w, "ray", is->ray);
-    jout_form(&w, "reporter:'%.*s',sequence:%lld", SLICE_ARG(c->instance), (long long)json_get_int(status, "sequence", 0));
+    if (is && !slice_empty(is->report.ray))
+        jout_kraw(&w, "ray", is->report.ray);
+    jout_form(&w, "reporter:'%.*s',sequence:%lld", SLICE_ARG(c->sync.instance), (long long)json_get_int(status, "sequence", 0));
     jout_end(&w);
     buf_put(&h->body, SLICE("}]"));
     return said;
@@ -152,14 +152,14 @@ static void report(struct call *c, struct jval status)
             remove_finalizer(c, w);
         return;
     }
-    uint64_t reporter = hash64(c->instance, 1);
+    uint64_t reporter = hash64(c->sync.instance, 1);
     int64_t sequence = json_get_int(status, "sequence", 0);
-    if (json_get_int(status, "generation", 0) < w->observed || (reporter == w->reporter && sequence < w->sequence)) {
+    if (json_get_int(status, "generation", 0) < w->observed || (reporter == w->report.reporter && sequence < w->report.sequence)) {
         h->stats.dropped++; /* older than the stored one: it was delayed on the way */
         return;
     }
     uint64_t said = write_status(c, status, w->uid);
-    if (said == w->said || !begin_write(c, w))
+    if (said == w->report.said || !begin_write(c, w))
         return;
     struct write *one = arena_new(a, struct write);
     *one = (struct write){.uid = arena_dup(a, uid), .said = said, .reporter = reporter, .sequence = sequence};
@@ -197,7 +197,7 @@ static void report_ray(struct call *c, struct jval report)
 
 void reports_write(struct call *c, call_step *then)
 {
-    struct jval k, one, body = json_root(&c->doc);
+    struct jval k, one, body = json_root(&c->sync.doc);
     struct buf others;
     c->then = then;
     c->pending++;

@@ -11,13 +11,14 @@ static bool is(const char *text, struct slice s)
 
 static bool is_ours(const struct call *c)
 {
-    return is(c->cloud->session.instance, c->instance);
+    return is(c->cloud->session.instance, c->sync.instance);
 }
 
 static bool is_free(const struct call *c)
 {
     const struct session *s = &c->cloud->session;
-    return !s->instance[0] || session_silent(c->hub, c->cloud) || is_ours(c) || (!slice_empty(c->lease) && is(s->lease, c->lease));
+    return !s->instance[0] || session_silent(c->hub, c->cloud) || is_ours(c) ||
+           (!slice_empty(c->sync.lease) && is(s->lease, c->sync.lease));
 }
 
 static const struct refusal held = {409, "CloudInUse", "stop the other operator, or give this one a cloud of its own", 0};
@@ -119,11 +120,11 @@ static bool write_health(struct call *c, struct jval health, bool renew, struct 
 /* Members of the status that have changed. Returns whether there are any. */
 static bool write_report(struct call *c, bool renew, struct jout *w)
 {
-    struct jval body = json_root(&c->doc), health = json_get(body, "health");
+    struct jval body = json_root(&c->sync.doc), health = json_get(body, "health");
     const struct cloud *cloud = c->cloud;
     bool news = write_health(c, health, renew, w);
-    news |= write_list(w, json_get(body, "instanceTypes"), "instanceTypes", cloud->types, &c->want_types, &c->arena);
-    news |= write_list(w, json_get(body, "nodes"), "nodes", cloud->nodes, &c->want_nodes, &c->arena);
+    news |= write_list(w, json_get(body, "instanceTypes"), "instanceTypes", cloud->types, &c->sync.want_types, &c->arena);
+    news |= write_list(w, json_get(body, "nodes"), "nodes", cloud->nodes, &c->sync.want_nodes, &c->arena);
     return news;
 }
 
@@ -136,16 +137,16 @@ static void write_session(struct call *c, struct jout *w)
     char times[3][TIME_TEXT_MAX];
     bool same = is_ours(c) && s->since_us;
     /* A call with wait 0 may meet any replica: the one that holds the operator's long call stays in the session. */
-    bool elsewhere = same && !s->here && s->url[0] && !c->wait_ms;
+    bool elsewhere = same && !s->here && s->url[0] && !c->sync.wait_ms;
     struct slice url = elsewhere ? slice_of(s->url) : h->o.url, replica = elsewhere ? SLICE("") : h->o.replica;
     struct slice since = time_format(same ? s->since_us : h->now.wall_us, times[0]), now = time_format(h->now.wall_us, times[1]),
                  expiry = time_format(h->now.wall_us + HUB_SESSION_MS * INT64_C(1000), times[2]);
     jout_form(w,
               "session:{instance:'%.*s',lease:'%.*s',replica?:'%.*s',url:'%.*s',since:'%.*s',expiryTime:'%.*s',renewals:%lld},"
               "lastContactTime:'%.*s',operatorVersion:'%.*s',deploymentId:'%s'",
-              SLICE_ARG(c->release ? SLICE("") : c->instance), SLICE_ARG(c->release ? SLICE("") : c->lease), SLICE_ARG(replica),
-              SLICE_ARG(url), SLICE_ARG(since), SLICE_ARG(expiry),
-              (long long)(s->renewals < 0 || s->renewals == INT64_MAX ? 1 : s->renewals + 1), SLICE_ARG(now), SLICE_ARG(c->version),
+              SLICE_ARG(c->sync.release ? SLICE("") : c->sync.instance), SLICE_ARG(c->sync.release ? SLICE("") : c->sync.lease),
+              SLICE_ARG(replica), SLICE_ARG(url), SLICE_ARG(since), SLICE_ARG(expiry),
+              (long long)(s->renewals < 0 || s->renewals == INT64_MAX ? 1 : s->renewals + 1), SLICE_ARG(now), SLICE_ARG(c->sync.version),
               c->cloud->id);
 }
 
@@ -163,7 +164,7 @@ static bool write_patch(struct call *c)
     const struct cloud *cloud = c->cloud;
     char version[KUBE_VERSION_TEXT];
     struct jout w;
-    bool renew = c->release || !is_fresh(c) || (!cloud->session.here && c->wait_ms > 0);
+    bool renew = c->sync.release || !is_fresh(c) || (!cloud->session.here && c->sync.wait_ms > 0);
     buf_clear(&h->body);
     jout_init(&w, &h->body);
     struct slice text = kube_version_format(cloud->version, version);
@@ -202,9 +203,9 @@ static void on_written(struct call *c)
     const struct kube_answer *a = c->answer;
     if (keep_answer(c)) {
         if (is_ours(c))
-            c->cloud->session.wrote_ms = c->wrote_ms;
+            c->cloud->session.wrote_ms = c->sync.wrote_ms;
         c->next_step(c);
-    } else if (a->outcome == KUBE_REFUSED && a->status.code == 409 && c->tries++ < TRIES) {
+    } else if (a->outcome == KUBE_REFUSED && a->status.code == 409 && c->sync.tries++ < TRIES) {
         struct kube_request r = {
             .method = SLICE("GET"), .path = hub_path(h, &hub_clouds, c->cloud->ns, c->cloud->name, SLICE_NONE), .again = true};
         h->stats.conflicts++;
@@ -226,12 +227,13 @@ static void session_look(struct call *c)
         session_refuse(c);
         return;
     }
-    if (c->release && !is_ours(c)) {
-        call_refuse(c, &held, "instance %.*s does not hold cloud %s: there is nothing to give back", SLICE_ARG(c->instance), c->cloud->key);
+    if (c->sync.release && !is_ours(c)) {
+        call_refuse(c, &held, "instance %.*s does not hold cloud %s: there is nothing to give back", SLICE_ARG(c->sync.instance),
+                    c->cloud->key);
         return;
     }
     if (!is_ours(c))
-        log_info("an operator takes its cloud", LF_CSTR("cloud", c->cloud->key), LF("instance", c->instance), LF("user", c->user),
+        log_info("an operator takes its cloud", LF_CSTR("cloud", c->cloud->key), LF("instance", c->sync.instance), LF("user", c->user),
                  LF_CSTR("before", c->cloud->session.instance));
     if (!write_patch(c)) {
         c->next_step(c);
@@ -242,7 +244,7 @@ static void session_look(struct call *c)
                              .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
                              .body = buf_slice(&h->body)};
     c->then = on_written;
-    c->wrote_ms = h->now.mono_ms;
+    c->sync.wrote_ms = h->now.mono_ms;
     call_ask(c, &r);
 }
 

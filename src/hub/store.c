@@ -35,11 +35,11 @@ static void workload_care(struct hub *h, struct workload *w)
         finalizer_write(h, w, true);
     else if (!w->of->present && w->finalizer >= 0 && w->deleting)
         finalizer_write(h, w, false);
-    else if (w->of->present && !w->identified && !w->over && !w->deleting)
+    else if (w->of->present && !w->marks.identified && !w->over && !w->deleting)
         finalizer_write(h, w, true);
-    if (w->over && !w->end_marked && !w->deleting)
+    if (w->over && !w->marks.end && !w->deleting)
         identity_mark_end(h, w);
-    if (w->end_unsaid)
+    if (w->marks.end_unsaid)
         end_write(h, w);
     if (w->hidden && w->told != w->hidden && workload_waits(w))
         hidden_write(h, w, w->hidden);
@@ -164,7 +164,7 @@ static struct workload *workload_new(const struct slice *texts, size_t count, st
     for (size_t i = 0; i < count; i++)
         size += texts[i].len + 1;
     w = mem_alloc(sizeof *w + size);
-    to[0] = &w->ns, to[1] = &w->name, to[2] = &w->uid, to[3] = &w->cloud, to[4] = &w->config, to[5] = &w->spec, to[6] = &w->ray;
+    to[0] = &w->ns, to[1] = &w->name, to[2] = &w->uid, to[3] = &w->cloud, to[4] = &w->config, to[5] = &w->spec, to[6] = &w->report.ray;
     to[7] = &w->object_uid;
     char *p = w->text;
     for (size_t i = 0; i < count; i++) {
@@ -192,8 +192,8 @@ static void read_status(struct workload *w, struct jval status, struct arena *a)
     w->observed = json_get_int(status, "observedGeneration", 0);
     w->observed += w->observed ? w->base : 0;
     w->told = hidden_word(json_get(status, "reason"));
-    w->reporter = slice_empty(reporter) ? 0 : hash64(reporter, 1);
-    w->sequence = json_get_int(status, "sequence", 0);
+    w->report.reporter = slice_empty(reporter) ? 0 : hash64(reporter, 1);
+    w->report.sequence = json_get_int(status, "sequence", 0);
     w->over = remote_ended(json_get(status, "state"));
 }
 
@@ -237,7 +237,7 @@ static void drop_workload(struct hub *h, struct space *s, struct workload *w, bo
 {
     struct cloud *c = w->of;
     struct gone *g = &s->gone[s->gone_at];
-    if (remember && (w->shown || w->reporter) && !w->done) {
+    if (remember && (w->shown || w->report.reporter) && !w->done) {
         s->floor = g->version > s->floor ? g->version : s->floor;
         *g = (struct gone){.of = c, .version = version};
         slice_copy(w->uid, g->uid, sizeof g->uid);
@@ -270,9 +270,9 @@ static void keep_workload(struct hub *h, struct source *src, struct jval object)
     }
     w->round = src->round;
     if (old)
-        w->said = old->said, w->ray_ms = old->ray_ms, w->done = old->done, w->writing = old->writing;
-    if (old && old->reporter == w->reporter && old->sequence > w->sequence)
-        w->sequence = old->sequence;
+        w->report.said = old->report.said, w->report.ray_ms = old->report.ray_ms, w->done = old->done, w->writing = old->writing;
+    if (old && old->report.reporter == w->report.reporter && old->report.sequence > w->report.sequence)
+        w->report.sequence = old->report.sequence;
     bool news = !old || old->generation != w->generation || old->deleting != w->deleting || old->shown != w->shown;
     w->changed = news ? w->version : old->changed;
     link_workload(w, cloud_at(h, w->ns, w->cloud));

@@ -10,7 +10,7 @@ enum { PROTOCOL = 1 };
 
 static bool read_text(struct call *c, const char *name, size_t max, struct slice *out)
 {
-    struct jval v = json_get(json_root(&c->doc), name);
+    struct jval v = json_get(json_root(&c->sync.doc), name);
     *out = json_there(v) ? arena_dup(&c->arena, json_str(v, &c->arena)) : SLICE("");
     bool plain = out->len <= max && (json_type(v) == JSON_STRING || !json_there(v));
     for (struct slice rest = *out; plain && !slice_empty(rest);) {
@@ -26,7 +26,7 @@ static bool read_text(struct call *c, const char *name, size_t max, struct slice
 
 static bool read_list(struct call *c, const char *name, size_t most)
 {
-    struct jval v = json_get(json_root(&c->doc), name);
+    struct jval v = json_get(json_root(&c->sync.doc), name);
     if (!json_there(v) || (json_type(v) == JSON_ARRAY && json_len(v) <= most))
         return true;
     call_refuse(c, &refuse_bad, "%s is an array of at most %zu elements", name, most);
@@ -37,10 +37,10 @@ static bool read_list(struct call *c, const char *name, size_t most)
 static void read_revision(struct call *c, struct slice text)
 {
     struct slice version = slice_cut(&text, '.');
-    if (!kube_version_parse(version, &c->revision))
-        c->revision = 0;
-    c->cursor = c->revision && text.ptr ? text : SLICE("");
-    c->full = !c->revision || !slice_empty(c->cursor);
+    if (!kube_version_parse(version, &c->sync.revision))
+        c->sync.revision = 0;
+    c->sync.cursor = c->sync.revision && text.ptr ? text : SLICE("");
+    c->sync.full = !c->sync.revision || !slice_empty(c->sync.cursor);
 }
 
 static bool read_request(struct call *c, struct slice *id)
@@ -49,17 +49,17 @@ static bool read_request(struct call *c, struct slice *id)
                                            "install a control plane and an operator that are at most one version apart", 0};
     struct err e = {0};
     struct slice revision;
-    if (!json_parse(&c->doc, c->ask->body, &c->arena, &e) || json_type(json_root(&c->doc)) != JSON_OBJECT) {
+    if (!json_parse(&c->sync.doc, c->ask->body, &c->arena, &e) || json_type(json_root(&c->sync.doc)) != JSON_OBJECT) {
         call_refuse(c, &refuse_bad, "the body is no JSON object%s%s", e.code ? ": " : "", e.text);
         return false;
     }
-    c->values = c->doc.count;
-    c->hub->values += c->values;
+    c->sync.values = c->sync.doc.count;
+    c->hub->values += c->sync.values;
     if (c->hub->values > LIMIT_HUB_VALUES) {
         call_refuse(c, &refuse_later, "too many requests of operators are being carried out at this moment");
         return false;
     }
-    int64_t protocol = json_get_int(json_root(&c->doc), "protocol", 0);
+    int64_t protocol = json_get_int(json_root(&c->sync.doc), "protocol", 0);
     if (protocol < 1) {
         call_refuse(c, &refuse_bad, "protocol is a number from 1 on");
         return false;
@@ -68,19 +68,19 @@ static bool read_request(struct call *c, struct slice *id)
         call_refuse(c, &version, "protocol %lld is not spoken here: %d is", (long long)protocol, PROTOCOL);
         return false;
     }
-    if (!read_text(c, "cloud", HUB_DEPLOYMENT_ID, id) || !read_text(c, "instance", LIMIT_HUB_INSTANCE, &c->instance) ||
-        !read_text(c, "lease", LIMIT_HUB_LEASE, &c->lease) || !read_text(c, "version", 64, &c->version) ||
+    if (!read_text(c, "cloud", HUB_DEPLOYMENT_ID, id) || !read_text(c, "instance", LIMIT_HUB_INSTANCE, &c->sync.instance) ||
+        !read_text(c, "lease", LIMIT_HUB_LEASE, &c->sync.lease) || !read_text(c, "version", 64, &c->sync.version) ||
         !read_text(c, "revision", 64, &revision) || !read_list(c, "statuses", LIMIT_HUB_STATUSES) ||
         !read_list(c, "reports", LIMIT_HUB_STATUSES) || !read_list(c, "answers", LIMIT_HUB_ANSWERS))
         return false;
-    if (slice_empty(c->instance)) {
+    if (slice_empty(c->sync.instance)) {
         call_refuse(c, &refuse_bad, "instance is empty");
         return false;
     }
     read_revision(c, revision);
-    c->release = json_get_bool(json_root(&c->doc), "release", false);
-    int64_t wait_s = json_get_int(json_root(&c->doc), "wait", HUB_WAIT_MS / 1000);
-    c->wait_ms = wait_s <= 0 ? 0 : wait_s > HUB_WAIT_MS / 1000 ? HUB_WAIT_MS : wait_s * 1000;
+    c->sync.release = json_get_bool(json_root(&c->sync.doc), "release", false);
+    int64_t wait_s = json_get_int(json_root(&c->sync.doc), "wait", HUB_WAIT_MS / 1000);
+    c->sync.wait_ms = wait_s <= 0 ? 0 : wait_s > HUB_WAIT_MS / 1000 ? HUB_WAIT_MS : wait_s * 1000;
     return true;
 }
 
@@ -100,23 +100,23 @@ static void answer(struct call *c)
         questions_write(c->cloud, &w);
     jout_end(&w);
     jout_karray(&w, "wants");
-    if (c->want_types)
+    if (c->sync.want_types)
         jout_str(&w, SLICE("instanceTypes"));
-    if (c->want_nodes)
+    if (c->sync.want_nodes)
         jout_str(&w, SLICE("nodes"));
     jout_end(&w);
     jout_form(&w, "retryAfter:0,identity:'%.*s'", SLICE_ARG(c->user));
     jout_end(&w);
     h->stats.syncs++;
-    h->stats.resyncs += c->full;
+    h->stats.resyncs += c->sync.full;
     call_answer(c, 200, buf_slice(&h->body));
 }
 
 static void answer_in_full(struct call *c)
 {
-    c->full = true;
-    c->revision = 0;
-    c->cursor = SLICE_NONE;
+    c->sync.full = true;
+    c->sync.revision = 0;
+    c->sync.cursor = SLICE_NONE;
 }
 
 /* The operator has seen more than this replica. It waits for its own watch, then for a consistent list: if that is older too, the store was
@@ -126,22 +126,24 @@ static bool catch_up(struct call *c)
     struct hub *h = c->hub;
     const struct space *s = hub_store_space(h, c->cloud->ns);
     const struct source *src = &s->source[SOURCE_WORKLOADS];
-    if (!c->revision || c->revision <= s->version)
+    if (!c->sync.revision || c->sync.revision <= s->version)
         return true;
-    if (!c->ahead_ms) {
-        c->ahead_ms = h->now.mono_ms;
+    if (!c->sync.ahead_ms) {
+        c->sync.ahead_ms = h->now.mono_ms;
         c->until_ms = h->now.mono_ms + HUB_CATCH_UP_MS / 2;
-    } else if (!c->listed_ms && h->now.mono_ms >= c->until_ms) {
-        c->listed_ms = h->now.mono_ms;
+    } else if (!c->sync.listed_ms && h->now.mono_ms >= c->until_ms) {
+        c->sync.listed_ms = h->now.mono_ms;
         c->until_ms = h->now.mono_ms + HUB_CATCH_UP_MS;
         kube_watch_refresh(src->watch, h->now);
-    } else if (c->listed_ms && !src->listing && kube_watch_synced(src->watch) && kube_watch_asked_ms(src->watch) >= c->listed_ms) {
+    } else if (c->sync.listed_ms && !src->listing && kube_watch_synced(src->watch) &&
+               kube_watch_asked_ms(src->watch) >= c->sync.listed_ms) {
         log_warn("the operator has a revision that the store does not know: it gets a full answer", LF_CSTR("cloud", c->cloud->key),
-                 LF_INT("revision", c->revision), LF_INT("version", s->version));
+                 LF_INT("revision", c->sync.revision), LF_INT("version", s->version));
         answer_in_full(c);
         return true;
     } else if (h->now.mono_ms >= c->until_ms) {
-        call_refuse(c, &refuse_lost, "this replica of the control plane has not seen revision %llu yet", (unsigned long long)c->revision);
+        call_refuse(c, &refuse_lost, "this replica of the control plane has not seen revision %llu yet",
+                    (unsigned long long)c->sync.revision);
     }
     return false;
 }
@@ -150,29 +152,31 @@ static bool catch_up(struct call *c)
 static bool session_lost(struct call *c)
 {
     const char *holder = c->cloud->session.instance;
-    bool lost = holder[0] && !slice_is(c->instance, holder), late = !c->since_ms && c->hub->now.mono_ms >= session_sure_ms(c->cloud);
+    bool lost = holder[0] && !slice_is(c->sync.instance, holder),
+         late = !c->sync.since_ms && c->hub->now.mono_ms >= session_sure_ms(c->cloud);
     if (lost)
         session_refuse(c);
-    else if (late && !c->release)
+    else if (late && !c->sync.release)
         call_refuse(c, &refuse_lost, "the call took longer than the session of cloud %s is sure to last", c->cloud->key);
-    return lost || (late && !c->release);
+    return lost || (late && !c->sync.release);
 }
 
 static void sync_touch(struct call *c)
 {
     struct hub *h = c->hub;
     const struct space *s = hub_store_space(h, c->cloud->ns);
-    if (!c->since_ms && !catch_up(c))
+    if (!c->sync.since_ms && !catch_up(c))
         return;
     if (session_lost(c))
         return;
-    if (!c->since_ms) {
-        c->since_ms = h->now.mono_ms;
-        c->until_ms = earlier(c->since_ms + c->wait_ms, session_sure_ms(c->cloud));
+    if (!c->sync.since_ms) {
+        c->sync.since_ms = h->now.mono_ms;
+        c->until_ms = earlier(c->sync.since_ms + c->sync.wait_ms, session_sure_ms(c->cloud));
     }
-    if (c->revision < s->floor)
+    if (c->sync.revision < s->floor)
         answer_in_full(c);
-    if (page_due(c) || c->want_types || c->want_nodes || questions_write(c->cloud, NULL) || h->stopping || h->now.mono_ms >= c->until_ms)
+    if (page_due(c) || c->sync.want_types || c->sync.want_nodes || questions_write(c->cloud, NULL) || h->stopping ||
+        h->now.mono_ms >= c->until_ms)
         answer(c);
 }
 
@@ -182,20 +186,20 @@ static void hold(struct call *c)
 {
     struct cloud *cloud = c->cloud;
     struct arena before = c->arena;
-    if (c->failed) {
-        call_refuse(c, &refuse_lost, "a status could not be written: %s", c->failure);
+    if (c->sync.failed) {
+        call_refuse(c, &refuse_lost, "a status could not be written: %s", c->sync.failure);
         return;
     }
     c->arena = (struct arena){0};
     c->user = arena_dup(&c->arena, c->user);
-    c->cursor = arena_dup(&c->arena, c->cursor);
-    c->instance = arena_dup(&c->arena, c->instance);
-    c->lease = c->version = c->token = c->subject = SLICE_NONE;
+    c->sync.cursor = arena_dup(&c->arena, c->sync.cursor);
+    c->sync.instance = arena_dup(&c->arena, c->sync.instance);
+    c->sync.lease = c->sync.version = c->token = c->subject = SLICE_NONE;
     arena_free(&before);
     call_drop_values(c);
     c->touch = sync_touch;
     serve_drop_body(c->ask);
-    if (c->wait_ms > 0) {
+    if (c->sync.wait_ms > 0) {
         struct call *old = cloud->held;
         cloud->held = NULL;
         if (old)

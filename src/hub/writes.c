@@ -23,7 +23,7 @@ static void finalizer_patch(struct hub *h, const struct workload *w, bool add)
         if (w->finalizer < 0)
             buf_printf(&h->body, ",{\"op\":\"add\",\"path\":\"/metadata/finalizers%s",
                        w->other_finalizers ? "/-\",\"value\":\"" HUB_FINALIZER "\"}" : "\",\"value\":[\"" HUB_FINALIZER "\"]}");
-        if (!w->identified) {
+        if (!w->marks.identified) {
             buf_putc(&h->body, ',');
             identity_put(w, &h->body);
         }
