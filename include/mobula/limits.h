@@ -42,8 +42,9 @@ enum {
     LIMIT_TLS_PEER_CHAIN = 16, /* certificates of a server's chain */
     LIMIT_TLS_EXPONENT = 8,    /* bytes of an RSA key's public exponent: with more, verifying is as slow as signing */
     /* of TLS 1.3 */
-    LIMIT_TLS_HELLO = 20 * KIB,    /* bytes of a peer's first records, until its version is known; bytes of a cookie */
-    LIMIT_TLS_MESSAGE = 128 * KIB, /* bytes of one handshake message */
+    LIMIT_TLS_HELLO =
+        20 * KIB, /* bytes of a peer's first records, until its version is known; of a client's handshake message; of a cookie */
+    LIMIT_TLS_MESSAGE = 128 * KIB, /* bytes of one handshake message of a server */
     LIMIT_TLS_EARLY = 32 * KIB,    /* bytes of a client's 0-RTT records, which a server skips */
     LIMIT_TLS_QUEUE = 256 * KIB,   /* bytes of our records that wait for the wire, certificates included */
     LIMIT_TLS_IDLE = 32,           /* records in a row without data: key updates, tickets, empty records */

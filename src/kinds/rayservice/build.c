@@ -89,7 +89,26 @@ static struct slice hash_text(uint64_t hash, struct arena *a)
     return (struct slice){text, RAY_HASH_TEXT};
 }
 
-bool rayservice_build_cluster(const struct rayservice *s, struct buf *out, struct arena *a)
+/* grows: its autoscaler begins with minReplicas, and follows the target capacity. */
+static void write_spec(struct jout *w, const struct rayservice *s, bool grows, struct arena *a)
+{
+    static const char *const groups[] = {"workerGroupSpecs", NULL}, *const none[] = {NULL}, *const replicas[] = {"replicas", NULL};
+    struct jval k, group;
+    jout_kobject(w, "spec");
+    splice_members(w, s->cluster_spec, grows ? groups : none, a);
+    if (grows)
+        jout_karray(w, "workerGroupSpecs");
+    for (struct jiter it = json_iter(json_get(s->cluster_spec, "workerGroupSpecs")); grows && json_next(&it, &k, &group);) {
+        jout_object(w);
+        splice_members(w, group, replicas, a);
+        jout_end(w);
+    }
+    if (grows)
+        jout_end(w);
+    jout_end(w);
+}
+
+bool rayservice_build_cluster(const struct rayservice *s, bool grows, struct buf *out, struct arena *a)
 {
     struct pairs labels = pairs_new(a), annotations = pairs_new(a);
     struct owner owner = rayservice_owner(s);
@@ -108,7 +127,7 @@ bool rayservice_build_cluster(const struct rayservice *s, struct buf *out, struc
     jout_init(&w, out);
     jout_form(&w, "{apiVersion:'ray.io/v1',kind:'RayCluster'");
     write_metadata(&w, &owner, rayservice_cluster_name(s, a), NO_VALUE, &labels, &annotations, a);
-    jout_kval(&w, "spec", s->cluster_spec);
+    write_spec(&w, s, grows, a);
     jout_end(&w);
     return !out->full;
 }

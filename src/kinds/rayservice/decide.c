@@ -184,8 +184,11 @@ static void decide_cluster(struct service_decision *d)
         if (slice_eq(d->in->clusters[i].name, name) && d->missing)
             return;
     if (d->missing) {
-        if (!backs_off(d))
-            plan_add(d->p, &rayservice_create_cluster)->name = name;
+        if (backs_off(d))
+            return;
+        struct action *act = plan_add(d->p, &rayservice_create_cluster);
+        act->name = name;
+        act->index = rayservice_in_steps(d) && d->active; /* it grows in steps */
         return;
     }
     const struct service_cluster *c = d->rollback ? d->active : d->pending ? d->pending : d->active;

@@ -75,7 +75,8 @@ uint64_t rayservice_scale_hash(struct jval cluster_spec, struct arena *a);
 struct slice rayservice_cluster_name(const struct rayservice *s, struct arena *a); /* of the cluster that the spec asks for */
 struct slice rayservice_head_name(const struct rayservice *s, struct arena *a);
 struct owner rayservice_owner(const struct rayservice *s);
-bool rayservice_build_cluster(const struct rayservice *s, struct buf *out, struct arena *a);
+/* grows: it is the second one of an upgrade in steps. */
+bool rayservice_build_cluster(const struct rayservice *s, bool grows, struct buf *out, struct arena *a);
 /* A merge patch that gives a running cluster the worker groups of the spec. live: the cluster's own spec; with an autoscaler its replicas
  * and scaleStrategy are kept. */
 bool rayservice_build_update(const struct rayservice *s, struct slice uid, struct slice version, struct jval live, struct buf *out,

@@ -218,7 +218,11 @@ static struct condition upgrade_condition(const struct service_decision *d)
     struct condition c = {.type = "UpgradeInProgress", .generation = d->s->generation};
     bool differs = d->active && !d->pending && !d->missing && d->active->hash != d->s->cluster_hash;
     c.yes = d->active && (d->pending || d->missing);
-    c.reason = c.yes ? SLICE("BothActivePendingClustersExist") : d->active ? SLICE("NoPendingCluster") : SLICE("NoActiveCluster");
+    struct slice begins = ready_condition(d).reason; /* KubeRay gives the reason of a service that has not been ready yet to both */
+    c.reason = c.yes                                         ? SLICE("BothActivePendingClustersExist")
+               : d->active                                   ? SLICE("NoPendingCluster")
+               : slice_starts(begins, SLICE("Initializing")) ? begins
+                                                             : SLICE("NoActiveCluster");
     if (c.yes && d->pending && rayservice_in_steps(d))
         c.message = step_words(d);
     else if (c.yes && d->pending)

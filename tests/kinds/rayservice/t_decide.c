@@ -125,6 +125,8 @@ static void read_option(struct service_scene *s, struct slice word)
         m->suspend = true;
     else if (slice_is(word, "keep"))
         m->upgrade = SERVICE_UPGRADE_NONE;
+    else if (slice_is(word, "steps"))
+        m->upgrade = SERVICE_UPGRADE_STEPS;
     else if (slice_is(word, "exclude-head"))
         m->exclude_head = true;
     else if (slice_is(word, "elsewhere"))
@@ -183,6 +185,8 @@ static void put_action(struct buf *b, const struct action *act)
         buf_printf(b, " %.*s", SLICE_ARG(act->name));
     if (act->verb == &rayservice_label_head)
         buf_printf(b, " %d", (int)act->index);
+    if (act->verb == &rayservice_create_cluster && act->index)
+        buf_printf(b, " growing");
     buf_putc(b, '\n');
 }
 

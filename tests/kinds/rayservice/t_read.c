@@ -159,12 +159,38 @@ static void test_hashes(struct arena *a)
     CHECK(one == rayservice_hash(parse_quoted(SPEC(GROUP("a", "'replicas':7,") "," GROUP("b", "")), a), 1, a));
 }
 
+/* A second cluster that grows in steps begins with minReplicas: with replicas it would take up all its capacity beside the first one. */
+static void test_growing(struct arena *a)
+{
+    for (int grows = 0; grows < 2; grows++) {
+        test_case("groups of a cluster that grows in steps have no replicas, %d", grows);
+        struct buf b = {.max = MIB};
+        struct rayservice s;
+        struct spec_errors errors = {0};
+        const char *text = arena_printf(a, "{'metadata':{'name':'demo'},'spec':{'rayClusterConfig':%s}}",
+                                        SPEC(GROUP("a", "'replicas':4,'minReplicas':1,") "," GROUP("b", "")))
+                               .ptr;
+        const struct spec_object from = spec_object_of(parse_quoted(text, a), a);
+        struct jval doc, spec, group;
+        CHECK(rayservice_read(&from, a, &s, &errors));
+        CHECK(rayservice_build_cluster(&s, grows, &b, a) && json_read(&doc, buf_slice(&b), a, NULL));
+        spec = json_get(doc, "spec");
+        group = json_at(json_get(spec, "workerGroupSpecs"), 0);
+        CHECK_INT(json_len(json_get(spec, "workerGroupSpecs")), 2);
+        CHECK(json_there(json_get(spec, "headGroupSpec")) && json_there(json_get(group, "template")));
+        CHECK_INT(json_get_int(group, "replicas", -1), grows ? -1 : 4);
+        CHECK_INT(json_get_int(group, "minReplicas", -1), 1);
+        buf_free(&b);
+    }
+}
+
 int main(void)
 {
     struct arena a = {0};
     test_errors(&a);
     test_limit(&a);
     test_hashes(&a);
+    test_growing(&a);
     arena_free(&a);
     return test_done();
 }
