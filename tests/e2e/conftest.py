@@ -66,7 +66,7 @@ def operators(space, tmp_path):
 
     yield make
     codes = [op.stop() for op in made]
-    assert all(code in (0, -9) for code in codes), [op.log() for op in made]
+    assert all(code in (0, -9) for code in codes), [(code, op.log()) for code, op in zip(codes, made)]
 
 
 @pytest.fixture

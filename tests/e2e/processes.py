@@ -66,6 +66,8 @@ class Operator:
 
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
+            if how == signal.SIGTERM:  # before its first line it may not have a handler yet, and would be killed instead of stopped
+                eventually(lambda: self.log() or self.process.poll() is not None)
             self.process.send_signal(how)
             self.process.wait(60)
         return self.process.returncode

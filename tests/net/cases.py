@@ -157,7 +157,8 @@ CASES = [
     # SYNs that are sent again while nothing passes are counted: how many depends on when who tries.
     Case("black hole under a write", rules('iifname "in" drop'), heal=rules(), words=(GONE,), noticed=40, connections=24),
     Case("gateway replaced", gateway_replaced, words=(RESET,), noticed=20),
-    Case("ports exhausted", narrow, heal=lambda b: masked(b, "masquerade"), words=(DOWN,), noticed=90, recover=35, connections=60,
+    # Each of the operator's watches tries twice before the ports are there again, and sends its SYN four times: after 1, 3 and 7 s as well.
+    Case("ports exhausted", narrow, heal=lambda b: masked(b, "masquerade"), words=(DOWN,), noticed=90, recover=35, connections=80,
          warnings=4),
     Case("large packets vanish", before=rules("meta length > 700 drop"), heal=rules(), words=(DOWN, "MTU"), noticed=15, recover=35,
          connections=24),
