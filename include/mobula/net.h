@@ -137,6 +137,8 @@ void net_allow_free(struct net_allow *a);
  * A wildcard has one star, at the end of its first label: "*.example.dev", "grafana-*.example.dev". The star stands for one character or
  * more of that label: "*.example.dev" holds a.example.dev, neither example.dev nor a.b.example.dev. */
 bool net_allow_add(struct net_allow *a, struct slice host, uint16_t port, const char *setting, struct err *e);
+/* Drops what was added with this very literal. Memory of entries is not reused. */
+void net_allow_forget(struct net_allow *a, const char *setting);
 /* The setting that adds entries, for the error about what is not on the list: a literal. */
 void net_allow_remedy(struct net_allow *a, const char *setting);
 /* Splits "HOST", "HOST:PORT", "[V6]:PORT"; without a port it is NET_ALLOW_PORT. False: no port from 1 to 65535. What the host is, and

@@ -198,10 +198,12 @@ struct config *config_read(const struct edge_options *o, struct slice text, cons
     return NULL;
 }
 
-/* An upstream with a star is allowed as any name in its place: "*.NAMESPACE.svc". */
+/* An upstream with a star is allowed as any name in its place: "*.NAMESPACE.svc". Upstreams of routes before these are forgotten. */
 bool config_allow(const struct config *c, struct net_allow *allow, struct err *e)
 {
+    static const char setting[] = "upstream";
     char wild[LIMIT_NET_HOST + 1];
+    net_allow_forget(allow, setting);
     for (uint32_t i = 0; i < c->count; i++)
         for (uint32_t n = 0; n < c->routes[i].version_count; n++) {
             const struct version *v = &c->routes[i].versions[n];
@@ -212,7 +214,7 @@ bool config_allow(const struct config *c, struct net_allow *allow, struct err *e
                 memcpy(wild + 1, host.ptr, host.len);
                 host = (struct slice){wild, host.len + 1};
             }
-            if (!net_allow_add(allow, host, v->port, "upstream", e))
+            if (!net_allow_add(allow, host, v->port, setting, e))
                 return false;
         }
     return true;

@@ -54,6 +54,8 @@ bool edge_configure(struct edge *g, struct slice text, const char *what, struct 
     struct config *c = config_read(&g->o, text, what, e);
     bool well = c && (g->client || !c->has_users || err_set(e, ERR_CONFIG, "%s: auth: users needs an API server", what)) &&
                 read_tokens(g, c, e) && (!g->o.allow || config_allow(c, g->o.allow, e));
+    if (!well && c && g->config && g->o.allow)
+        config_allow(g->config, g->o.allow, NULL);
     config_drop(well ? g->config : c);
     if (well)
         g->config = c;

@@ -116,6 +116,21 @@ bool net_allow_add(struct net_allow *a, struct slice host, uint16_t port, const 
     return true;
 }
 
+void net_allow_forget(struct net_allow *a, const char *setting)
+{
+    struct net_rule **at = &a->first;
+    while (*at) {
+        struct net_rule *rule = *at;
+        if (rule->setting != setting) {
+            at = &rule->next;
+            continue;
+        }
+        *at = rule->next;
+        a->count--;
+    }
+    a->end = at;
+}
+
 bool net_place(struct slice text, struct slice *host, uint16_t *port)
 {
     struct slice port_text;

@@ -198,6 +198,39 @@ static void test_strip(void)
     }
 }
 
+/* ---- the egress allowlist ---- */
+
+static bool configure(struct edge *g, unsigned from, unsigned count, struct err *e)
+{
+    struct buf b = {.max = LIMIT_EDGE_CONFIG};
+    buf_printf(&b, "routes:\n");
+    for (unsigned i = 0; i < count; i++)
+        buf_printf(&b, "- {path: /p%u, auth: none, upstream: 'u%u:1'}\n", i, from + i);
+    bool well = edge_configure(g, buf_slice(&b), "routes.yaml", e);
+    buf_free(&b);
+    return well;
+}
+
+static void test_allowlist(void)
+{
+    static struct rig rig;
+    struct err e = {0};
+    struct net_allow *allow = net_allow_new();
+    test_case("upstreams of earlier routes leave the allowlist");
+    rig_start(&rig, NULL, "routes: [{auth: none, upstream: 'u:1'}]");
+    CHECK(net_allow_add(allow, SLICE("api"), 443, "--kubeconfig", &e));
+    rig.edge->o.allow = allow;
+    for (unsigned from = 0; from < 2 * LIMIT_NET_ALLOW; from += 100)
+        CHECK(configure(rig.edge, from, 100, &e));
+    CHECK(net_allow_check(allow, SLICE("u599"), 1, &e) && !net_allow_check(allow, SLICE("u499"), 1, &e));
+    CHECK(net_allow_check(allow, SLICE("api"), 443, &e));
+    test_case("and stay when new routes do not fit in it");
+    CHECK(!configure(rig.edge, 1000, LIMIT_NET_ALLOW, &e));
+    CHECK(net_allow_check(allow, SLICE("u599"), 1, &e) && !net_allow_check(allow, SLICE("u1000"), 1, &e));
+    rig_stop(&rig, NULL);
+    net_allow_free(allow);
+}
+
 /* ---- which version ---- */
 
 static void test_versions(void)
@@ -230,6 +263,7 @@ int main(void)
     test_file_limits();
     test_find();
     test_strip();
+    test_allowlist();
     test_versions();
     return test_done();
 }
