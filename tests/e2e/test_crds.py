@@ -1,7 +1,9 @@
 """The definitions themselves: small, readable, and refusing what can be refused before anything is stored."""
 
+import http.server
 import json
 import re
+import threading
 
 import pytest
 
@@ -91,6 +93,55 @@ def test_stored_versions_are_migrated(api, space, restored):
             raise AssertionError(e) from e  # 429: storage is (re)initializing
 
     eventually(listed)
+
+
+class Expiring(http.server.BaseHTTPRequestHandler):
+    """An API server with two pages of RayClusters, of which the second has expired when it is asked for."""
+    changed = []
+
+    def say(self, status, doc):
+        text = json.dumps(doc).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def do_GET(self):
+        crd = {"metadata": {"resourceVersion": "1"}, "spec": {"group": "ray.io", "names": {"plural": "rayclusters"}, "versions": [
+            {"name": "v1", "storage": True}]}, "status": {"storedVersions": ["v1alpha1", "v1"]}}
+        if self.path.endswith("/customresourcedefinitions/rayclusters.ray.io"):
+            self.say(200, crd)
+        elif "/rayclusters?" not in self.path:
+            self.say(404, {"kind": "Status", "code": 404, "reason": "NotFound"})
+        elif "continue=old" in self.path:
+            self.say(410, {"kind": "Status", "code": 410, "reason": "Expired", "metadata": {"continue": "new"}})
+        else:
+            name, more = ("b", "") if "continue=new" in self.path else ("a", "old")
+            self.say(200, {"metadata": {"continue": more}, "items": [{"metadata": {"name": name, "namespace": "n"}}]})
+
+    def do_PATCH(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.changed.append(self.path.partition("?")[0].rpartition("/")[2])
+        self.say(200, {})
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_migration_that_takes_longer_than_a_list_holds(tmp_path):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Expiring)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    file = tmp_path / "config"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [],
+                                "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+                                "contexts": [{"name": "c", "context": {"cluster": "c"}}]}))
+    try:
+        done = mobula("crds", "migrate", "--kubeconfig", str(file))
+    finally:
+        server.shutdown()
+    assert done.returncode == 0 and "rayclusters.ray.io: stored as v1 alone now" in done.stdout, done
+    assert Expiring.changed == ["a", "b", "status"]
 
 
 def made(api, path, obj):
