@@ -14,100 +14,9 @@
 #include <mobula/plan.h>
 #include <mobula/pod.h>
 #include <mobula/preview.h>
+#include <mobula/record.h>
 
 #include <stdio.h>
-
-/* ---- records ---- */
-
-struct record;
-struct kind;
-struct verb_handler;
-struct pod_record; /* children of a record: kinds.h */
-struct service_record;
-struct shape_types;
-
-/* An unconfirmed claim. A DELETE was answered 404 or 409, but a proxy or webhook can answer that too. Until the watch or a consistent list
- * confirms it, the object keeps its place and is not deleted again. */
-struct doubt {
-    int64_t ms;        /* the watch may confirm it until then; after that a list is requested; 0: no doubt */
-    uint32_t round;    /* source.round when the doubt began: a consistent list of a later round decides */
-    uint8_t disproved; /* consecutive doubts about this version that a list disproved: each doubles the next wait */
-};
-
-/* Failures of one group. A record lists only groups that have failed. */
-struct failing {
-    struct failing *next;
-    const struct istr *group; /* NULL: the head */
-    struct group_failures f;
-};
-
-/* A plan that is being carried out: its actions and, behind them, their texts, in one block. */
-struct work {
-    uint32_t count, next;
-    uint32_t turn;   /* actions carried out in its present turn */
-    uint32_t follow; /* plan.follow plus the actions that did not fit the plan */
-    uint32_t created_head, created, deleted_head, deleted, refused;
-    int64_t began_ms;
-    char why_deleted[256]; /* the reasons of its deletions, each once */
-    char first_created[POD_NAME_MAX + 1];
-    uint64_t status_hash; /* plan.status_hash */
-    uint32_t reasons;     /* plan.reasons */
-    bool writes_status;   /* its events tell what that status says, and are said when it is stored */
-    struct action actions[];
-};
-
-/* A record's key: uid and namespace. A user of one namespace may write any uid into an ownerReference; with the namespace in the key that
- * never reaches a record of another namespace. */
-enum { RECORD_KEY_MAX = UID_TEXT_MAX + 1 + LIMIT_KUBE_NAMESPACE };
-
-struct record {
-    union {
-        char uid[UID_TEXT_MAX + 1];
-        char key[RECORD_KEY_MAX];
-    };
-    struct space *space;
-    bool present; /* the custom resource exists; false: only children of it have been seen */
-    bool deleting, dirty, queued, in_ring;
-    bool status_ours; /* `status` is the result of our last successful status write, not of somebody else's */
-    const struct kind *kind;
-    void *own;                           /* state private to its kind, of controller.own; NULL: none */
-    const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and "finalizers" if the kind uses them */
-    const struct istr *warned;           /* warnings of the API server about this generation, a line each; NULL: none */
-    char *name;
-    uint64_t version;
-    int64_t generation, deleted_us; /* deleted_us: deletionTimestamp; 0: none */
-    char *status;
-    size_t status_len;
-    uint64_t status_hash; /* plan.status_hash of our last successful status write */
-    int64_t status_at_ms, status_not_before_ms;
-    int64_t reasons_ms;      /* monotonic: when the last status write that had plan.reasons was answered … */
-    uint32_t reasons;        /* … and those */
-    uint32_t status_trouble; /* consecutive failed status writes */
-    struct pod_record *pods;
-    struct service_record *services;
-    uint32_t pod_count, ready_count; /* of pods */
-    struct failing *failing;
-    struct record *owner; /* its controlling owner, a custom resource too; NULL: none of ours */
-    bool orphan;          /* `owner` was found by labels (orphan.c): its ownerReference has not been written yet */
-    struct record *owned; /* custom resources that it owns, linked by the next line */
-    struct record *next_owned, **owned_at;
-    struct work *work;
-    uint32_t in_flight;
-    uint32_t trouble; /* consecutive calls that failed for reasons outside the spec: the whole record backs off */
-    int64_t not_before_ms;
-    uint8_t waits;       /* consecutive creates refused because an older object of the same name is still being deleted */
-    bool by_us;          /* our DELETE was accepted */
-    bool unsure;         /* another client deleted one of our pods or services. That may be garbage collection, so check that the
-                            resource still exists before recreating anything */
-    uint32_t pods_round; /* the outcome of a POST is unknown: no decision before a consistent list of pods of this round */
-    uint32_t missed;     /* consecutive reads because of `unsure` that did not find it */
-    int64_t decided_ms;  /* monotonic: the last decision */
-    int64_t wake_ms;     /* touched at this time; TIME_NEVER: not in the heap */
-    uint32_t heap_at;
-    uint32_t round;
-    struct record *next_dirty, *next_ring;
-    uint64_t ring_serial; /* position in the queue: lower for records that have waited longer */
-};
 
 /* One watched type of one namespace. */
 struct source {
@@ -195,36 +104,58 @@ struct op {
     struct operator_options o;
     struct rng rng;
     struct intern strings;
-    struct map records, pods, services; /* by key, by uid, by uid */
-    struct map names;                   /* see names.c */
-    uint32_t watched;                   /* name watches that are set */
-    struct slab record_slab, pod_slab, service_slab, flight_slab;
+    struct {
+        struct map records, pods, services; /* by key, by uid, by uid */
+    } all;
+    struct {
+        struct map map;   /* see names.c */
+        uint32_t watched; /* name watches that are set */
+    } names;
+    struct {
+        struct slab record, pod, service, flight;
+    } slabs;
     struct space *spaces;
-    struct record *dirty_first, *dirty_last;
-    struct ring {
-        struct record *first, *last; /* last: of any value while there is no first */
-    } rings[OPERATOR_RINGS];         /* records with work, by the actions that are left: see turn.c */
-    uint64_t ring_serial, ring_picks;
-    struct record **heap;
-    uint32_t heap_count, heap_cap;
-    struct arena event_arena, plan_arena, body_arena;
-    struct buf body, path;
-    struct loaded models[MODELS_KEPT];
-    struct loaded *kept[MODELS_KEPT]; /* these, the one that model_load was asked for last first … */
-    struct loaded *loaded;            /* … which is this */
+    struct {
+        struct record *first, *last;
+    } dirty;
+    struct {
+        struct ring {
+            struct record *first, *last; /* last: of any value while there is no first */
+        } rings[OPERATOR_RINGS];         /* records with work, by the actions that are left: see turn.c */
+        uint64_t serial, picks;
+    } ring;
+    struct {
+        struct record **list;
+        uint32_t count, cap;
+    } heap; /* by timer.wake_ms */
+    struct {
+        struct arena event, plan, body;
+    } arenas;
+    struct {
+        struct buf body, path;
+    } out; /* the request that is made */
+    struct {
+        struct loaded list[MODELS_KEPT];
+        struct loaded *kept[MODELS_KEPT]; /* these, the one that model_load was asked for last first … */
+        struct loaded *loaded;            /* … which is this */
+    } models;
     struct setting settings[OPERATOR_SETTINGS];
     void *own[LIMIT_KINDS]; /* the state that each of kinds[] keeps for all its objects together; made and freed by the kind */
     struct checks *checks;  /* of this operator and its cluster, kinds/workload/checks.c; NULL: they are off */
     uint32_t flights;
     uint32_t watches_denied; /* lists and watches that were answered 403 since the start */
-    bool leading, stopping, released;
-    int64_t stop_ms, farewell_ms;       /* monotonic: since when it is to end; until when decisions go on for that; 0: not yet */
-    uint32_t farewell_asked;            /* questions of farewell.c without an answer */
-    bool complete;                      /* all lists have been complete once */
-    int64_t workers_from_ms;            /* see cluster_view */
+    struct {
+        bool leading, stopping, released;
+        int64_t stop_ms, farewell_ms;   /* monotonic: since when it is to end; until when decisions go on for that; 0: not yet */
+        uint32_t farewell_asked;        /* questions of farewell.c without an answer */
+        bool complete;                  /* all lists have been complete once */
+        int64_t workers_from_ms;        /* see cluster_view */
+    } phase;                            /* from its start to its end */
     struct log_memory said[SAID_KINDS]; /* suppresses repeated log lines, see say_once */
     struct operator_stats stats;
-    struct serve *health, *status, *metrics;
+    struct {
+        struct serve *health, *status, *metrics;
+    } serve;
     struct now now;   /* of the present step */
     int64_t since_us; /* wall clock minus monotonic clock, as last seen: a change means that the wall clock was set; 0: not yet */
 };

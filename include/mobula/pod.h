@@ -42,10 +42,12 @@ struct pod {
     bool stopped;       /* the Ray container does not run at present: it will be restarted, or has ended */
     bool gave_up;       /* our init container timed out waiting for the GCS: counts as ended, though the kubelet restarts it */
     bool unschedulable; /* no node has room for it; see pod_read */
-    bool counted;       /* its failure is already counted in group_failures */
-    bool asked;         /* a DELETE of it failed but may still take effect: scale-down picks it first */
-    bool doubted;       /* `deleting` only because a DELETE was answered 404: it keeps its place until the watch or a list confirms it */
-    bool overtaken;     /* the API server has a newer version that we have not seen: it may have become ready or busy */
+    struct {
+        bool counted;   /* its failure is already counted in group_failures */
+        bool asked;     /* a DELETE of it failed but may still take effect: scale-down picks it first */
+        bool doubted;   /* `deleting` only because a DELETE was answered 404: it keeps its place until the watch or a list confirms it */
+        bool overtaken; /* the API server has a newer version that we have not seen: it may have become ready or busy */
+    } ours;             /* known to this operator only */
     uint16_t idle_s;    /* its node was asked to drain after so many idle seconds; 0: not asked, or for another reason */
 };
 _Static_assert(sizeof(struct pod) <= POD_RECORD_MAX, "a fleet has a hundred thousand of them");

@@ -89,23 +89,31 @@ struct ray_cluster {
     bool serve_service;     /* RAY_ANNOTATION_SERVE is true */
     bool typed;             /* a group names an instance type, and they are applied */
     bool marketed;          /* a group has a type or a market: workers that no node takes are made again */
-    bool autoscaling;
-    enum ray_scaler scaler;
-    double upscaling_speed; /* the most pending nodes, as a multiple of running ones */
-    int64_t idle_timeout_s; /* default of groups that give none */
-    int32_t max_workers;    /* limit on all groups together; INT32_MAX: none */
-    struct slice zones;     /* "a,b": those that it may be in; empty: any */
-    struct slice zone;      /* the one that its pods are made for; empty: none, or several at once */
-    int64_t zone_ms;        /* how long its minimum may take there; 0: the operator's setting */
+    struct {
+        bool on;
+        enum ray_scaler scaler;
+        double upscaling_speed; /* the most pending nodes, as a multiple of running ones */
+        int64_t idle_timeout_s; /* default of groups that give none */
+        int32_t max_workers;    /* limit on all groups together; INT32_MAX: none */
+    } scale;                    /* autoscaling */
+    struct {
+        struct slice allowed;  /* "a,b": those that it may be in; empty: any */
+        struct slice made_for; /* the one that its pods are made for; empty: none, or several at once */
+        int64_t ms;            /* how long its minimum may take there; 0: the operator's setting */
+    } zone;
     struct slice ray_version;
-    struct slice auth_secret; /* Secret with the token that the head asks of every client; empty: no token */
-    bool auth_ours;           /* we create that Secret for this cluster */
+    struct {
+        struct slice secret; /* Secret with the token that the head asks of every client; empty: no token */
+        bool ours;           /* we create that Secret for this cluster */
+    } auth;
     struct jval spec, labels, annotations;
     struct ray_group head;
     struct ray_group *groups;
     uint32_t group_count;
-    int32_t gcs_port; /* rayStartParams.port or 6379 */
-    int32_t dashboard_port, dashboard_agent_port, serve_port;
+    struct {
+        int32_t gcs; /* rayStartParams.port or 6379 */
+        int32_t dashboard, dashboard_agent, serve;
+    } ports;
     const struct ray_running *running; /* set by ray_running_apply; NULL: no head runs, and all fields are the spec's */
 };
 

@@ -78,11 +78,13 @@ struct cluster_view {
      */
     int64_t workers_from_ms;
     int64_t services_from_ms[RAY_SERVICES]; /* monotonic: end of the backoff of a service that is deleted after each apply */
-    bool zone_settled;                      /* the minimum number of pods has run in cluster->zone: kept while the head lives */
-    bool zone_stays;                        /* each zone was tried, and what runs in this one is not given up for another */
-    uint32_t zones_left;                    /* how many zones were left since the minimum ran last */
-    int64_t zone_from_ms;                   /* monotonic: since when that zone is tried */
-    const struct group_failures *failures;  /* [0] head, [1 + i] groups[i] */
+    struct {
+        bool settled;    /* the minimum number of pods has run in cluster->zone.made_for: kept while the head lives */
+        bool stays;      /* each zone was tried, and what runs in this one is not given up for another */
+        uint32_t left;   /* how many zones were left since the minimum ran last */
+        int64_t from_ms; /* monotonic: since when that zone is tried */
+    } zone;
+    const struct group_failures *failures; /* [0] head, [1 + i] groups[i] */
     const struct held_name *held;
     uint32_t held_count;
     const struct ray_options *options;

@@ -9,8 +9,8 @@ enum { MISSED = 2 };
 static void still_unsure(struct op *op, struct record *c)
 {
     c->unsure = true;
-    c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->missed, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
-    record_wake_at(op, c, c->not_before_ms);
+    c->backoff.not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->doubt.missed, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
+    record_wake_at(op, c, c->backoff.not_before_ms);
 }
 
 /* The resource was not found. Usually its DELETED event is about to arrive. If it has not come a moment later, the watch is no longer
@@ -18,7 +18,7 @@ static void still_unsure(struct op *op, struct record *c)
 static void missed(struct op *op, struct record *c)
 {
     still_unsure(op, c);
-    if (++c->missed != MISSED)
+    if (++c->doubt.missed != MISSED)
         return;
     log_warn("a resource is gone, but its watch sent no DELETED event: a new list is requested", LF_CSTR("resource", c->kind->plural),
              LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name));
@@ -31,16 +31,16 @@ static bool read_list(struct op *op, struct record *c, struct slice body)
     struct err e = {0};
     struct jval doc;
     uint64_t version;
-    arena_reset(&op->event_arena, 64 * KIB);
-    if (!json_read(&doc, body, &op->event_arena, &e) || json_type(json_get(doc, "items")) != JSON_ARRAY)
+    arena_reset(&op->arenas.event, 64 * KIB);
+    if (!json_read(&doc, body, &op->arenas.event, &e) || json_type(json_get(doc, "items")) != JSON_ARRAY)
         return false;
     struct jval k, item;
     for (struct jiter it = json_iter(json_get(doc, "items")); json_next(&it, &k, &item);) {
         if (!json_is(json_get(item, "metadata.uid"), c->uid))
             continue; /* another object, created later under the same name */
-        if (!kube_version_parse(json_get_str(item, "metadata.resourceVersion", &op->event_arena), &version))
+        if (!kube_version_parse(json_get_str(item, "metadata.resourceVersion", &op->arenas.event), &version))
             return false;
-        c->missed = 0;
+        c->doubt.missed = 0;
         extract_record(op, source_of(c->space, c->kind), item, version, 0);
         return true;
     }
@@ -63,13 +63,13 @@ static void confirm_done(void *owner, uint64_t tag, const struct kube_answer *a,
 void record_confirm(struct op *op, struct record *c)
 {
     struct err e = {0};
-    struct slice name = arena_printf(&op->plan_arena, "metadata.name=%s", c->name);
-    buf_clear(&op->path);
-    kube_path(&op->path, c->kind->resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
-    kube_query(&op->path, "fieldSelector", name);
+    struct slice name = arena_printf(&op->arenas.plan, "metadata.name=%s", c->name);
+    buf_clear(&op->out.path);
+    kube_path(&op->out.path, c->kind->resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->out.path, "fieldSelector", name);
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
                              .method = SLICE("GET"),
-                             .path = buf_slice(&op->path),
+                             .path = buf_slice(&op->out.path),
                              .again = true,
                              .done = confirm_done,
                              .owner = op,

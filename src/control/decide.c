@@ -58,7 +58,7 @@ static struct work *work_copy(const struct plan *p, struct now now)
 static int64_t pace_ms(const struct record *c)
 {
     enum { LEAST_MS = 100, STEP_MS = 2, PODS_PER_MS = 10, MOST_MS = 1000 };
-    int64_t ms = c->pod_count / PODS_PER_MS, least = c->kind->controller->goes_by_status ? STEP_MS : LEAST_MS;
+    int64_t ms = c->children.pod_count / PODS_PER_MS, least = c->kind->controller->goes_by_status ? STEP_MS : LEAST_MS;
     return ms < least ? least : ms < MOST_MS ? ms : MOST_MS;
 }
 
@@ -71,7 +71,7 @@ void decide_one(struct op *op, struct record *c)
     space_tell_absent(c->space, c->kind);
     if (!space_synced(c->space, c->kind) || c->work || c->in_flight)
         return; /* it is touched again when the backoff or look-up ends */
-    int64_t due = c->not_before_ms > c->decided_ms + pace_ms(c) ? c->not_before_ms : c->decided_ms + pace_ms(c);
+    int64_t due = c->backoff.not_before_ms > c->decided_ms + pace_ms(c) ? c->backoff.not_before_ms : c->decided_ms + pace_ms(c);
     if (op->now.mono_ms < due) {
         record_wake_at(op, c, due);
         return;

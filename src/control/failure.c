@@ -8,15 +8,15 @@ static bool same_group(const struct failing *f, struct slice group, bool head)
 
 struct group_failures *failures_of(struct op *op, struct record *c, struct slice group, bool head, bool make)
 {
-    for (struct failing *f = c->failing; f; f = f->next)
+    for (struct failing *f = c->children.failing; f; f = f->next)
         if (same_group(f, group, head))
             return &f->f;
     if (!make)
         return NULL;
     struct failing *f = mem_alloc(sizeof *f);
     f->group = head ? NULL : intern_get(&op->strings, group);
-    f->next = c->failing;
-    c->failing = f;
+    f->next = c->children.failing;
+    c->children.failing = f;
     return &f->f;
 }
 
@@ -30,7 +30,7 @@ static void failing_free(struct op *op, struct failing **link)
 
 void failures_forget(struct op *op, struct record *c, struct slice group, bool head)
 {
-    for (struct failing **link = &c->failing; *link; link = &(*link)->next)
+    for (struct failing **link = &c->children.failing; *link; link = &(*link)->next)
         if (same_group(*link, group, head)) {
             failing_free(op, link);
             return;
@@ -39,8 +39,8 @@ void failures_forget(struct op *op, struct record *c, struct slice group, bool h
 
 void failures_clear(struct op *op, struct record *c)
 {
-    while (c->failing)
-        failing_free(op, &c->failing);
+    while (c->children.failing)
+        failing_free(op, &c->children.failing);
 }
 
 bool failure_count(struct op *op, const struct record *c, struct group_failures *f, struct slice reason)

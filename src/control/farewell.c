@@ -7,7 +7,7 @@ enum { FAREWELL_MS = 8 * 1000, NAMESPACES_MAX = 16 };
 
 static bool is_held(const struct record *c)
 {
-    return c->present && c->kind->finalizer && c->meta && slice_find_text(istr_slice(c->meta), c->kind->finalizer) >= 0;
+    return c->present && c->kind->finalizer && c->seen.meta && slice_find_text(istr_slice(c->seen.meta), c->kind->finalizer) >= 0;
 }
 
 static void on_answer(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
@@ -16,8 +16,8 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *a, st
     const struct istr *ns = (const struct istr *)(uintptr_t)tag;
     struct record *c;
     op->now = now;
-    op->farewell_asked--;
-    for (uint32_t i = 0; a->outcome == KUBE_REFUSED && a->status.namespace_terminating && (c = map_next(&op->records, &i)) != NULL;)
+    op->phase.farewell_asked--;
+    for (uint32_t i = 0; a->outcome == KUBE_REFUSED && a->status.namespace_terminating && (c = map_next(&op->all.records, &i)) != NULL;)
         if (c->ns == ns && is_held(c)) {
             c->space->going = ns;
             record_touch(op, c);
@@ -29,12 +29,12 @@ static void ask(struct op *op, const struct istr *ns)
 {
     static const struct slice body = SLICE("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"mobula-farewell\"}}");
     struct err e = {0};
-    buf_clear(&op->path);
-    kube_path(&op->path, &kube_pods, istr_slice(ns), SLICE_NONE, SLICE_NONE);
-    buf_put(&op->path, SLICE("?dryRun=All"));
+    buf_clear(&op->out.path);
+    kube_path(&op->out.path, &kube_pods, istr_slice(ns), SLICE_NONE, SLICE_NONE);
+    buf_put(&op->out.path, SLICE("?dryRun=All"));
     const struct kube_request r = {.lane = KUBE_LANE_MAIN,
                                    .method = SLICE("POST"),
-                                   .path = buf_slice(&op->path),
+                                   .path = buf_slice(&op->out.path),
                                    .content_type = SLICE(KUBE_TYPE_JSON),
                                    .body = body,
                                    .at_once = true,
@@ -43,7 +43,7 @@ static void ask(struct op *op, const struct istr *ns)
                                    .owner = op,
                                    .tag = (uint64_t)(uintptr_t)intern_keep(ns)};
     if (kube_call(op->client, &r, op->now, &e))
-        op->farewell_asked++;
+        op->phase.farewell_asked++;
     else
         intern_drop(&op->strings, ns);
 }
@@ -53,7 +53,7 @@ static void ask_all(struct op *op)
     const struct istr *asked[NAMESPACES_MAX];
     uint32_t count = 0, k;
     struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL && count < NAMESPACES_MAX;) {
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL && count < NAMESPACES_MAX;) {
         for (k = 0; k < count && asked[k] != c->ns;)
             k++;
         if (k == count && is_held(c)) {
@@ -66,14 +66,14 @@ static void ask_all(struct op *op)
 bool farewell_goes_on(struct op *op)
 {
     struct record *c;
-    if (!op->leading || (op->farewell_ms && op->now.mono_ms >= op->farewell_ms))
+    if (!op->phase.leading || (op->phase.farewell_ms && op->now.mono_ms >= op->phase.farewell_ms))
         return false;
-    if (!op->farewell_ms) {
-        op->farewell_ms = op->now.mono_ms + FAREWELL_MS;
+    if (!op->phase.farewell_ms) {
+        op->phase.farewell_ms = op->now.mono_ms + FAREWELL_MS;
         ask_all(op);
     }
-    bool waits = op->farewell_asked > 0;
-    for (uint32_t i = 0; !waits && (c = map_next(&op->records, &i)) != NULL;)
+    bool waits = op->phase.farewell_asked > 0;
+    for (uint32_t i = 0; !waits && (c = map_next(&op->all.records, &i)) != NULL;)
         waits = c->space->going == c->ns && is_held(c);
     return waits;
 }

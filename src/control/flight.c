@@ -5,19 +5,19 @@
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version)
 {
     struct err e = {0};
-    arena_reset(&op->event_arena, 64 * KIB);
+    arena_reset(&op->arenas.event, 64 * KIB);
     struct jval doc;
-    if (!json_read(&doc, json_without(a->body, KUBE_UNREAD, &op->event_arena), &op->event_arena, &e))
+    if (!json_read(&doc, json_without(a->body, KUBE_UNREAD, &op->arenas.event), &op->arenas.event, &e))
         return (struct jval){.at = -1};
     struct jval root = doc;
-    if (!kube_version_parse(json_get_str(root, "metadata.resourceVersion", &op->event_arena), version))
+    if (!kube_version_parse(json_get_str(root, "metadata.resourceVersion", &op->arenas.event), version))
         return (struct jval){.at = -1};
     return root;
 }
 
 void log_trouble(struct op *op, struct record *c, const struct flight *f, const char *text, int64_t again_ms)
 {
-    if (!op->leading || op->stopping)
+    if (!op->phase.leading || op->phase.stopping)
         return; /* calls are cancelled when leadership ends or the process stops: no failure */
     if (say_failed(op, f->failed, verb_number(op, f->verb), said_of(c, SLICE(""), 0)))
         log_warn(f->failed ? "call failed" : "a call has to wait or be repeated", LF("namespace", istr_slice(c->ns)),
@@ -27,33 +27,35 @@ void log_trouble(struct op *op, struct record *c, const struct flight *f, const 
 
 static void keep_asked(struct record *c, const struct flight *f)
 {
-    if (c->not_before_ms < f->not_before_ms)
-        c->not_before_ms = f->not_before_ms;
+    if (c->backoff.not_before_ms < f->not_before_ms)
+        c->backoff.not_before_ms = f->not_before_ms;
 }
 
 void record_wait(struct op *op, struct record *c, const struct flight *f, const char *text)
 {
     enum { LOOK_AGAIN_MS = 1000, PATIENCE = 16 }; /* 1 s at first, so that little time is lost once the older object is gone */
     work_drop(c);
-    if (op->now.mono_ms >= c->not_before_ms) {
-        c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->waits / PATIENCE, LOOK_AGAIN_MS, OPERATOR_BACKOFF_MAX_MS);
-        if (c->waits < UINT8_MAX)
-            c->waits++;
+    if (op->now.mono_ms >= c->backoff.not_before_ms) {
+        c->backoff.not_before_ms =
+            op->now.mono_ms + backoff_ms(&op->rng, c->backoff.waits / PATIENCE, LOOK_AGAIN_MS, OPERATOR_BACKOFF_MAX_MS);
+        if (c->backoff.waits < UINT8_MAX)
+            c->backoff.waits++;
     }
     keep_asked(c, f);
-    record_wake_at(op, c, c->not_before_ms);
-    log_trouble(op, c, f, text, c->not_before_ms);
+    record_wake_at(op, c, c->backoff.not_before_ms);
+    log_trouble(op, c, f, text, c->backoff.not_before_ms);
 }
 
 /* Several calls of a record can fail together: they count as one failure for the backoff. */
 void record_trouble(struct op *op, struct record *c, const struct flight *f, const char *text)
 {
     work_drop(c);
-    if (op->now.mono_ms >= c->not_before_ms)
-        c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
+    if (op->now.mono_ms >= c->backoff.not_before_ms)
+        c->backoff.not_before_ms =
+            op->now.mono_ms + backoff_ms(&op->rng, c->backoff.trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
     keep_asked(c, f);
-    record_wake_at(op, c, c->not_before_ms);
-    log_trouble(op, c, f, text, c->not_before_ms);
+    record_wake_at(op, c, c->backoff.not_before_ms);
+    log_trouble(op, c, f, text, c->backoff.not_before_ms);
 }
 
 void record_refused(struct op *op, struct record *c, const struct flight *f, const char *text)
@@ -88,7 +90,7 @@ bool flight_look(struct op *op, struct flight *f, struct err *e)
 {
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
                              .method = SLICE("GET"),
-                             .path = buf_slice(&op->path),
+                             .path = buf_slice(&op->out.path),
                              .again = true,
                              .secret = verb_secret(op, f->verb, f->index),
                              .done = answer_done,
@@ -193,13 +195,13 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
         if (verb_handler(op, f->verb)->answer(op, f, a))
             return;
         if (a->outcome == KUBE_OK &&
-            c->not_before_ms <= now.mono_ms) /* else the verb has just asked for a backoff, although the call succeeded */
-            c->trouble = c->waits = 0;
+            c->backoff.not_before_ms <= now.mono_ms) /* else the verb has just asked for a backoff, although the call succeeded */
+            c->backoff.trouble = c->backoff.waits = 0;
     } else {
         too_late(op, f, a);
     }
     c->in_flight--;
     op->flights--;
-    slab_free(&op->flight_slab, f);
+    slab_free(&op->slabs.flight, f);
     work_settle(op, c);
 }

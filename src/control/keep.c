@@ -5,7 +5,7 @@
 struct record *controller_record(struct op *op, struct space *space, struct slice ns, struct jval object, const struct kind *child)
 {
     struct slice uid;
-    const struct kind *kind = controller_of(op, object, child, &op->event_arena, &uid);
+    const struct kind *kind = controller_of(op, object, child, &op->arenas.event, &uid);
     struct record *owner = kind ? record_make(op, uid, ns, space, kind) : NULL;
     /* a client that may write an object may name any uid there, its own among them: if the uid is known by now, its real kind decides */
     return owner && (!owner->present || may_own(owner->kind, child)) ? owner : NULL;
@@ -27,7 +27,7 @@ static void write_annotations(struct jval annotations, struct jout *w, struct ar
 
 static const struct istr *intern_meta(struct op *op, struct jval metadata, const struct kind *kind)
 {
-    struct buf *b = &op->body;
+    struct buf *b = &op->out.body;
     buf_clear(b);
     struct jout w;
     jout_init(&w, b);
@@ -36,7 +36,7 @@ static const struct istr *intern_meta(struct op *op, struct jval metadata, const
     if (json_type(labels) == JSON_OBJECT)
         jout_kval(&w, "labels", labels);
     if (json_type(annotations) == JSON_OBJECT)
-        write_annotations(annotations, &w, &op->event_arena);
+        write_annotations(annotations, &w, &op->arenas.event);
     struct jval finalizers = json_get(metadata, "finalizers");
     if (kind->finalizers && json_type(finalizers) == JSON_ARRAY)
         jout_kval(&w, "finalizers", finalizers);
@@ -50,22 +50,22 @@ static const struct istr *intern_meta(struct op *op, struct jval metadata, const
 /* Returns whether the status differs from the record's. */
 static bool keep_status(struct record *c, struct slice status)
 {
-    if (c->status_len == status.len && (status.len == 0 || memcmp(c->status, status.ptr, status.len) == 0))
+    if (c->status.len == status.len && (status.len == 0 || memcmp(c->status.text, status.ptr, status.len) == 0))
         return false;
-    mem_free(c->status);
-    c->status = NULL;
+    mem_free(c->status.text);
+    c->status.text = NULL;
     c->status_ours = false; /* set again by the answer to our own write, if this status came from it */
-    c->status_len = status.len;
+    c->status.len = status.len;
     if (status.len) {
-        c->status = mem_alloc(status.len);
-        memcpy(c->status, status.ptr, status.len);
+        c->status.text = mem_alloc(status.len);
+        memcpy(c->status.text, status.ptr, status.len);
     }
     return true;
 }
 
 struct jval record_status(const struct record *c, struct arena *a)
 {
-    return json_document((struct slice){c->status, c->status_len}, a, NULL);
+    return json_document((struct slice){c->status.text, c->status.len}, a, NULL);
 }
 
 bool keep_interned(struct op *op, const struct istr **held, const struct istr *fresh)
@@ -89,45 +89,46 @@ static void keep_owner(struct op *op, struct record *c, struct jval object, bool
 {
     struct record *owner = controller_record(op, c->space, istr_slice(c->ns), object, c->kind);
     struct record *claimed = owner ? NULL : orphan_claim(op, c->space, object, c->kind);
-    c->orphan = claimed && claimed != c;
-    record_own(op, c, owner ? owner : c->orphan ? claimed : claimed_by(op, c, object));
+    c->family.orphan = claimed && claimed != c;
+    record_own(op, c, owner ? owner : c->family.orphan ? claimed : claimed_by(op, c, object));
     if (changed)
         record_tell(op, c);
 }
 
 void extract_record(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round)
 {
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     struct jval metadata = json_get(object, "metadata");
     struct slice ns = json_get_str(metadata, "namespace", a), name = json_get_str(metadata, "name", a);
     struct record *c = name_dns1123_subdomain(name) ? record_make(op, json_get_str(metadata, "uid", a), ns, from->space, from->kind) : NULL;
     if (!c)
         return;
     c->round = round ? round : c->round;
-    if (c->present && version <= c->version) {
-        if (c->kind->owned && !c->owner) /* its owner may have come since */
+    if (c->present && version <= c->seen.version) {
+        if (c->kind->owned && !c->family.owner) /* its owner may have come since */
             keep_owner(op, c, object, false);
         return;
     }
     bool fresh = !c->present, changed = fresh;
     if (fresh)
         record_comes(op, c, from->space, from->kind, name);
-    c->version = version;
+    c->seen.version = version;
     int64_t generation = json_get_int(metadata, "generation", 0);
-    changed |= generation != c->generation; /* the spec may have changed and changed back unseen: observedGeneration must still follow */
-    if (generation != c->generation) {
+    changed |=
+        generation != c->seen.generation; /* the spec may have changed and changed back unseen: observedGeneration must still follow */
+    if (generation != c->seen.generation) {
         warnings_drop(op, c);
         c->kind->controller->respecified(op, c);
     }
-    c->generation = generation;
+    c->seen.generation = generation;
     bool deleting = json_there(json_get(metadata, "deletionTimestamp"));
     changed |= deleting != c->deleting;
     c->deleting = deleting;
-    if (!time_parse(json_get_str(metadata, "deletionTimestamp", a), &c->deleted_us, NULL))
-        c->deleted_us = 0;
+    if (!time_parse(json_get_str(metadata, "deletionTimestamp", a), &c->seen.deleted_us, NULL))
+        c->seen.deleted_us = 0;
     struct slice spec = json_raw(json_get(object, "spec"));
-    changed |= keep_interned(op, &c->spec, intern_get(&op->strings, slice_empty(spec) ? SLICE("null") : spec));
-    changed |= keep_interned(op, &c->meta, intern_meta(op, metadata, c->kind));
+    changed |= keep_interned(op, &c->seen.spec, intern_get(&op->strings, slice_empty(spec) ? SLICE("null") : spec));
+    changed |= keep_interned(op, &c->seen.meta, intern_meta(op, metadata, c->kind));
     bool status = keep_status(c, json_raw(json_get(object, "status")));
     if (fresh)
         c->kind->controller->lead(op, c, true); /* the previous leader's counters are in its status */
@@ -145,7 +146,7 @@ void extract_record(struct op *op, struct source *from, struct jval object, uint
 
 void drop_record(struct op *op, struct source *from, struct jval object)
 {
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     struct record *c = record_get(op, json_get_str(object, "metadata.uid", a), json_get_str(object, "metadata.namespace", a));
     if (!c || !c->present)
         return;
@@ -157,7 +158,7 @@ void drop_record(struct op *op, struct source *from, struct jval object)
 void sweep_records(struct op *op, struct source *from, uint64_t version)
 {
     struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
-        if (c->present && c->kind == from->kind && c->space == from->space && c->round != from->round && c->version <= version)
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;)
+        if (c->present && c->kind == from->kind && c->space == from->space && c->round != from->round && c->seen.version <= version)
             record_gone(op, c);
 }

@@ -6,7 +6,7 @@
 static struct spec_object record_resource(const struct record *c, struct arena *a)
 {
     const struct place *root = place_root(NO_VALUE, a);
-    struct jval metadata = json_document(istr_slice(c->meta), a, NULL), spec = json_document(istr_slice(c->spec), a, NULL);
+    struct jval metadata = json_document(istr_slice(c->seen.meta), a, NULL), spec = json_document(istr_slice(c->seen.spec), a, NULL);
     return (struct spec_object){.root = root,
                                 .metadata = place_member(root, SLICE("metadata"), metadata),
                                 .spec = place_member(root, SLICE("spec"), spec),
@@ -15,8 +15,8 @@ static struct spec_object record_resource(const struct record *c, struct arena *
                                 .name = slice_of(c->name),
                                 .ns = istr_slice(c->ns),
                                 .uid = slice_of(c->uid),
-                                .generation = c->generation,
-                                .deleted_us = c->deleted_us,
+                                .generation = c->seen.generation,
+                                .deleted_us = c->seen.deleted_us,
                                 .deleting = c->deleting};
 }
 
@@ -25,9 +25,9 @@ static uint32_t model_place(const struct op *op, const struct record *c)
 {
     uint32_t at = MODELS_KEPT - 1;
     for (uint32_t i = MODELS_KEPT; i-- > 0;) {
-        if (op->kept[i]->of == c)
+        if (op->models.kept[i]->of == c)
             return i;
-        if (!op->kept[i]->of)
+        if (!op->models.kept[i]->of)
             at = i;
     }
     return at;
@@ -37,11 +37,11 @@ void model_load(struct op *op, struct record *c)
 {
     enum { ROOM_KEPT = 64 * KIB };
     uint32_t i = model_place(op, c);
-    struct loaded *l = op->kept[i];
-    if (i > 0 && !op->loaded->of) /* it was forgotten while somebody worked with it */
-        arena_free(&op->loaded->arena);
-    memmove(&op->kept[1], &op->kept[0], i * sizeof op->kept[0]);
-    op->loaded = op->kept[0] = l;
+    struct loaded *l = op->models.kept[i];
+    if (i > 0 && !op->models.loaded->of) /* it was forgotten while somebody worked with it */
+        arena_free(&op->models.loaded->arena);
+    memmove(&op->models.kept[1], &op->models.kept[0], i * sizeof op->models.kept[0]);
+    op->models.loaded = op->models.kept[0] = l;
     if (l->of == c)
         return;
     arena_reset(&l->arena, ROOM_KEPT);
@@ -54,10 +54,10 @@ void model_load(struct op *op, struct record *c)
 void model_forget(struct op *op, const struct record *c)
 {
     for (uint32_t i = 0; i < MODELS_KEPT; i++) {
-        if (op->kept[i]->of != c)
+        if (op->models.kept[i]->of != c)
             continue;
-        op->kept[i]->of = NULL;
+        op->models.kept[i]->of = NULL;
         if (i > 0) /* not in use */
-            arena_free(&op->kept[i]->arena);
+            arena_free(&op->models.kept[i]->arena);
     }
 }

@@ -33,7 +33,7 @@ static struct name_entry *entry_find(const struct op *op, const struct kind *kin
     char key[KEY_MAX];
     if (slice_empty(name) || name.len > LIMIT_KUBE_NAME)
         return NULL;
-    return map_get(&op->names, key_make(key, kind, ns, name));
+    return map_get(&op->names.map, key_make(key, kind, ns, name));
 }
 
 /* NULL: the name is longer than any object's. */
@@ -47,7 +47,7 @@ static struct name_entry *entry_make(struct op *op, const struct kind *kind, con
     e->kind = kind;
     e->ns = intern_keep(ns);
     memcpy(e->name, name.ptr, name.len);
-    map_put(&op->names, key_of(e), e);
+    map_put(&op->names.map, key_of(e), e);
     return e;
 }
 
@@ -55,7 +55,7 @@ static void entry_settle(struct op *op, struct name_entry *e)
 {
     if (e->object || e->watches)
         return;
-    map_del(&op->names, key_of(e));
+    map_del(&op->names.map, key_of(e));
     intern_drop(&op->strings, e->ns);
     mem_free(e);
 }
@@ -91,7 +91,7 @@ void name_unwatch(struct op *op, struct name_watch *w)
     if (w->next)
         w->next->link = w->link;
     *w = (struct name_watch){.who = w->who};
-    op->watched--;
+    op->names.watched--;
     entry_settle(op, e);
 }
 
@@ -109,7 +109,7 @@ void name_watch(struct op *op, struct name_watch *w, const struct kind *kind, co
     if (w->next)
         w->next->link = &w->next;
     e->watches = w;
-    op->watched++;
+    op->names.watched++;
 }
 
 void name_tell(struct op *op, const struct kind *kind, const struct istr *ns, struct slice name)
@@ -122,9 +122,9 @@ void name_tell(struct op *op, const struct kind *kind, const struct istr *ns, st
 void names_free(struct op *op)
 {
     struct name_entry *e;
-    for (uint32_t i = 0; (e = map_next(&op->names, &i)) != NULL;) {
+    for (uint32_t i = 0; (e = map_next(&op->names.map, &i)) != NULL;) {
         intern_drop(&op->strings, e->ns);
         mem_free(e);
     }
-    map_free(&op->names);
+    map_free(&op->names.map);
 }

@@ -20,7 +20,7 @@ static struct slice key_slice(const char *key, struct slice ns)
 struct record *record_get(struct op *op, struct slice uid, struct slice ns)
 {
     char key[RECORD_KEY_MAX];
-    return key_of(key, uid, ns) ? map_get(&op->records, key_slice(key, ns)) : NULL;
+    return key_of(key, uid, ns) ? map_get(&op->all.records, key_slice(key, ns)) : NULL;
 }
 
 struct record *record_make(struct op *op, struct slice uid, struct slice ns, struct space *space, const struct kind *kind)
@@ -28,24 +28,24 @@ struct record *record_make(struct op *op, struct slice uid, struct slice ns, str
     char key[RECORD_KEY_MAX] = {0};
     if (!key_of(key, uid, ns))
         return NULL;
-    struct record *c = map_get(&op->records, key_slice(key, ns));
+    struct record *c = map_get(&op->all.records, key_slice(key, ns));
     if (c)
         return c;
-    c = slab_alloc(&op->record_slab);
+    c = slab_alloc(&op->slabs.record);
     memcpy(c->key, key, sizeof key);
     c->ns = intern_get(&op->strings, ns);
     c->space = space;
     c->kind = kind;
-    c->wake_ms = TIME_NEVER;
-    map_put(&op->records, key_slice(c->key, ns), c);
+    c->timer.wake_ms = TIME_NEVER;
+    map_put(&op->all.records, key_slice(c->key, ns), c);
     return c;
 }
 
 static void record_free(struct op *op, struct record *c)
 {
-    map_del(&op->records, key_slice(c->key, istr_slice(c->ns)));
+    map_del(&op->all.records, key_slice(c->key, istr_slice(c->ns)));
     intern_drop(&op->strings, c->ns);
-    slab_free(&op->record_slab, c);
+    slab_free(&op->slabs.record, c);
 }
 
 /* ---- owners ---- */
@@ -54,39 +54,39 @@ static void record_free(struct op *op, struct record *c)
 static void forget_below(struct op *op, const struct record *c)
 {
     model_forget(op, c);
-    for (const struct record *own = c->owned; own; own = own->next_owned)
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
         forget_below(op, own);
 }
 
 void record_own(struct op *op, struct record *c, struct record *owner)
 {
-    struct record *before = c->owner;
+    struct record *before = c->family.owner;
     if (before == owner)
         return;
     if (before) {
-        *c->owned_at = c->next_owned;
-        if (c->next_owned)
-            c->next_owned->owned_at = c->owned_at;
+        *c->family.at = c->family.next;
+        if (c->family.next)
+            c->family.next->family.at = c->family.at;
         record_touch(op, before); /* it may have been kept only for this child */
     }
     forget_below(op, c);
-    c->owner = owner;
-    c->next_owned = NULL;
-    c->owned_at = NULL;
+    c->family.owner = owner;
+    c->family.next = NULL;
+    c->family.at = NULL;
     if (!owner)
         return;
-    c->next_owned = owner->owned;
-    c->owned_at = &owner->owned;
-    if (c->next_owned)
-        c->next_owned->owned_at = &c->next_owned;
-    owner->owned = c;
+    c->family.next = owner->family.owned;
+    c->family.at = &owner->family.owned;
+    if (c->family.next)
+        c->family.next->family.at = &c->family.next;
+    owner->family.owned = c;
     record_touch(op, owner);
 }
 
 void record_tell(struct op *op, const struct record *c)
 {
-    if (c->owner)
-        record_touch(op, c->owner);
+    if (c->family.owner)
+        record_touch(op, c->family.owner);
     name_tell(op, c->kind, c->ns, slice_of(c->name));
 }
 
@@ -101,8 +101,8 @@ void record_reread(struct op *op, struct record *c)
  * began. */
 static void disown(struct op *op, struct record *c)
 {
-    for (struct record *own = c->owned, *next; own; own = next) {
-        next = own->next_owned;
+    for (struct record *own = c->family.owned, *next; own; own = next) {
+        next = own->family.next;
         if (c->kind->controller->owns && !may_own(c->kind, own->kind))
             record_own(op, own, NULL);
     }
@@ -132,28 +132,28 @@ static void forget_content(struct op *op, struct record *c)
     c->kind->controller->forget(op, c);
     mem_free(c->own);
     c->own = NULL;
-    intern_drop(&op->strings, c->spec);
-    intern_drop(&op->strings, c->meta);
+    intern_drop(&op->strings, c->seen.spec);
+    intern_drop(&op->strings, c->seen.meta);
     warnings_drop(op, c);
     if (c->name)
         name_leave(op, c->kind, c->ns, slice_of(c->name), c);
     mem_free(c->name);
-    mem_free(c->status);
-    c->spec = c->meta = NULL;
-    c->name = c->status = NULL;
-    c->status_len = 0;
+    mem_free(c->status.text);
+    c->seen.spec = c->seen.meta = NULL;
+    c->name = c->status.text = NULL;
+    c->status.len = 0;
     c->status_ours = false;
-    c->reasons = 0;
+    c->status.reasons = 0;
     failures_clear(op, c);
 }
 
 void record_gone(struct op *op, struct record *c)
 {
     c->present = c->unsure = false;
-    c->missed = 0;
+    c->doubt.missed = 0;
     record_tell(op, c);
-    if (c->owner && !c->by_us)
-        record_doubt(c->owner);
+    if (c->family.owner && !c->by_us)
+        record_doubt(c->family.owner);
     record_own(op, c, NULL); /* now, not when the record is freed: two records that own each other would wait for each other */
     c->by_us = false;
     /* now, because the record stays while requests are in flight, and the resource may reappear if a 404 was wrong */
@@ -171,7 +171,7 @@ void record_settle(struct op *op, struct record *c)
         return;
     mem_free(c->work);
     c->work = NULL;
-    if (c->pods || c->services || c->owned)
+    if (c->children.pods || c->children.services || c->family.owned)
         return;
     record_own(op, c, NULL);
     timer_set(op, c, TIME_NEVER);
@@ -181,7 +181,7 @@ void record_settle(struct op *op, struct record *c)
 void records_free(struct op *op)
 {
     struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;) {
         forget_content(op, c);
         intern_drop(&op->strings, c->ns);
         mem_free(c->work);
@@ -190,7 +190,7 @@ void records_free(struct op *op)
         if ((*k)->free)
             (*k)->free(op);
     names_free(op);
-    map_free(&op->records);
-    slab_destroy(&op->record_slab);
-    mem_free(op->heap);
+    map_free(&op->all.records);
+    slab_destroy(&op->slabs.record);
+    mem_free(op->heap.list);
 }

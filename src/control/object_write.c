@@ -8,7 +8,7 @@ void object_answered(struct op *op, const struct flight *f, const struct kube_an
     struct jval object = answer_object(op, a, &version);
     if (!json_there(object))
         return; /* the watch event will deliver the object */
-    const struct record *made = record_get(op, json_get_str(object, "metadata.uid", &op->event_arena), istr_slice(f->c->ns));
+    const struct record *made = record_get(op, json_get_str(object, "metadata.uid", &op->arenas.event), istr_slice(f->c->ns));
     bool known = made && made->present; /* the record of a deleted object may stay for a while */
     if (known || !from->synced || version > kube_watch_version(from->watch))
         extract_record(op, from, object, version, 0);
@@ -76,13 +76,13 @@ static bool make_finalizers(struct op *op, struct record *c, const struct action
     struct jout w;
     struct jval k, v;
     char version[KUBE_VERSION_TEXT];
-    if (!json_parse(&doc, istr_slice(c->meta), &op->body_arena, e))
+    if (!json_parse(&doc, istr_slice(c->seen.meta), &op->arenas.body, e))
         return false;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
-    kube_path(&op->path, c->kind->resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    jout_init(&w, &op->body);
-    struct slice seen = kube_version_format(c->version, version);
+    kube_path(&op->out.path, c->kind->resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    jout_init(&w, &op->out.body);
+    struct slice seen = kube_version_format(c->seen.version, version);
     jout_form(&w, "{metadata:{uid:'%s',resourceVersion:'%.*s',finalizers:[", c->uid, SLICE_ARG(seen));
     for (struct jiter it = json_iter(json_get(json_root(&doc), "finalizers")); json_next(&it, &k, &v);)
         if (!json_str_eq(v, act->text))

@@ -28,7 +28,7 @@ static struct record *find_owner(const struct op *op, const struct istr *ns, str
 
 struct record *orphan_claim(struct op *op, struct space *space, struct jval object, const struct kind *child)
 {
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     const struct orphan_rule *rule = &child->orphan;
     struct jval meta = json_get(object, "metadata");
     struct slice ns = json_get_str(meta, "namespace", a), own = json_get_str(meta, "name", a);
@@ -75,13 +75,13 @@ static bool is_deleted(const struct plan *p, struct slice uid)
 
 void orphan_plan(const struct record *c, struct plan *p)
 {
-    for (const struct record *own = p->hands_off ? NULL : c->owned; own; own = own->next_owned) {
-        if (!own->orphan || !own->present || own->deleting || is_deleted(p, slice_of(own->uid)))
+    for (const struct record *own = p->hands_off ? NULL : c->family.owned; own; own = own->family.next) {
+        if (!own->family.orphan || !own->present || own->deleting || is_deleted(p, slice_of(own->uid)))
             continue;
         struct action *act = plan_add(p, &verb_adopt);
         act->name = slice_of(own->name);
         act->uid = slice_of(own->uid);
-        act->version = own->version;
+        act->version = own->seen.version;
     }
 }
 
@@ -95,9 +95,9 @@ bool orphan_write(struct op *op, struct record *c, const struct action *act, con
     slice_copy(act->name, f->name, sizeof f->name);
     slice_copy(act->uid, f->uid, sizeof f->uid);
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
-    kube_path(&op->path, child->resource, owner.ns, act->name, SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    jout_init(&w, &op->body);
+    kube_path(&op->out.path, child->resource, owner.ns, act->name, SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    jout_init(&w, &op->out.body);
     jout_form(&w, "{metadata:{uid:'%.*s',resourceVersion:'%.*s'", SLICE_ARG(act->uid), SLICE_ARG(seen));
     if (child->orphan.cluster) { /* selectors of Services have it */
         jout_kobject(&w, "labels");
@@ -107,7 +107,7 @@ bool orphan_write(struct op *op, struct record *c, const struct action *act, con
     write_owner(&w, &owner);
     jout_end(&w);
     jout_end(&w);
-    return !op->body.full;
+    return !op->out.body.full;
 }
 
 bool orphan_make(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
@@ -129,7 +129,7 @@ bool orphan_answer(struct op *op, struct flight *f, const struct kube_answer *a)
         object_answered(op, f, a, own->kind);
     log_info("adopted an object without ownerReferences", LF("namespace", istr_slice(f->c->ns)), LF_CSTR(f->c->kind->word, f->c->name),
              LF_CSTR("object", f->name));
-    if (own && own->orphan) /* a webhook takes owners away: not at once again */
+    if (own && own->family.orphan) /* a webhook takes owners away: not at once again */
         record_trouble(op, f->c, f, "the ownerReference that was written has not come back: exempt the namespace from the webhook");
     return false;
 }

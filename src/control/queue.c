@@ -8,21 +8,21 @@ void record_touch(struct op *op, struct record *c)
         return;
     c->queued = true;
     c->next_dirty = NULL;
-    if (op->dirty_last)
-        op->dirty_last->next_dirty = c;
+    if (op->dirty.last)
+        op->dirty.last->next_dirty = c;
     else
-        op->dirty_first = c;
-    op->dirty_last = c;
+        op->dirty.first = c;
+    op->dirty.last = c;
 }
 
 struct record *dirty_pop(struct op *op)
 {
-    struct record *c = op->dirty_first;
+    struct record *c = op->dirty.first;
     if (!c)
         return NULL;
-    op->dirty_first = c->next_dirty;
-    if (!op->dirty_first)
-        op->dirty_last = NULL;
+    op->dirty.first = c->next_dirty;
+    if (!op->dirty.first)
+        op->dirty.last = NULL;
     c->queued = false;
     c->next_dirty = NULL;
     return c;
@@ -30,7 +30,7 @@ struct record *dirty_pop(struct op *op)
 
 void record_wake_at(struct op *op, struct record *c, int64_t ms)
 {
-    if (ms < c->wake_ms)
+    if (ms < c->timer.wake_ms)
         timer_set(op, c, ms);
 }
 

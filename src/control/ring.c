@@ -17,14 +17,14 @@ static uint32_t ring_of(const struct record *c)
 
 void ring_put(struct op *op, struct record *c, bool front)
 {
-    struct ring *r = &op->rings[ring_of(c)];
+    struct ring *r = &op->ring.rings[ring_of(c)];
     c->in_ring = true;
-    c->next_ring = front ? r->first : NULL;
+    c->ring.next = front ? r->first : NULL;
     if (front || !r->first)
         r->first = c;
     else
-        r->last->next_ring = c;
-    if (!front || !c->next_ring)
+        r->last->ring.next = c;
+    if (!front || !c->ring.next)
         r->last = c;
 }
 
@@ -32,19 +32,19 @@ void ring_add(struct op *op, struct record *c)
 {
     if (c->in_ring)
         return;
-    c->ring_serial = ++op->ring_serial;
+    c->ring.serial = ++op->ring.serial;
     ring_put(op, c, false);
 }
 
 struct ring *ring_next(struct op *op)
 {
     struct ring *next = NULL;
-    bool oldest = op->ring_picks % OLDEST == OLDEST - 1;
+    bool oldest = op->ring.picks % OLDEST == OLDEST - 1;
     for (uint32_t i = 0; i < OPERATOR_RINGS; i++) {
-        struct ring *r = &op->rings[i];
-        if (r->first && (!next || (oldest && r->first->ring_serial < next->first->ring_serial)))
+        struct ring *r = &op->ring.rings[i];
+        if (r->first && (!next || (oldest && r->first->ring.serial < next->first->ring.serial)))
             next = r;
-        if (next == &op->rings[0])
+        if (next == &op->ring.rings[0])
             break; /* it has nothing to send */
     }
     return next;
@@ -53,6 +53,6 @@ struct ring *ring_next(struct op *op)
 struct record *ring_pop(struct ring *r)
 {
     struct record *c = r->first;
-    r->first = c->next_ring;
+    r->first = c->ring.next;
     return c;
 }

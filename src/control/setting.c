@@ -21,7 +21,7 @@ static const struct setting_kind *row_of(const struct setting *s)
 static void say_broken(const struct setting *s, struct jval configmap)
 {
     struct op *op = s->op;
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     struct kube_event ev = {.about = {.api_version = SLICE("v1"),
                                       .kind = SLICE("ConfigMap"),
                                       .ns = op->o.settings_ns,
@@ -33,7 +33,7 @@ static void say_broken(const struct setting *s, struct jval configmap)
                             .note = arena_printf(a, "%.*s: %s; what was read last stays in force", SLICE_ARG(key_of(s)), s->why.text)};
     log_warn("a ConfigMap is broken: what was read of it last stays in force", LF("namespace", op->o.settings_ns),
              LF("configmap", configmap_of(s)), LF("key", key_of(s)), LF_CSTR("error", s->why.text));
-    if (op->leading)
+    if (op->phase.leading)
         kube_event_say(op->events, &ev, op->now);
 }
 
@@ -56,7 +56,7 @@ static void take(struct setting *s, struct jval configmap, struct slice text)
 
 static void take_object(struct setting *s, struct jval configmap)
 {
-    struct arena *a = &s->op->event_arena;
+    struct arena *a = &s->op->arenas.event;
     if (!json_str_eq(json_get(configmap, "metadata.name"), configmap_of(s)))
         return;
     s->seen = true;
@@ -88,7 +88,7 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
 {
     struct setting *s = owner;
     s->op->now = now;
-    arena_reset(&s->op->event_arena, 64 * KIB);
+    arena_reset(&s->op->arenas.event, 64 * KIB);
     switch (ev->what) {
     case KUBE_WATCH_RESTART:
         s->seen = false;

@@ -45,7 +45,7 @@ struct source *source_of(const struct space *s, const struct kind *k)
 static void touch_space(struct op *op, struct space *s)
 {
     struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;)
         if (c->space == s && c->dirty)
             record_touch(op, c);
 }
@@ -78,7 +78,7 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
     struct op *op = src->op;
     op->now = now;
     op->stats.events_seen++;
-    arena_reset(&op->event_arena, 64 * KIB);
+    arena_reset(&op->arenas.event, 64 * KIB);
     if (ev->what != KUBE_WATCH_TROUBLE && ev->what != KUBE_WATCH_SKIPPED)
         src->trouble.code = ERR_NONE;
     switch (ev->what) {
@@ -169,11 +169,11 @@ bool source_demand(struct op *op, struct record *c, const struct kind *k, struct
     bool known = src->synced && !src->absent;
     c->dirty |= !known && src->watch; /* so that the end of the list touches it */
     if (src->absent && !src->watch)
-        why = arena_printf(&op->plan_arena, "this operator runs with --%s=false", k->optional.flag);
+        why = arena_printf(&op->arenas.plan, "this operator runs with --%s=false", k->optional.flag);
     else if (src->absent)
-        why = arena_printf(&op->plan_arena, "the API server does not know %s", k->plural);
+        why = arena_printf(&op->arenas.plan, "the API server does not know %s", k->plural);
     else if (!src->synced && src->trouble.code != ERR_NONE)
-        why = arena_printf(&op->plan_arena, "%s cannot be listed: %s", k->plural, src->trouble.text);
+        why = arena_printf(&op->arenas.plan, "%s cannot be listed: %s", k->plural, src->trouble.text);
     if (why_not)
         *why_not = why;
     return known;

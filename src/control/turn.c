@@ -23,30 +23,30 @@ static bool execute_one(struct op *op, struct record *c, const struct action *ac
         h->carry_out(op, c, act);
         return true;
     }
-    struct flight *f = slab_alloc(&op->flight_slab);
-    *f = (struct flight){.op = op, .c = c, .verb = act->verb, .group = act->group, .index = act->index, .generation = c->generation};
+    struct flight *f = slab_alloc(&op->slabs.flight);
+    *f = (struct flight){.op = op, .c = c, .verb = act->verb, .group = act->group, .index = act->index, .generation = c->seen.generation};
     struct call_text t = {0};
     struct err e = {0};
-    buf_clear(&op->body);
-    buf_clear(&op->path);
-    arena_reset(&op->body_arena, 64 * KIB);
+    buf_clear(&op->out.body);
+    buf_clear(&op->out.path);
+    arena_reset(&op->arenas.body, 64 * KIB);
     bool object = writes_object(act->verb->how);
     if (object) /* a status is in its action, and what is deleted has a name there */
         model_load(op, c);
     bool secret = h->secret && h->secret(act->index);
-    bool made = h->make(op, c, act, f, &t, &e) && !op->body.full && (!object || op->parts->amend(op, secret, &op->body, &e)) &&
+    bool made = h->make(op, c, act, f, &t, &e) && !op->out.body.full && (!object || op->parts->amend(op, secret, &op->out.body, &e)) &&
                 (!h->seal || h->seal(op, c, act, f, &e));
-    if (!made || op->body.full || op->path.full) {
+    if (!made || op->out.body.full || op->out.path.full) {
         err_set(&e, ERR_LIMIT, "object does not fit %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
-        slab_free(&op->flight_slab, f);
+        slab_free(&op->slabs.flight, f);
         h->failed(op, c, act, e.text);
         return true;
     }
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
                              .method = t.method,
-                             .path = buf_slice(&op->path),
+                             .path = buf_slice(&op->out.path),
                              .content_type = t.content_type,
-                             .body = buf_slice(&op->body),
+                             .body = buf_slice(&op->out.body),
                              .again = t.again,
                              .at_once = true,
                              .warnings = object,
@@ -58,9 +58,9 @@ static bool execute_one(struct op *op, struct record *c, const struct action *ac
                              .tag = (uint64_t)(uintptr_t)f};
     bool sent = kube_call(op->client, &r, op->now, &e);
     if (r.secret)
-        mem_wipe(op->body.ptr, op->body.len); /* the client has a copy, and wipes it */
+        mem_wipe(op->out.body.ptr, op->out.body.len); /* the client has a copy, and wipes it */
     if (!sent) {
-        slab_free(&op->flight_slab, f);
+        slab_free(&op->slabs.flight, f);
         return false;
     }
     if (h->by_us)
@@ -117,7 +117,7 @@ bool execute_all(struct op *op)
     int renewals = 0;
     for (struct ring *r; (r = ring_next(op)) != NULL;) {
         bool room = kube_client_room(op->client) != 0;
-        if (!room && r != &op->rings[0])
+        if (!room && r != &op->ring.rings[0])
             return false;
         bool old = room && is_old(op, r->first);
         if (old && renewals++ == OPERATOR_DECISIONS)
@@ -135,7 +135,7 @@ bool execute_all(struct op *op)
         }
         if (!over)
             return false;
-        op->ring_picks++;
+        op->ring.picks++;
     }
     return false;
 }

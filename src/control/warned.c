@@ -27,7 +27,7 @@ void warnings_heard(struct op *op, const struct flight *f, struct slice lines)
     struct record *c = f->c;
     struct slice known = c->warned ? istr_slice(c->warned) : SLICE("");
     struct buf all;
-    if (f->generation != c->generation)
+    if (f->generation != c->seen.generation)
         return; /* it was about an older spec */
     buf_init(&all, LIMIT_KUBE_WARNINGS * (LIMIT_KUBE_WARNING + 1));
     buf_put(&all, known);

@@ -368,13 +368,13 @@ static void put_speed(const struct words *w)
 {
     const struct ray_cluster *c = w->c;
     static const double at_once = 1000;
-    if (c->upscaling_speed >= at_once)
+    if (c->scale.upscaling_speed >= at_once)
         buf_put(w->out, SLICE("  up: all nodes that demand needs at once, up to the groups' maxima"));
     else
-        buf_printf(w->out, "  up: at most max(5, %g x joined) nodes of a group start at once (upscaling%s)", c->upscaling_speed,
+        buf_printf(w->out, "  up: at most max(5, %g x joined) nodes of a group start at once (upscaling%s)", c->scale.upscaling_speed,
                    c->kind == RAY_V1 ? "Mode Conservative" : "Speed");
-    if (c->max_workers != INT32_MAX)
-        buf_printf(w->out, ", and %d workers in all", (int)c->max_workers);
+    if (c->scale.max_workers != INT32_MAX)
+        buf_printf(w->out, ", and %d workers in all", (int)c->scale.max_workers);
     buf_putc(w->out, '\n');
 }
 
@@ -383,7 +383,7 @@ static void put_rules(const struct words *w)
     put_speed(w);
     for (uint32_t i = 0; i < w->c->group_count; i++) {
         const struct ray_group *g = &w->c->groups[i];
-        long long limit = g->idle_timeout_s >= 0 ? g->idle_timeout_s : w->c->idle_timeout_s;
+        long long limit = g->idle_timeout_s >= 0 ? g->idle_timeout_s : w->c->scale.idle_timeout_s;
         buf_printf(w->out, "  down: %.*s: what is idle for %lld s; ", SLICE_ARG(g->name), limit);
         if (g->min == 0)
             buf_put(w->out, SLICE("none is kept but what request_resources() holds"));
@@ -408,7 +408,7 @@ static void put_scaling(const struct words *w)
     struct jval c = status_condition(w->status, SLICE("Autoscaling"));
     struct slice reason = json_get_str(c, "reason", w->a);
     buf_put(w->out, SLICE("\nAutoscaling\n"));
-    if (!w->c->autoscaling) {
+    if (!w->c->scale.on) {
         buf_put(w->out, SLICE("  off: enableInTreeAutoscaling is not true, so there are as many workers as the spec's replicas say\n"));
         return;
     }

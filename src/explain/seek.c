@@ -128,8 +128,8 @@ bool seek_head_of(struct seek *s, const struct explain_facts *f, struct seek_hea
     bool read = ray_read(f->object, s->a, c, errors);
     if (f->running.len) /* the spec may have been edited since that head started */
         ray_running_apply(c, f->running, s->a);
-    int port = read || c->running ? c->dashboard_port : DASHBOARD_PORT;
-    *out = (struct seek_head){.secret = c->auth_secret};
+    int port = read || c->running ? c->ports.dashboard : DASHBOARD_PORT;
+    *out = (struct seek_head){.secret = c->auth.secret};
     if (!head)
         return false;
     struct slice pod = seek_path(s, &kube_pods, slice_of(head->name), SLICE_NONE);

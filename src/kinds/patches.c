@@ -25,8 +25,8 @@ uint64_t patches_revision(const struct op *op)
 static void touch_all(struct op *op)
 {
     struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
-        for (struct failing *f = c->failing; f; f = f->next) {
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;) {
+        for (struct failing *f = c->children.failing; f; f = f->next) {
             f->f.accepted = f->f.refused = 0;
             if (!f->f.ended)
                 f->f.not_before_ms = op->now.mono_ms;
@@ -124,7 +124,7 @@ bool patches_amend(struct op *op, bool secret, struct buf *object, struct err *e
     struct hidden h = {.len = 0};
     if (secret)
         hide(object, &h);
-    bool ok = shape_patches_apply(set, buf_slice(object), NULL, &op->body_arena, &out, e);
+    bool ok = shape_patches_apply(set, buf_slice(object), NULL, &op->arenas.body, &out, e);
     if (ok && out.ptr != object->ptr) {
         buf_clear(object);
         buf_put(object, out);

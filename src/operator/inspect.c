@@ -6,18 +6,18 @@
 struct inspect_figures inspect_figures(const struct op *op)
 {
     return (struct inspect_figures){
-        .leading = op->leading,
-        .stopping = op->stopping,
-        .waits = op->dirty_first != NULL,
+        .leading = op->phase.leading,
+        .stopping = op->phase.stopping,
+        .waits = op->dirty.first != NULL,
         .types = types_in_force(op) != NULL,
         .policy_file = policy_file_broken(op),
-        .records = op->records.count,
-        .pods = op->pods.count,
-        .services = op->services.count,
-        .allocated = op->record_slab.count + op->pod_slab.count + op->service_slab.count + op->flight_slab.count,
+        .records = op->all.records.count,
+        .pods = op->all.pods.count,
+        .services = op->all.services.count,
+        .allocated = op->slabs.record.count + op->slabs.pod.count + op->slabs.service.count + op->slabs.flight.count,
         .strings = op->strings.map.count,
         .tools = tools_known(op),
-        .timers = op->heap_count,
+        .timers = op->heap.count,
         .calls = op->flights,
         .decisions = op->stats.decisions,
         .plans = op->stats.plans,
@@ -32,7 +32,7 @@ uint32_t inspect_old_plans(const struct op *op, int64_t until_ms)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < OPERATOR_RINGS; i++)
-        for (const struct record *c = op->rings[i].first; c; c = c->next_ring)
+        for (const struct record *c = op->ring.rings[i].first; c; c = c->ring.next)
             count += c->work && c->work->began_ms <= until_ms;
     return count;
 }
@@ -92,21 +92,21 @@ static void copy_record(const struct op *op, const struct record *c, struct insp
         .ns = istr_slice(c->ns),
         .name = slice_of(c->name ? c->name : ""),
         .uid = slice_of(c->uid),
-        .spec = c->spec ? istr_slice(c->spec) : SLICE_NONE,
-        .status = {c->status, c->status_len},
+        .spec = c->seen.spec ? istr_slice(c->seen.spec) : SLICE_NONE,
+        .status = {c->status.text, c->status.len},
         .present = c->present,
         .deleting = c->deleting,
-        .backs_off = c->not_before_ms > op->now.mono_ms,
-        .pods = c->pod_count,
+        .backs_off = c->backoff.not_before_ms > op->now.mono_ms,
+        .pods = c->children.pod_count,
         .in_flight = c->in_flight,
-        .generation = c->generation,
-        .version = c->version,
+        .generation = c->seen.generation,
+        .version = c->seen.version,
         .asks = job_asks(c),
         .record = c,
     };
-    for (const struct pod_record *p = c->pods; p; p = p->next)
+    for (const struct pod_record *p = c->children.pods; p; p = p->next)
         out->head |= p->pod.head && !p->pod.deleting;
-    for (const struct failing *f = c->failing; f; f = f->next) {
+    for (const struct failing *f = c->children.failing; f; f = f->next) {
         out->backs_off |= f->f.not_before_ms > op->now.mono_ms;
         out->head_failures = f->group ? out->head_failures : f->f.count;
     }
@@ -122,7 +122,7 @@ bool inspect_record(struct op *op, struct slice uid, struct slice ns, struct ins
 
 bool inspect_records(const struct op *op, uint32_t *at, struct inspect_record *out)
 {
-    const struct record *c = map_next(&op->records, at);
+    const struct record *c = map_next(&op->all.records, at);
     if (c)
         copy_record(op, c, out);
     return c != NULL;
@@ -130,9 +130,9 @@ bool inspect_records(const struct op *op, uint32_t *at, struct inspect_record *o
 
 bool inspect_owned(const struct op *op, const struct inspect_record *of, uint32_t *at, struct inspect_record *out)
 {
-    const struct record *c = of->record->owned;
+    const struct record *c = of->record->family.owned;
     for (uint32_t i = 0; c && i < *at; i++)
-        c = c->next_owned;
+        c = c->family.next;
     if (c)
         copy_record(op, c, out);
     ++*at;
@@ -147,7 +147,7 @@ const struct verb *inspect_action(const struct inspect_record *r, uint32_t numbe
 
 bool inspect_pods(const struct op *op, uint32_t *at, struct inspect_pod *out)
 {
-    const struct pod_record *p = map_next(&op->pods, at);
+    const struct pod_record *p = map_next(&op->all.pods, at);
     if (p)
         *out = (struct inspect_pod){&p->pod, p->by_us, p->of->present};
     return p != NULL;
@@ -155,7 +155,7 @@ bool inspect_pods(const struct op *op, uint32_t *at, struct inspect_pod *out)
 
 bool inspect_services(const struct op *op, uint32_t *at, struct inspect_service *out)
 {
-    const struct service_record *s = map_next(&op->services, at);
+    const struct service_record *s = map_next(&op->all.services, at);
     if (s)
         *out = (struct inspect_service){&s->service, s->of->present};
     return s != NULL;
@@ -170,11 +170,11 @@ bool inspect_tell(struct op *op, struct slice kind, struct slice object, bool go
     uint32_t k = 0;
     while (op->parts->kinds[k] && !(op->parts->kinds[k]->resource && slice_eq(slice_of(op->parts->kinds[k]->plural), kind)))
         k++;
-    arena_reset(&op->event_arena, 64 * KIB);
-    if (!op->parts->kinds[k] || !json_parse(&doc, object, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
+    arena_reset(&op->arenas.event, 64 * KIB);
+    if (!op->parts->kinds[k] || !json_parse(&doc, object, &op->arenas.event, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
         return false;
     struct source *from = &op->spaces[0].source[k];
-    kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &op->event_arena), &version);
+    kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &op->arenas.event), &version);
     if (gone)
         op->parts->kinds[k]->drop(op, from, json_root(&doc));
     else
@@ -199,17 +199,17 @@ static bool pod_right(const struct pod *p)
 static const char *record_broken(const struct record *c)
 {
     uint32_t pods = 0, ready = 0;
-    for (const struct pod_record *p = c->pods; p; p = p->next, pods++) {
+    for (const struct pod_record *p = c->children.pods; p; p = p->next, pods++) {
         ready += p->pod.ready;
         if (p->of != c)
             return "a pod in the list of another record";
     }
-    for (const struct record *own = c->owned; own; own = own->next_owned)
-        if (own->owner != c || own->kind == c->kind || own->ns != c->ns)
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
+        if (own->family.owner != c || own->kind == c->kind || own->ns != c->ns)
             return "a record in the list of another owner";
     if (!job_matches_record(c))
         return "a job's state at another record";
-    return pods == c->pod_count && ready == c->ready_count ? NULL : "a record's pods are miscounted";
+    return pods == c->children.pod_count && ready == c->children.ready_count ? NULL : "a record's pods are miscounted";
 }
 
 const char *inspect_broken(struct op *op)
@@ -217,21 +217,21 @@ const char *inspect_broken(struct op *op)
     const struct pod_record *p;
     const struct record *c;
     uint32_t pods = 0, owned = 0, owners = 0, follows = 0;
-    for (uint32_t i = 0; (p = map_next(&op->pods, &i)) != NULL; pods++)
+    for (uint32_t i = 0; (p = map_next(&op->all.pods, &i)) != NULL; pods++)
         if (!pod_right(&p->pod) || record_get(op, slice_of(p->of->uid), istr_slice(p->of->ns)) != p->of)
             return "a pod's record";
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;) {
         const char *broken = record_broken(c);
         if (broken)
             return broken;
-        pods -= c->pod_count;
-        owners += c->owner != NULL;
-        for (const struct record *own = c->owned; own; own = own->next_owned)
+        pods -= c->children.pod_count;
+        owners += c->family.owner != NULL;
+        for (const struct record *own = c->family.owned; own; own = own->family.next)
             owned++;
         follows += job_follows(c);
     }
-    return pods                     ? "a pod in no list"
-           : owned != owners        ? "a record in no list"
-           : follows != op->watched ? "a name that nobody watches"
-                                    : NULL;
+    return pods                           ? "a pod in no list"
+           : owned != owners              ? "a record in no list"
+           : follows != op->names.watched ? "a name that nobody watches"
+                                          : NULL;
 }

@@ -20,7 +20,7 @@ static void write_pods(const struct op *op, struct buf *b)
 {
     int64_t known = 0, ready = 0, submitters = 0;
     const struct pod_record *p;
-    for (uint32_t i = 0; (p = map_next(&op->pods, &i)) != NULL;) {
+    for (uint32_t i = 0; (p = map_next(&op->all.pods, &i)) != NULL;) {
         bool ray = p->of->kind->controller->runs_ray;
         known += ray;
         ready += ray && p->pod.ready;
@@ -37,7 +37,7 @@ static void write_known(const struct op *op, const struct kind *k, struct buf *b
     char name[64], help[64];
     int64_t known = 0;
     const struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;)
         known += c->present && strcmp(c->kind->word, k->word) == 0;
     snprintf(name, sizeof name, "mobula_%ss", k->word);
     snprintf(help, sizeof help, "%ss known.", k->name);
@@ -48,9 +48,9 @@ static void write_objects(const struct op *op, struct buf *b)
 {
     int64_t failing = 0;
     const struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;) {
         bool fails = false;
-        for (const struct failing *f = c->failing; f; f = f->next)
+        for (const struct failing *f = c->children.failing; f; f = f->next)
             fails |= f->f.count > 0;
         failing += fails && c->kind->controller->runs_ray;
     }
@@ -127,7 +127,7 @@ void metrics_write(const struct op *op, struct buf *b)
     int64_t synced = 0;
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
         synced += space_complete(op, &op->spaces[i]);
-    gauge(b, "mobula_leader", "1 if this process is the leader, else 0.", op->leading);
+    gauge(b, "mobula_leader", "1 if this process is the leader, else 0.", op->phase.leading);
     gauge(b, "mobula_namespaces", "Watched namespaces; 1 when all are watched by one watch.", op->o.namespace_count);
     gauge(b, "mobula_namespaces_synced", "Watched namespaces whose caches are complete.", synced);
     counter(b, "mobula_decisions_total", "Reconciliations of a resource.", op->stats.decisions);

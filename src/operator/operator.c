@@ -16,16 +16,16 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     op->parts = &kinds_parts;
     op->net = net;
     op->o = *o;
-    op->record_slab.size = sizeof(struct record);
-    op->pod_slab.size = sizeof(struct pod_record);
-    op->service_slab.size = sizeof(struct service_record);
-    op->flight_slab.size = sizeof(struct flight);
+    op->slabs.record.size = sizeof(struct record);
+    op->slabs.pod.size = sizeof(struct pod_record);
+    op->slabs.service.size = sizeof(struct service_record);
+    op->slabs.flight.size = sizeof(struct flight);
     for (uint32_t i = 0; i < MODELS_KEPT; i++)
-        op->kept[i] = &op->models[i];
-    op->loaded = op->kept[0];
+        op->models.kept[i] = &op->models.list[i];
+    op->models.loaded = op->models.kept[0];
     rng_seed(&op->rng, o->seed);
-    buf_init(&op->body, LIMIT_JSON_ITEM);
-    buf_init(&op->path, PATH_MAX_BYTES);
+    buf_init(&op->out.body, LIMIT_JSON_ITEM);
+    buf_init(&op->out.path, PATH_MAX_BYTES);
     op->stats.actions = mem_alloc(verb_count(op) * sizeof op->stats.actions[0]);
     op->stats.refused = mem_alloc(verb_count(op) * sizeof op->stats.refused[0]);
     op->client = kube_client_new(net, config, rng_next(&op->rng), "mobula/" MOBULA_VERSION);
@@ -34,9 +34,9 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     op->events = kube_events_new(op->client, SLICE("mobula"), o->instance);
     workloads_init(op, net);
     checks_init(op);
-    op->health = health_new(op, HEALTH_PROBES);
-    op->status = health_new(op, HEALTH_STATUS);
-    op->metrics = health_new(op, HEALTH_FIGURES);
+    op->serve.health = health_new(op, HEALTH_PROBES);
+    op->serve.status = health_new(op, HEALTH_STATUS);
+    op->serve.metrics = health_new(op, HEALTH_FIGURES);
     op->spaces = mem_alloc(o->namespace_count * sizeof op->spaces[0]);
     bool ok = policy_start(op, e) && start_lease(op, e) && settings_start(op, e);
     for (uint32_t i = 0; i < o->namespace_count && ok; i++)
@@ -51,9 +51,9 @@ void operator_free(struct op *op)
 {
     if (!op)
         return;
-    serve_free(op->health);
-    serve_free(op->status);
-    serve_free(op->metrics);
+    serve_free(op->serve.health);
+    serve_free(op->serve.status);
+    serve_free(op->serve.metrics);
     if (op->lease)
         kube_lease_free(op->lease);
     kube_events_free(op->events);
@@ -68,14 +68,14 @@ void operator_free(struct op *op)
     heads_free(op);
     settings_free(op);
     intern_free(&op->strings);
-    slab_destroy(&op->flight_slab);
-    arena_free(&op->event_arena);
-    arena_free(&op->plan_arena);
+    slab_destroy(&op->slabs.flight);
+    arena_free(&op->arenas.event);
+    arena_free(&op->arenas.plan);
     for (uint32_t i = 0; i < MODELS_KEPT; i++)
-        arena_free(&op->models[i].arena);
-    arena_free(&op->body_arena);
-    buf_free(&op->body);
-    buf_free(&op->path);
+        arena_free(&op->models.list[i].arena);
+    arena_free(&op->arenas.body);
+    buf_free(&op->out.body);
+    buf_free(&op->out.path);
     mem_free(op->stats.actions);
     mem_free(op->stats.refused);
     mem_free(op->spaces);
@@ -93,10 +93,10 @@ static void spaces_refresh(struct op *op)
 static void follow_lease(struct op *op)
 {
     bool leading = !op->lease || kube_lease_held(op->lease, op->now);
-    if (leading == op->leading)
+    if (leading == op->phase.leading)
         return;
-    op->leading = leading;
-    op->workers_from_ms = op->now.mono_ms + op->o.fence_ms;
+    op->phase.leading = leading;
+    op->phase.workers_from_ms = op->now.mono_ms + op->o.fence_ms;
     if (op->lease)
         log_info(leading ? "this process leads" : "this process does not lead any more: no further writes",
                  LF("holder", kube_lease_holder(op->lease)));
@@ -105,9 +105,9 @@ static void follow_lease(struct op *op)
     else if (op->lease && kube_lease_changed_hands(op->lease))
         spaces_refresh(op); /* the other one has written; a watch that has fallen silent here would not have told us */
     struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;) {
         if (c->present && leading)
-            arena_reset(&op->event_arena, 64 * KIB);
+            arena_reset(&op->arenas.event, 64 * KIB);
         if (c->present)
             c->kind->controller->lead(op, c, leading);
         if (leading)
@@ -127,7 +127,7 @@ static void follow_wall(struct op *op)
         log_info("the wall clock was set: deadlines of jobs are looked at again", LF_INT("by_ms", by_us / 1000));
     op->since_us = since_us;
     struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;)
         if (c->kind->controller->by_wall_clock)
             record_touch(op, c);
 }
@@ -135,20 +135,20 @@ static void follow_wall(struct op *op)
 /* From here on everything is decided on; before, a cluster waits for the lists that it depends on. */
 static void say_complete(struct op *op)
 {
-    for (uint32_t i = 0; i < op->o.namespace_count && !op->complete; i++)
+    for (uint32_t i = 0; i < op->o.namespace_count && !op->phase.complete; i++)
         for (uint32_t k = 0; k < kind_count(op); k++)
             if (!op->spaces[i].source[k].synced && !op->parts->kinds[k]->on_demand)
                 return;
-    if (!op->complete)
-        log_info("caches are complete", LF_INT("objects", op->records.count), LF_INT("pods", op->pods.count),
-                 LF_INT("services", op->services.count));
-    op->complete = true;
+    if (!op->phase.complete)
+        log_info("caches are complete", LF_INT("objects", op->all.records.count), LF_INT("pods", op->all.pods.count),
+                 LF_INT("services", op->all.services.count));
+    op->phase.complete = true;
 }
 
 void operator_wake(struct op *op, struct now now)
 {
     op->now = now;
-    if (!op->leading || !op->lease || kube_lease_held(op->lease, now))
+    if (!op->phase.leading || !op->lease || kube_lease_held(op->lease, now))
         return;
     follow_lease(op);
     kube_calls_recall(op->client, op, NULL, now);
@@ -170,7 +170,7 @@ int64_t operator_step(struct op *op, struct now now)
     follow_lease(op);
     follow_wall(op);
     say_complete(op);
-    bool decides = op->leading && !op->stopping, more = false;
+    bool decides = op->phase.leading && !op->phase.stopping, more = false;
     if (decides) {
         decide_all(op);
         more = execute_all(op);
@@ -183,30 +183,30 @@ int64_t operator_step(struct op *op, struct now now)
     next = earlier(next, heads_tick(op));
     next = earlier(next, kube_events_tick(op->events, now));
     next = earlier(next, kube_client_tick(op->client, now));
-    if (op->farewell_ms || op->stop_ms)
+    if (op->phase.farewell_ms || op->phase.stop_ms)
         next = earlier(next, now.mono_ms + 100); /* operator_stop looks again */
     /* More waits to be decided, or has come of these ticks, as what fails before it is sent does: after the links have had their turn. */
-    return more || (decides && op->dirty_first) ? now.mono_ms : next;
+    return more || (decides && op->dirty.first) ? now.mono_ms : next;
 }
 
 bool operator_stop(struct op *op, struct now now)
 {
     enum { STOP_MS = 2 * 1000 };
     op->now = now;
-    if (!op->stopping) {
+    if (!op->phase.stopping) {
         if (farewell_goes_on(op))
             return false;
-        op->stopping = true;
-        op->stop_ms = now.mono_ms;
+        op->phase.stopping = true;
+        op->phase.stop_ms = now.mono_ms;
         execute_none(op);
     }
-    if (now.mono_ms >= op->stop_ms + STOP_MS)
+    if (now.mono_ms >= op->phase.stop_ms + STOP_MS)
         return true;
     if (op->flights)
         return false;
     bool left = workloads_stop(op);
-    if (op->lease && !op->released) {
-        op->released = true;
+    if (op->lease && !op->phase.released) {
+        op->phase.released = true;
         kube_lease_release(op->lease, now);
         return false;
     }
@@ -215,17 +215,17 @@ bool operator_stop(struct op *op, struct now now)
 
 struct link_accept *operator_health(struct op *op)
 {
-    return serve_accept(op->health);
+    return serve_accept(op->serve.health);
 }
 
 struct link_accept *operator_status(struct op *op)
 {
-    return serve_accept(op->status);
+    return serve_accept(op->serve.status);
 }
 
 struct link_accept *operator_metrics(struct op *op)
 {
-    return serve_accept(op->metrics);
+    return serve_accept(op->serve.metrics);
 }
 
 bool operator_ready(const struct op *op, struct now now, struct buf *why)

@@ -44,8 +44,8 @@ static void write_agent_command(struct jout *w, const struct agent_build *b)
     jout_str(w, SLICE("agent"));
     if (b->reports) {
         jout_str(w, SLICE("--token-file=" RAY_AGENT_FOLDER "/token"));
-        jout_str(w, arena_printf(b->arena, "--gcs-addr=127.0.0.1:%d", (int)c->gcs_port));
-        jout_str(w, arena_printf(b->arena, "--dashboard-addr=127.0.0.1:%d", (int)c->dashboard_port));
+        jout_str(w, arena_printf(b->arena, "--gcs-addr=127.0.0.1:%d", (int)c->ports.gcs));
+        jout_str(w, arena_printf(b->arena, "--dashboard-addr=127.0.0.1:%d", (int)c->ports.dashboard));
         write_words(w, b->options->agent);
     }
     if (b->ship) {
@@ -61,7 +61,7 @@ static void write_agent_command(struct jout *w, const struct agent_build *b)
 
 static void write_env_of(struct jout *w, const struct agent_build *b)
 {
-    bool token = b->reports && !slice_empty(b->cluster->auth_secret);
+    bool token = b->reports && !slice_empty(b->cluster->auth.secret);
     if (!token && !b->ship)
         return;
     jout_karray(w, "env");
@@ -69,7 +69,7 @@ static void write_env_of(struct jout *w, const struct agent_build *b)
         jout_form(w, "{name:'POD_NAME',valueFrom:{fieldRef:{fieldPath:'metadata.name'}}}"
                      "{name:'POD_UID',valueFrom:{fieldRef:{fieldPath:'metadata.uid'}}}");
     if (token)
-        write_auth_env(w, b->cluster->auth_secret);
+        write_auth_env(w, b->cluster->auth.secret);
     jout_end(w);
 }
 

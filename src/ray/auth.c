@@ -55,8 +55,8 @@ void check_auth(struct reader *r, const struct place *spec, struct ray_cluster *
     if (read_text(r, secret, OPTIONAL, &name) && !slice_empty(name) && !name_dns1123_subdomain(name))
         place_bad(r, secret, "is no name of a Secret: at most 253 lower case letters, digits, dashes and dots");
     check_service_accounts(r, spec, options, c->ray_version);
-    c->auth_secret = ray_auth_secret(spec->value, c->name, &c->auth_ours, r->arena);
-    if (!slice_empty(c->auth_secret))
+    c->auth.secret = ray_auth_secret(spec->value, c->name, &c->auth.ours, r->arena);
+    if (!slice_empty(c->auth.secret))
         check_version(r, spec, c->ray_version, TOKEN_SINCE, "token authentication");
 }
 
@@ -85,7 +85,7 @@ bool build_auth_secret(const struct ray_cluster *c, struct slice token, struct a
     pairs_set(&labels, SLICE(RAY_LABEL_CLUSTER), c->name);
     jout_init(&w, out);
     jout_form(&w, "{apiVersion:'v1',kind:'Secret'");
-    write_metadata(&w, &owner, c->auth_secret, NO_VALUE, &labels, &none, a);
+    write_metadata(&w, &owner, c->auth.secret, NO_VALUE, &labels, &none, a);
     jout_form(&w, "type:'Opaque',stringData:{" RAY_AUTH_KEY ":'%.*s'}}", SLICE_ARG(token));
     return !out->full;
 }

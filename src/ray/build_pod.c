@@ -77,7 +77,7 @@ static bool never_restarts(const struct pod_build *b)
 {
     const struct ray_cluster *c = b->cluster;
     bool drains = !ray_has_sidecar(c, b->options) || json_is(json_get(c->spec, "autoscalerOptions.version"), "v2");
-    return c->autoscaling && drains && !value_given(json_get(b->spec, "restartPolicy"));
+    return c->scale.on && drains && !value_given(json_get(b->spec, "restartPolicy"));
 }
 
 bool in_tpu_slice(const struct pod_build *b)

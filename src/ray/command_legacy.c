@@ -27,9 +27,9 @@ static void put_default(struct buf *b, const struct ray_cluster *c, const struct
 {
     shell_append(b, SLICE("ray stop; ulimit -n 65536"));
     if (g->head)
-        buf_printf(b, "; ray start --head --port=%d --no-monitor --dashboard-host=0.0.0.0", (int)c->gcs_port);
+        buf_printf(b, "; ray start --head --port=%d --no-monitor --dashboard-host=0.0.0.0", (int)c->ports.gcs);
     else
-        buf_printf(b, "; ray start --address=$RAY_HEAD_IP:%d", (int)c->gcs_port);
+        buf_printf(b, "; ray start --address=$RAY_HEAD_IP:%d", (int)c->ports.gcs);
 }
 
 struct slice legacy_command(const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
@@ -47,7 +47,7 @@ struct slice legacy_command(const struct ray_cluster *c, const struct ray_group 
     if (at < 0)
         return text;
     struct slice last = slice_skip(text, (size_t)at);
-    bool block = !slice_has(last, "--block"), no_monitor = g->head && c->autoscaling && !slice_has(last, "--no-monitor");
+    bool block = !slice_has(last, "--block"), no_monitor = g->head && c->scale.on && !slice_has(last, "--no-monitor");
     /* Flags stand right behind "ray start": behind the command's end there may be a redirection, a pipe or a further command. */
     size_t flags = (size_t)at + strlen(ray_start);
     return arena_printf(a, "%.*s%s%s%.*s", (int)flags, text.ptr, block ? " --block" : "", no_monitor ? " --no-monitor" : "",

@@ -68,7 +68,7 @@ static void v1_variables(const struct pod_build *b, struct variables *v)
 {
     struct arena *a = b->arena;
     bool head = b->group->head;
-    struct slice port = arena_printf(a, "%d", (int)b->cluster->gcs_port);
+    struct slice port = arena_printf(a, "%d", (int)b->cluster->ports.gcs);
     if (!head)
         head_variables(b, true, v);
     field(v, "RAY_CLUSTER_NAME", "metadata.labels['" RAY_LABEL_CLUSTER "']");
@@ -144,14 +144,14 @@ void write_env(struct jout *w, const struct pod_build *b)
      */
     if (has_sidecar(b))
         sidecar_variable(b, &ours);
-    else if (b->group->head && b->cluster->autoscaling)
+    else if (b->group->head && b->cluster->scale.on)
         value(&ours, true, "RAY_enable_autoscaler_v2", SLICE("1"));
     if (b->cluster->kind == RAY_V1)
         v1_variables(b, &ours);
     else
         legacy_variables(b, &ours);
     usage_variables(b, &ours);
-    write_merged(w, json_get(b->container, "env"), &ours, b->cluster->auth_secret);
+    write_merged(w, json_get(b->container, "env"), &ours, b->cluster->auth.secret);
 }
 
 void write_init_env(struct jout *w, const struct pod_build *b, struct jval container)

@@ -130,11 +130,11 @@ void start_flags(const struct ray_cluster *c, const struct ray_group *g, const s
     if (g->head)
         pairs_default(flags, SLICE("dashboard-host"), SLICE("0.0.0.0"));
     else
-        pairs_default(flags, SLICE("address"), arena_printf(a, "%.*s:%d", SLICE_ARG(head), (int)c->gcs_port));
+        pairs_default(flags, SLICE("address"), arena_printf(a, "%.*s:%d", SLICE_ARG(head), (int)c->ports.gcs));
     pairs_default(flags, SLICE("metrics-export-port"), decimal(a, RAY_METRICS_PORT));
     pairs_default(flags, SLICE("dashboard-agent-listen-port"), decimal(a, RAY_AGENT_PORT));
     pairs_set(flags, SLICE("block"), SLICE("true")); /* the container lives as long as Ray does */
-    if (g->head && c->autoscaling)
+    if (g->head && c->scale.on)
         pairs_set(flags, SLICE("no-monitor"), SLICE("true")); /* the operator scales; Ray's own monitor would compete */
     flags_of_container(json_at(json_get(g->template, "spec.containers"), 0), flags);
     pairs_sort(flags);

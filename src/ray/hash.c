@@ -65,7 +65,7 @@ static void put_sidecar(struct jout *w, const struct ray_cluster *c, const struc
     static const char *const members[] = {"image",        "imagePullPolicy", "resources", "env", "envFrom",
                                           "volumeMounts", "securityContext", "command",   "args"};
     struct jval options = json_get(c->spec, "autoscalerOptions");
-    if (c->scaler == RAY_SCALER_SIDECAR) {
+    if (c->scale.scaler == RAY_SCALER_SIDECAR) {
         jout_kstr(w, "scaler", SLICE("sidecar"));
         put_given(w, "version", json_get(options, "version"));
     }
@@ -76,18 +76,18 @@ static void put_sidecar(struct jout *w, const struct ray_cluster *c, const struc
 /* The settings that a group's pods take from the rest of the spec. */
 static void put_cluster(struct jout *w, const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
 {
-    if (c->autoscaling && c->scaler != RAY_SCALER_OPERATOR)
+    if (c->scale.on && c->scale.scaler != RAY_SCALER_OPERATOR)
         put_sidecar(w, c, g);
     if (g->head)
-        jout_kbool(w, "autoscaling", c->autoscaling);
+        jout_kbool(w, "autoscaling", c->scale.on);
     else
         jout_kstr(w, "service", ray_head_service_name(c, a));
-    jout_kint(w, "port", c->gcs_port);
+    jout_kint(w, "port", c->ports.gcs);
     if (c->kind == RAY_V1) {
         jout_kstr(w, "rayVersion", c->ray_version);
         put_given(w, "overwrite", json_child(c->annotations, RAY_OVERWRITE_COMMAND));
-        if (!slice_empty(c->auth_secret))
-            jout_kstr(w, "auth", c->auth_secret);
+        if (!slice_empty(c->auth.secret))
+            jout_kstr(w, "auth", c->auth.secret);
         jout_kint(w, "hosts", g->hosts);
         return;
     }

@@ -85,8 +85,8 @@ static int64_t dashboard_port(const struct ray_cluster *c, struct arena *a)
     struct err e = {0};
     struct jval doc;
     if (!ray_build_service(c, RAY_SERVICE_HEAD, a, &text, &e) || !json_read(&doc, buf_slice(&text), a, &e))
-        return c->dashboard_port;
-    return json_get_int(list_find(json_get(doc, "spec.ports"), "name", SLICE("dashboard")), "port", c->dashboard_port);
+        return c->ports.dashboard;
+    return json_get_int(list_find(json_get(doc, "spec.ports"), "name", SLICE("dashboard")), "port", c->ports.dashboard);
 }
 
 /* Annotations that belong to the RayCluster alone are not copied. */

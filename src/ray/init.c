@@ -21,7 +21,7 @@ static void write_wait(struct jout *w, const struct pod_build *b)
     jout_kstr(w, "name", SLICE(RAY_INIT_CONTAINER));
     tools_image(w, b->options, b->container);
     tools_command(w, b->options);
-    jout_form(w, "'wait-gcs','--address','%.*s:%d']", SLICE_ARG(b->fqdn), (int)b->cluster->gcs_port);
+    jout_form(w, "'wait-gcs','--address','%.*s:%d']", SLICE_ARG(b->fqdn), (int)b->cluster->ports.gcs);
     tools_resources(w, b->options, b->cluster->annotations, b->container, b->arena);
     tools_security(w, b->container, NO_VALUE);
     if (b->options->tools == RAY_TOOLS_CONFIGMAP) {

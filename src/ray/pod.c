@@ -4,7 +4,7 @@
 
 bool pod_failed(const struct pod *pod)
 {
-    bool ended = pod->ended && !(pod->gave_up && pod->overtaken); /* its second wait may have been a good one */
+    bool ended = pod->ended && !(pod->gave_up && pod->ours.overtaken); /* its second wait may have been a good one */
     return !pod->deleting && (pod->phase == POD_FAILED || pod->phase == POD_SUCCEEDED || ended);
 }
 
@@ -15,7 +15,7 @@ bool pod_live(const struct pod *pod)
 
 bool pod_doubted(const struct pod *pod)
 {
-    return pod->doubted && !pod->ended && pod->phase != POD_FAILED && pod->phase != POD_SUCCEEDED;
+    return pod->ours.doubted && !pod->ended && pod->phase != POD_FAILED && pod->phase != POD_SUCCEEDED;
 }
 
 bool pod_counts_in_status(const struct pod *pod)

@@ -21,7 +21,7 @@ static void write_exec(struct jout *w, const struct pod_build *b)
     int agent = start_port(b->group, "dashboard-agent-listen-port", RAY_AGENT_PORT, b->arena);
     struct slice text = arena_printf(b->arena, call, agent, "local_raylet_healthz");
     if (b->group->head) {
-        struct slice gcs = arena_printf(b->arena, call, (int)b->cluster->dashboard_port, "gcs_healthz");
+        struct slice gcs = arena_printf(b->arena, call, (int)b->cluster->ports.dashboard, "gcs_healthz");
         text = arena_printf(b->arena, "%.*s && %.*s", SLICE_ARG(text), SLICE_ARG(gcs));
     }
     jout_form(w, "exec:{command:['bash','-c','%.*s']}", SLICE_ARG(text));

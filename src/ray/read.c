@@ -9,13 +9,13 @@ enum { DEFAULT_UPSCALING = 1000, DEFAULT_IDLE_S = 60 };
 void cluster_clear(struct ray_cluster *c)
 {
     *c = (struct ray_cluster){.spec = NO_VALUE, .labels = NO_VALUE, .annotations = NO_VALUE};
-    c->gcs_port = RAY_GCS_PORT;
-    c->dashboard_port = RAY_DASHBOARD_PORT;
-    c->dashboard_agent_port = RAY_AGENT_PORT;
-    c->serve_port = RAY_SERVE_PORT;
-    c->upscaling_speed = DEFAULT_UPSCALING;
-    c->idle_timeout_s = DEFAULT_IDLE_S;
-    c->max_workers = INT32_MAX;
+    c->ports.gcs = RAY_GCS_PORT;
+    c->ports.dashboard = RAY_DASHBOARD_PORT;
+    c->ports.dashboard_agent = RAY_AGENT_PORT;
+    c->ports.serve = RAY_SERVE_PORT;
+    c->scale.upscaling_speed = DEFAULT_UPSCALING;
+    c->scale.idle_timeout_s = DEFAULT_IDLE_S;
+    c->scale.max_workers = INT32_MAX;
     c->head = (struct ray_group){.name = SLICE(RAY_HEAD_GROUP),
                                  .head = true,
                                  .replicas = 1,

@@ -268,7 +268,7 @@ static bool read_policy(struct job_reader *j, const struct place *holder, enum r
     bool touches = *out == RAY_REMOVE_WORKERS || *out == RAY_REMOVE_CLUSTER;
     if (touches && !slice_empty(j->job->selected))
         place_bad(&j->r, at, "is %s: a cluster that clusterSelector names is not the job's to change", policies[*out]);
-    else if (*out == RAY_REMOVE_WORKERS && j->cluster->autoscaling)
+    else if (*out == RAY_REMOVE_WORKERS && j->cluster->scale.on)
         place_bad(&j->r, at, "is DeleteWorkers: not possible while enableInTreeAutoscaling is true");
     return true;
 }

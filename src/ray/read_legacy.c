@@ -150,9 +150,9 @@ static void read_service_ports(struct reader *r, const struct place *spec, const
                 place_bad(r, target, "is missing: must be a number or the name of a port");
             read_int(r, target, 1, 65535, &to);
         }
-        bool gcs = number == c->gcs_port;
+        bool gcs = number == c->ports.gcs;
         if ((gcs && place_type(target) == JSON_NUMBER && to != number) || (!gcs && json_is(name->value, "gcs-server")))
-            place_bad(r, at, "must lead from %d to %d, as workers reach the head by it", (int)c->gcs_port, (int)c->gcs_port);
+            place_bad(r, at, "must lead from %d to %d, as workers reach the head by it", (int)c->ports.gcs, (int)c->ports.gcs);
     }
 }
 
@@ -179,7 +179,7 @@ static void read_head_commands(struct reader *r, const struct place *spec, struc
         if (slice_has(text, "redis-password"))
             place_bad(r, at, "sets redis-password, which this kind never supported: remove it");
     }
-    if (!legacy_gcs_port(list->value, r->arena, &c->gcs_port))
+    if (!legacy_gcs_port(list->value, r->arena, &c->ports.gcs))
         place_bad(r, list, "has a --port that is no number from 1 to 65535: workers must know it");
 }
 
@@ -194,16 +194,16 @@ void read_legacy(struct reader *r, const struct place *spec, struct ray_cluster 
     int64_t max_workers = DEFAULT_MAX_WORKERS, minutes = DEFAULT_IDLE_MINUTES;
     double multiple = 1;
     c->recreate = true;
-    c->autoscaling = true; /* this kind knows no other way */
+    c->scale.on = true; /* this kind knows no other way */
     bool max_known = read_int(r, max, 0, LIMIT_RAY_PODS, &max_workers) || !place_given(max);
     read_int(r, idle, 0, INT32_MAX, &minutes);
     if (place_given(speed) && (!json_num(speed->value, &multiple) || multiple < 0))
         place_bad(r, speed, "must be a number, 0 or more");
     for (size_t i = 0; i < COUNT_OF(setups); i++)
         read_commands(r, spec, setups[i], &ignored);
-    c->head.idle_timeout_s = c->idle_timeout_s = minutes * 60;
-    c->upscaling_speed = multiple > 0 ? multiple : 1; /* as the old autoscaler took 0 */
-    c->max_workers = (int32_t)max_workers;
+    c->head.idle_timeout_s = c->scale.idle_timeout_s = minutes * 60;
+    c->scale.upscaling_speed = multiple > 0 ? multiple : 1; /* as the old autoscaler took 0 */
+    c->scale.max_workers = (int32_t)max_workers;
     read_head_commands(r, spec, c);
     read_text(r, head_type, REQUIRED, &head_name);
     read_types(r, spec, head_name, max_workers, c);

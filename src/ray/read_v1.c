@@ -118,9 +118,9 @@ static void read_head(struct reader *r, const struct place *spec, struct ray_clu
     read_common(r, head, &c->head);
     read_head_service(r, head);
     read_ingress(r, head);
-    c->gcs_port = start_port(&c->head, "port", RAY_GCS_PORT, r->arena);
-    c->dashboard_port = start_port(&c->head, "dashboard-port", RAY_DASHBOARD_PORT, r->arena);
-    c->dashboard_agent_port = start_port(&c->head, "dashboard-agent-listen-port", RAY_AGENT_PORT, r->arena);
+    c->ports.gcs = start_port(&c->head, "port", RAY_GCS_PORT, r->arena);
+    c->ports.dashboard = start_port(&c->head, "dashboard-port", RAY_DASHBOARD_PORT, r->arena);
+    c->ports.dashboard_agent = start_port(&c->head, "dashboard-agent-listen-port", RAY_AGENT_PORT, r->arena);
     check_v1_group(r, spec, head, c, &c->head);
 }
 
@@ -163,7 +163,7 @@ static void read_numbers(struct reader *r, const struct place *group, struct ray
 struct slice ray_clamp_text(const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
 {
     bool above = g->replicas > g->max, below = g->replicas < g->min;
-    if (c->kind != RAY_V1 || c->autoscaling || g->head || g->suspended || !(above || below))
+    if (c->kind != RAY_V1 || c->scale.on || g->head || g->suspended || !(above || below))
         return SLICE_NONE;
     int32_t made = above ? g->max : g->min;
     return arena_printf(a, "group %.*s: replicas %d is %s %d, so %d %s made", SLICE_ARG(g->name), (int)g->replicas,
@@ -240,7 +240,7 @@ static void read_options(struct reader *r, const struct place *spec, struct ray_
     struct slice text;
     read_text(r, version, OPTIONAL, &c->ray_version);
     read_flag(r, suspend, &c->suspend);
-    read_flag(r, scaling, &c->autoscaling);
+    read_flag(r, scaling, &c->scale.on);
     if (read_text(r, managed, OPTIONAL, &text))
         c->managed_elsewhere = ray_managed_elsewhere(text);
     if (read_object(r, upgrade, OPTIONAL)) {

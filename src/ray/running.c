@@ -101,21 +101,21 @@ void ray_running_apply(struct ray_cluster *c, struct slice text, struct arena *a
         return;
     struct ray_running *r = arena_new(a, struct ray_running);
     *r = (struct ray_running){.head = c->head,
-                              .auth_secret = c->auth_secret,
-                              .gcs_port = c->gcs_port,
-                              .dashboard_port = c->dashboard_port,
-                              .dashboard_agent_port = c->dashboard_agent_port};
+                              .auth_secret = c->auth.secret,
+                              .gcs_port = c->ports.gcs,
+                              .dashboard_port = c->ports.dashboard,
+                              .dashboard_agent_port = c->ports.dashboard_agent};
     r->head.template = json_get(doc, "template");
     c->running = r;
     if (c->kind == RAY_V1)
-        c->auth_secret = json_get_str(doc, "secret", a);
+        c->auth.secret = json_get_str(doc, "secret", a);
     if (!json_there(json_get(doc, "params")))
         return; /* the pod does not show how Ray was started: the spec's ports are used */
     r->head.start_params = json_get(doc, "params");
-    c->gcs_port = start_port(&r->head, "port", RAY_GCS_PORT, a);
-    c->dashboard_port = start_port(&r->head, "dashboard-port", RAY_DASHBOARD_PORT, a);
-    c->dashboard_agent_port = start_port(&r->head, "dashboard-agent-listen-port", RAY_AGENT_PORT, a);
-    if (c->gcs_port == r->gcs_port && slice_eq(c->auth_secret, r->auth_secret))
+    c->ports.gcs = start_port(&r->head, "port", RAY_GCS_PORT, a);
+    c->ports.dashboard = start_port(&r->head, "dashboard-port", RAY_DASHBOARD_PORT, a);
+    c->ports.dashboard_agent = start_port(&r->head, "dashboard-agent-listen-port", RAY_AGENT_PORT, a);
+    if (c->ports.gcs == r->gcs_port && slice_eq(c->auth.secret, r->auth_secret))
         return;
     for (uint32_t i = 0; i < c->group_count; i++) {
         c->groups[i].hash_now = ray_group_hash(c, &c->groups[i], a);
@@ -132,10 +132,10 @@ struct ray_cluster ray_next(const struct ray_cluster *c)
 {
     struct ray_cluster next = *c;
     if (c->running) {
-        next.auth_secret = c->running->auth_secret;
-        next.gcs_port = c->running->gcs_port;
-        next.dashboard_port = c->running->dashboard_port;
-        next.dashboard_agent_port = c->running->dashboard_agent_port;
+        next.auth.secret = c->running->auth_secret;
+        next.ports.gcs = c->running->gcs_port;
+        next.ports.dashboard = c->running->dashboard_port;
+        next.ports.dashboard_agent = c->running->dashboard_agent_port;
         next.running = NULL;
     }
     return next;
@@ -168,10 +168,10 @@ struct slice ray_running_drift(const struct ray_cluster *c, struct arena *a)
     struct slice text = SLICE("");
     if (!c->running)
         return text;
-    other_port("GCS", c->gcs_port, c->running->gcs_port, &text, a);
-    other_port("dashboard", c->dashboard_port, c->running->dashboard_port, &text, a);
-    other_port("agent", c->dashboard_agent_port, c->running->dashboard_agent_port, &text, a);
-    if (!slice_eq(c->auth_secret, c->running->auth_secret))
+    other_port("GCS", c->ports.gcs, c->running->gcs_port, &text, a);
+    other_port("dashboard", c->ports.dashboard, c->running->dashboard_port, &text, a);
+    other_port("agent", c->ports.dashboard_agent, c->running->dashboard_agent_port, &text, a);
+    if (!slice_eq(c->auth.secret, c->running->auth_secret))
         text = arena_printf(a, "%.*s%sthe Secret of its token is another", SLICE_ARG(text), text.len ? "; " : "");
     if (c->kind == RAY_V1)
         other_labels(c, &text, a);

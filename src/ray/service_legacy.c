@@ -8,7 +8,7 @@ struct service_ports legacy_ports(const struct ray_cluster *c, struct arena *a)
     const struct {
         const char *name;
         int32_t port;
-    } usual[] = {{"client", RAY_CLIENT_PORT}, {"dashboard", c->dashboard_port}, {"ray-serve", RAY_SERVE_PORT}};
+    } usual[] = {{"client", RAY_CLIENT_PORT}, {"dashboard", c->ports.dashboard}, {"ray-serve", RAY_SERVE_PORT}};
     struct jval given = json_get(c->spec, "headServicePorts"), k, v;
     struct service_ports ports = ports_new(a, json_len(given) + COUNT_OF(usual) + 1);
     for (struct jiter it = json_iter(given); json_next(&it, &k, &v);)
@@ -17,7 +17,7 @@ struct service_ports legacy_ports(const struct ray_cluster *c, struct arena *a)
                                                 .target = json_get(v, "targetPort")});
     for (size_t i = 0; i < COUNT_OF(usual); i++)
         ports_add(&ports, (struct service_port){.name = slice_of(usual[i].name), .port = usual[i].port, .target = NO_VALUE});
-    ports_add(&ports, (struct service_port){.name = SLICE("gcs-server"), .port = c->gcs_port, .target = NO_VALUE});
+    ports_add(&ports, (struct service_port){.name = SLICE("gcs-server"), .port = c->ports.gcs, .target = NO_VALUE});
     ports_sort(&ports);
     return ports;
 }

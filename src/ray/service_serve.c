@@ -13,7 +13,7 @@ static struct service_ports serve_ports(const struct ray_cluster *c, struct aren
         if (is_serve(all.list[i].name))
             ports_add(&own, all.list[i]);
     if (own.count == 0)
-        ports_add(&own, (struct service_port){.name = SLICE("serve"), .port = c->serve_port, .target = NO_VALUE});
+        ports_add(&own, (struct service_port){.name = SLICE("serve"), .port = c->ports.serve, .target = NO_VALUE});
     return own;
 }
 

@@ -14,9 +14,9 @@ struct service_ports v1_ports(const struct ray_cluster *c, struct arena *a)
         const char *name;
         int32_t port;
     } usual[] = {{"client", start_port(head, "ray-client-server-port", RAY_CLIENT_PORT, a)},
-                 {"gcs-server", c->gcs_port},
-                 {"dashboard", c->dashboard_port},
-                 {"serve", c->serve_port}};
+                 {"gcs-server", c->ports.gcs},
+                 {"dashboard", c->ports.dashboard},
+                 {"serve", c->ports.serve}};
     struct jval list = json_get(json_at(json_get(head->template, "spec.containers"), 0), "ports"), k, v;
     struct service_ports ports = ports_new(a, json_len(list) + COUNT_OF(usual) + 1);
     for (struct jiter it = json_iter(list); json_next(&it, &k, &v);) {

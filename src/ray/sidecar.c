@@ -10,7 +10,8 @@
 
 bool ray_has_sidecar(const struct ray_cluster *c, const struct ray_options *o)
 {
-    return c->kind == RAY_V1 && c->autoscaling && (c->scaler == RAY_SCALER_SIDECAR || (c->scaler == RAY_SCALER_UNSAID && o->sidecar));
+    return c->kind == RAY_V1 && c->scale.on &&
+           (c->scale.scaler == RAY_SCALER_SIDECAR || (c->scale.scaler == RAY_SCALER_UNSAID && o->sidecar));
 }
 
 bool has_sidecar(const struct pod_build *b)
@@ -27,8 +28,8 @@ void read_scaler(struct reader *r, const struct place *annotations, struct ray_c
     struct slice text;
     if (!place_given(at) || !read_word(r, at, words, &text))
         return;
-    c->scaler = slice_is(text, "sidecar") ? RAY_SCALER_SIDECAR : RAY_SCALER_OPERATOR;
-    if (c->kind == RAY_LEGACY && c->scaler == RAY_SCALER_SIDECAR)
+    c->scale.scaler = slice_is(text, "sidecar") ? RAY_SCALER_SIDECAR : RAY_SCALER_OPERATOR;
+    if (c->kind == RAY_LEGACY && c->scale.scaler == RAY_SCALER_SIDECAR)
         place_bad(r, at, "is sidecar, which only knows ray.io/v1: remove it, and the operator scales the cluster");
 }
 
@@ -104,7 +105,7 @@ void write_sidecar(struct jout *w, const struct pod_build *b)
     jout_kraw(w, "imagePullPolicy", value_given(policy) ? json_raw(policy) : SLICE("\"IfNotPresent\""));
     write_words(w, "command", json_get(options, "command"), command);
     write_words(w, "args", json_get(options, "args"), args);
-    write_sidecar_env(w, options, b->cluster->auth_secret);
+    write_sidecar_env(w, options, b->cluster->auth.secret);
     write_given(w, "envFrom", json_get(options, "envFrom"));
     write_given(w, "resources", resources);
     if (!value_given(resources))
@@ -151,7 +152,7 @@ static struct slice users_account(const struct ray_cluster *c, struct arena *a)
 bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, const struct ray_options *o, struct arena *a)
 {
     if (which == RAY_ACCOUNT_SECRET)
-        return c->auth_ours;
+        return c->auth.ours;
     if (!ray_has_sidecar(c, o))
         return false;
     return which != RAY_ACCOUNT || slice_empty(users_account(c, a));
@@ -160,7 +161,7 @@ bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, cons
 struct slice ray_account_name(const struct ray_cluster *c, enum ray_account which, struct arena *a)
 {
     if (which == RAY_ACCOUNT_SECRET)
-        return c->auth_secret;
+        return c->auth.secret;
     struct slice given = which == RAY_ACCOUNT ? users_account(c, a) : SLICE_NONE;
     return slice_empty(given) ? clipped_name(c->name, a) : given;
 }

@@ -98,7 +98,7 @@ static void check_scaling(struct reader *r, const struct place *spec, const stru
                        *suspend = place_key(group, "suspend");
     int64_t n = 0;
     /* The operator's own autoscaler goes by both, whatever Ray runs; Ray's goes by what its version knows. */
-    bool sidecar = c->scaler == RAY_SCALER_SIDECAR, v1 = sidecar && !autoscaler_v2(r, spec);
+    bool sidecar = c->scale.scaler == RAY_SCALER_SIDECAR, v1 = sidecar && !autoscaler_v2(r, spec);
     if (place_given(idle) && v1)
         place_bad(r, idle, "needs autoscalerOptions.version v2, as the annotation " RAY_ANNOTATION_AUTOSCALER " is sidecar");
     read_int(r, priority, INT32_MIN, INT32_MAX, &n);
@@ -107,7 +107,7 @@ static void check_scaling(struct reader *r, const struct place *spec, const stru
         place_bad(r, priority, "needs autoscalerOptions.version v2, as the annotation " RAY_ANNOTATION_AUTOSCALER " is sidecar");
     if (n != 0 && sidecar && ray_version_number(c->ray_version) < PRIORITY_SINCE)
         place_bad(r, priority, "needs rayVersion 2.56.0 or later, as the annotation " RAY_ANNOTATION_AUTOSCALER " is sidecar");
-    if (g->suspended && c->autoscaling)
+    if (g->suspended && c->scale.on)
         place_bad(r, suspend, "is true: a group cannot be suspended while enableInTreeAutoscaling is true");
 }
 
@@ -115,7 +115,7 @@ static void check_restart(struct reader *r, const struct place *spec, const stru
 {
     const struct place *template = place_key(group, "template"), *pod = place_key(template, "spec"),
                        *policy = place_key(pod, "restartPolicy");
-    if (!c->autoscaling || !place_given(policy) || json_is(policy->value, "Never"))
+    if (!c->scale.on || !place_given(policy) || json_is(policy->value, "Never"))
         return;
     if (autoscaler_v2(r, spec))
         place_bad(r, policy, "must be Never, or not set, with the autoscaler v2: a node that was drained must not come back");
@@ -137,7 +137,7 @@ static void check_autoscaler(struct reader *r, const struct place *spec, const s
     struct env env;
     struct slice text = SLICE_NONE;
     find_env(r, head, v2_flag, &env);
-    if (!c->autoscaling && env.there && is_true(env.value))
+    if (!c->scale.on && env.there && is_true(env.value))
         place_bad(r, env.entry, "sets %s, which needs enableInTreeAutoscaling: true", v2_flag);
     if (!read_object(r, options, OPTIONAL))
         return;
@@ -147,8 +147,8 @@ static void check_autoscaler(struct reader *r, const struct place *spec, const s
     if (named && env.there)
         place_bad(r, env.entry, "sets %s, and autoscalerOptions.version says it too: keep the option", v2_flag);
     if (read_word(r, mode, modes, &text) && slice_is(text, "Conservative"))
-        c->upscaling_speed = 1; /* the other two are the same to Ray */
-    read_int(r, idle, 0, INT32_MAX, &c->idle_timeout_s);
+        c->scale.upscaling_speed = 1; /* the other two are the same to Ray */
+    read_int(r, idle, 0, INT32_MAX, &c->scale.idle_timeout_s);
     if (read_array(r, list, OPTIONAL) && list_has(list->value, "name", SLICE("KUBERAY_GEN_AUTOSCALER_START_CMD")))
         place_bad(r, list, "must not set KUBERAY_GEN_AUTOSCALER_START_CMD");
 }

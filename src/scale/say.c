@@ -77,7 +77,7 @@ static void explain_group(const struct scale_scene *s, struct scale_plan *p, uin
     const struct ray_group *spec = &s->in->cluster->groups[i];
     const struct scale_group *g = &p->groups[i];
     const struct group_failures *f = &s->in->failures[i + 1];
-    int64_t limit = spec->idle_timeout_s >= 0 ? spec->idle_timeout_s : s->in->cluster->idle_timeout_s;
+    int64_t limit = spec->idle_timeout_s >= 0 ? spec->idle_timeout_s : s->in->cluster->scale.idle_timeout_s;
     if (g->target != g->before)
         scale_say(p, s->a, "group %.*s: from %d to %d replicas (min %d, max %d)%s", SLICE_ARG(spec->name), (int)g->before, (int)g->target,
                   (int)spec->min, (int)spec->max,
@@ -128,7 +128,7 @@ static struct slice at_max_text(const struct scale_scene *s, int32_t group)
 {
     const struct ray_cluster *c = s->in->cluster;
     if (group < 0)
-        return arena_printf(s->a, "the cluster is at maxWorkers %d", (int)c->max_workers);
+        return arena_printf(s->a, "the cluster is at maxWorkers %d", (int)c->scale.max_workers);
     return arena_printf(s->a, "group %.*s is at %s %d", SLICE_ARG(c->groups[group].name),
                         c->kind == RAY_LEGACY ? "maxWorkers" : "maxReplicas", (int)c->groups[group].max);
 }

@@ -349,7 +349,7 @@ static void mark_needed(const struct scale_scene *s, const struct ray_rooms *roo
 
 static int64_t most_workers(const struct ray_cluster *c)
 {
-    return c->max_workers < LIMIT_RAY_PODS - 1 ? c->max_workers : LIMIT_RAY_PODS - 1;
+    return c->scale.max_workers < LIMIT_RAY_PODS - 1 ? c->scale.max_workers : LIMIT_RAY_PODS - 1;
 }
 
 static void launch(const struct scale_scene *s, struct scale_plan *p)
@@ -360,7 +360,7 @@ static void launch(const struct scale_scene *s, struct scale_plan *p)
     w->plan = p;
     w->launch.pack = &w->pack;
     w->launch.most = most_workers(in->cluster);
-    w->launch.speed = in->cluster->upscaling_speed;
+    w->launch.speed = in->cluster->scale.upscaling_speed;
     ray_pack_init(&w->pack, s->a);
     learn_names(w);
     add_constraints(w, in->state);

@@ -42,7 +42,7 @@ void scale_find_victims(const struct scale_scene *s)
         }
         nodes += there[i] * g->hosts;
     }
-    mark_victims(s, nodes - c->max_workers, -1);
+    mark_victims(s, nodes - c->scale.max_workers, -1);
 }
 
 /* Every host of it that has joined and does not drain yet. */
@@ -117,7 +117,7 @@ static void stop_victims(const struct scale_scene *s, struct scale_plan *p)
 static int64_t idle_limit(const struct scale_scene *s, uint32_t group)
 {
     int64_t own = s->in->cluster->groups[group].idle_timeout_s;
-    return 1000 * (own >= 0 ? own : s->in->cluster->idle_timeout_s);
+    return 1000 * (own >= 0 ? own : s->in->cluster->scale.idle_timeout_s);
 }
 
 /* Whether the pods of this unit would be made for spot today: an idle one goes although the group's min counts it. */

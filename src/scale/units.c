@@ -152,7 +152,7 @@ static void sum_up(struct scale_unit *u, int32_t hosts)
     for (uint32_t i = 0; i < u->count; i++) {
         const struct scale_member *m = &u->members[i];
         const struct ray_node *n = m->node;
-        bool begun = n || m->pod->phase != POD_PENDING || m->pod->overtaken;
+        bool begun = n || m->pod->phase != POD_PENDING || m->pod->ours.overtaken;
         u->started |= begun;
         u->twins |= m->twin;
         u->dead |= n && !alive(n);

@@ -118,11 +118,11 @@ static bool place_group(const struct ray_cluster *c, struct ray_group *g, struct
 void shape_zones(struct ray_cluster *c, uint32_t hash, struct arena *a)
 {
     struct slice zones = shape_given(c->head.template, SHAPE_ZONE, a), ms = shape_given(c->head.template, SHAPE_ZONE_TIMEOUT, a);
-    c->zones = zones = one_of(zones);
-    if (!slice_empty(ms) && !duration_parse(ms, &c->zone_ms, NULL))
-        c->zone_ms = 0;
+    c->zone.allowed = zones = one_of(zones);
+    if (!slice_empty(ms) && !duration_parse(ms, &c->zone.ms, NULL))
+        c->zone.ms = 0;
     if (!slice_eq(shape_given(c->head.template, SHAPE_CROSS_ZONE, a), SLICE("true")))
-        zones = c->zone = zone_of_hash(zones, hash);
+        zones = c->zone.made_for = zone_of_hash(zones, hash);
     for (int64_t i = -1; i < (int64_t)c->group_count; i++) {
         struct ray_group *g = i < 0 ? &c->head : &c->groups[i];
         struct slice own = i < 0 ? SLICE("") : one_of(shape_given(g->template, SHAPE_ZONE, a));

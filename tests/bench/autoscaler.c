@@ -113,7 +113,8 @@ static void make_demand(struct world *w, const struct load *l)
 /* Whether the goal is met. */
 static bool run(const struct load *l)
 {
-    struct world w = {.cluster = {.name = SLICE("c"), .upscaling_speed = 1000, .idle_timeout_s = 60, .max_workers = INT32_MAX}};
+    struct world w = {
+        .cluster = {.name = SLICE("c"), .scale.upscaling_speed = 1000, .scale.idle_timeout_s = 60, .scale.max_workers = INT32_MAX}};
     struct ray_offer *offers = arena_array(&w.a, l->groups + 1, sizeof *offers);
     rng_seed(&w.r, 1);
     make_groups(&w, l, offers);

@@ -143,7 +143,7 @@ static void read_instances(struct scene *s)
         s->head_type = json_str(json_key(v, SLICE("type")), s->k->a);
     }
     int64_t nodes = kase_int(s->k->input, "max_num_nodes", NULL, INT32_MAX);
-    s->cluster.max_workers = (int32_t)(nodes == INT32_MAX ? nodes : nodes - head);
+    s->cluster.scale.max_workers = (int32_t)(nodes == INT32_MAX ? nodes : nodes - head);
     s->headless = !head;
     if (!head) { /* v2's tests decide without one, here nothing is decided then: this one offers nothing, and no limit counts it */
         struct pod *pod = add_pod(s, "the-head", SLICE("headgroup"));
@@ -310,8 +310,8 @@ void run_v2_schedule(struct kase *k)
     *constraint = read_requests(k, json_key(k->input, SLICE("cluster_constraint")), false);
     s->state.constraints = constraint;
     s->state.constraint_count = constraint->count > 0;
-    s->cluster.upscaling_speed = LIMIT_RAY_PODS; /* v2 limits launches elsewhere */
-    s->cluster.idle_timeout_s = kase_int(k->input, "idle_timeout_s", NULL, INT32_MAX);
+    s->cluster.scale.upscaling_speed = LIMIT_RAY_PODS; /* v2 limits launches elsewhere */
+    s->cluster.scale.idle_timeout_s = kase_int(k->input, "idle_timeout_s", NULL, INT32_MAX);
     if (!slice_empty(k->skip))
         return;
     const struct scale_view view = {.cluster = &s->cluster,

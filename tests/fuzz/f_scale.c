@@ -147,9 +147,9 @@ static void read_cluster(struct input *in, struct ray_cluster *c, struct ray_off
 {
     c->name = SLICE("c");
     c->suspend = below(in, 32) == 31;
-    c->upscaling_speed = (double)number(in) - 1;
-    c->idle_timeout_s = below(in, 100);
-    c->max_workers = below(in, 2) ? INT32_MAX : (int32_t)below(in, 50);
+    c->scale.upscaling_speed = (double)number(in) - 1;
+    c->scale.idle_timeout_s = below(in, 100);
+    c->scale.max_workers = below(in, 2) ? INT32_MAX : (int32_t)below(in, 50);
     c->group_count = below(in, GROUPS + 1);
     c->groups = arena_array(in->a, GROUPS, sizeof *c->groups);
     for (uint32_t i = 0; i < c->group_count; i++) {
@@ -206,7 +206,7 @@ static void check(const struct scale_view *v, const struct scale_plan *p)
         abort();
     for (uint32_t i = 0; i < p->removal_count && p->held; i++) {
         int32_t group = p->removals[i].group;
-        if (p->groups[group].before <= v->cluster->groups[group].max && v->cluster->max_workers == INT32_MAX)
+        if (p->groups[group].before <= v->cluster->groups[group].max && v->cluster->scale.max_workers == INT32_MAX)
             abort();
     }
     for (uint32_t i = 0; i < p->drain_count; i++) {

@@ -18,7 +18,7 @@ from pathlib import Path
 CIRCLE = 7  # files in the largest circle; goal: 7
 ACROSS = 0  # circles that go through several rooms; goal: 0
 UPWARD = 0  # references against the order of rooms; goal: 0
-MEMBERS = 54  # members of a struct; goal: 30
+MEMBERS = 30  # members of a struct; goal: 30
 SHARE = 12  # a room's share of the lines in percent; goal: 12
 
 

@@ -26,7 +26,7 @@ ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "s
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
     "rayjob": "kinds", "rayservice": "kinds", "route": "kinds", "inspect": "operator"}
 
-ROOM_OF_HEADER |= {"carried": "artifact", "preview": "control", "setting_patches": "kinds"}
+ROOM_OF_HEADER |= {"carried": "artifact", "preview": "control", "record": "control", "setting_patches": "kinds"}
 ROOM_OF_HEADER |= {f"kind_{k}": "kinds" for k in ("child", "route", "raycluster", "rayjob", "rayservice", "workload")}
 
 # What decisions of kinds may not see: the core, and whatever makes calls. (heads.h they may: it says what a head has answered.)
@@ -281,7 +281,7 @@ def core_breach(path, name):
     kind = re.search(r"src/kinds/([a-z]+)/", name)
     if kind and path.suffix == ".c" and (kind[1] in path.parts or path.stem == f"f_{kind[1]}"):
         return None
-    private = re.search(r"mobula/(control|kind\w+|setting_\w+)\.h|src/(control|operator|kinds)/", name)
+    private = re.search(r"mobula/(control|record|kind\w+|setting_\w+)\.h|src/(control|operator|kinds)/", name)
     if private and path.parts[:3] != ("tests", "unit", "operator"):
         return f'"{name}" is private to the controller core: tests include <mobula/inspect.h>'
     return None

@@ -405,7 +405,7 @@ static void test_asked_long_ago(void)
     CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 3);
     struct inspect_pod p;
     for (uint32_t i = 0; inspect_pods(w.op, &i, &p);)
-        if (p.pod->asked)
+        if (p.pod->ours.asked)
             slice_copy(slice_of(p.pod->name), asked, sizeof asked);
     CHECK(asked[0] != '\0');
     struct slice other = names[slice_eq(names[0], slice_of(asked))];

@@ -105,7 +105,7 @@ static void test_comes_back(void)
     world_run(&w, 5000);
     CHECK_INT(inspect_figures(w.op).calls, 0);
     uint32_t asked = 0;
-    for (uint32_t i = 0; inspect_pods(w.op, &i, &p); asked += p.pod->asked)
+    for (uint32_t i = 0; inspect_pods(w.op, &i, &p); asked += p.pod->ours.asked)
         CHECK(!p.by_us && !p.present);
     CHECK_INT(asked, 1); /* its answer was lost: it may be going */
     apiserver_faults(w.server)->next.times = 0;

@@ -10,15 +10,15 @@ bool make_delete(struct op *op, struct record *c, const struct action *act, stru
     struct slice why = act->text.len ? act->text : slice_of(act->why);
     utf8_copy(why, f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
-    kube_path(&op->path, pod ? &kube_pods : &kube_services, istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_path(&op->out.path, pod ? &kube_pods : &kube_services, istr_slice(c->ns), act->name, SLICE_NONE);
     f->version = act->version;
-    return kube_delete_options(&op->body, act->uid, f->version, SLICE("Background"));
+    return kube_delete_options(&op->out.body, act->uid, f->version, SLICE("Background"));
 }
 
 /* The pod was to be deleted only in the version that was seen, and a newer one has been seen since: the next plan decides. */
 bool pod_has_newer_version(const struct op *op, const struct action *act)
 {
-    const struct pod_record *r = act->version ? map_get(&op->pods, act->uid) : NULL;
+    const struct pod_record *r = act->version ? map_get(&op->all.pods, act->uid) : NULL;
     return act->version && (!r || r->pod.version != act->version);
 }
 
@@ -31,17 +31,17 @@ enum { ASKED_MS = KUBE_CALL_MS + KUBE_WATCH_SECONDS * 1000 };
  * once more. Nothing has failed: the rest of the plan is dropped and decided again without backoff. */
 static void overtaken(struct op *op, const struct flight *f)
 {
-    struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
+    struct pod_record *r = map_get(&op->all.pods, slice_of(f->uid));
     if (!r || r->pod.version != f->version)
         return;
-    r->pod.overtaken = true;
+    r->pod.ours.overtaken = true;
     doubt_pod(op, r);
     pod_notify_owner(op, r, CHILD_CHANGED);
 }
 
 static void service_deleted(struct op *op, const struct flight *f, bool gone)
 {
-    struct service_record *s = map_get(&op->services, slice_of(f->uid));
+    struct service_record *s = map_get(&op->all.services, slice_of(f->uid));
     if (s && gone)
         s->by_us = false;
     if (s && gone && !s->service.deleting) /* else the watch has told meanwhile that it goes */
@@ -58,13 +58,13 @@ static void service_deleted(struct op *op, const struct flight *f, bool gone)
 /* The DELETE was not confirmed but may have happened: marks the pod so that scale-down picks it first. */
 void pod_outlived(struct op *op, const struct flight *f, const struct kube_answer *a)
 {
-    struct pod_record *r = f->verb == &pod_delete ? map_get(&op->pods, slice_of(f->uid)) : NULL;
+    struct pod_record *r = f->verb == &pod_delete ? map_get(&op->all.pods, slice_of(f->uid)) : NULL;
     const struct verb_handler *h = verb_handler(op, f->verb);
     if (h->by_us)
         h->by_us(op, slice_of(f->uid), false);
     if (!r || (a->outcome != KUBE_UNKNOWN && !answer_troubled(a)))
         return;
-    r->pod.asked = true;
+    r->pod.ours.asked = true;
     r->asked_ms = op->now.mono_ms + ASKED_MS;
 }
 
@@ -80,7 +80,7 @@ static void count_deleted(struct work *w, const struct flight *f)
 bool answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
-    struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
+    struct pod_record *r = map_get(&op->all.pods, slice_of(f->uid));
     if (a->outcome != KUBE_OK && !gone) {
         pod_outlived(op, f, a);
         if (refusal && a->status.reason == KUBE_CONFLICT && f->version)
@@ -96,12 +96,12 @@ bool answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
         return false;
     }
     if (r) {
-        r->pod.doubted = gone && !r->pod.deleting; /* else the watch has told meanwhile that it goes */
-        r->pod.deleting = true;                    /* its end is the watch's to tell */
-        r->pod.overtaken = false;
+        r->pod.ours.doubted = gone && !r->pod.deleting; /* else the watch has told meanwhile that it goes */
+        r->pod.deleting = true;                         /* its end is the watch's to tell */
+        r->pod.ours.overtaken = false;
         r->doubt.ms = 0;
         pod_notify_owner(op, r, CHILD_GOES);
-        if (r->pod.doubted)
+        if (r->pod.ours.doubted)
             doubt_pod(op, r);
         else
             r->doubt.disproved = 0;

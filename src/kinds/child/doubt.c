@@ -44,10 +44,10 @@ static bool unsettled(const struct op *op, const struct doubt *d, const struct s
 bool doubt_list(struct op *op, struct record *c)
 {
     struct source *pods = source_of(c->space, &kind_pod), *services = source_of(c->space, &kind_kservice);
-    bool of_pods = pods->asked < c->pods_round, of_services = false;
-    for (const struct pod_record *r = c->pods; r && !of_pods; r = r->next)
+    bool of_pods = pods->asked < c->doubt.pods_round, of_services = false;
+    for (const struct pod_record *r = c->children.pods; r && !of_pods; r = r->next)
         of_pods = unsettled(op, &r->doubt, pods);
-    for (const struct service_record *r = c->services; r && !of_services; r = r->next)
+    for (const struct service_record *r = c->children.services; r && !of_services; r = r->next)
         of_services = unsettled(op, &r->doubt, services);
     if (of_pods)
         source_refresh(pods);
@@ -67,13 +67,13 @@ static void recalled(struct op *op, struct record *c, struct doubt *d, const cha
 
 static void recall_pod(struct op *op, struct record *c, struct pod_record *r)
 {
-    const char *what = r->pod.overtaken
+    const char *what = r->pod.ours.overtaken
                            ? "the API server does not delete a pod because it was changed, but shows it unchanged: it counts as it is shown"
                            : "the API server says that a pod is not there, but shows it: it counts as it is shown";
     recalled(op, c, &r->doubt, what, "pod", r->pod.name);
-    if (r->pod.doubted)
+    if (r->pod.ours.doubted)
         pod_notify_owner(op, r, CHILD_RESTORED);
-    r->pod.deleting = r->pod.doubted = r->pod.overtaken = r->by_us = false;
+    r->pod.deleting = r->pod.ours.doubted = r->pod.ours.overtaken = r->by_us = false;
 }
 
 static void recall_service(struct op *op, struct record *c, struct service_record *r)
@@ -93,12 +93,12 @@ static bool is_due(const struct op *op, const struct doubt *d, int64_t *next)
 int64_t doubt_recall(struct op *op, struct record *c)
 {
     int64_t next = TIME_NEVER;
-    for (struct pod_record *r = c->pods; r; r = r->next) {
-        r->pod.asked &= op->now.mono_ms < r->asked_ms; /* nothing is to be done then, so nobody wakes for it */
+    for (struct pod_record *r = c->children.pods; r; r = r->next) {
+        r->pod.ours.asked &= op->now.mono_ms < r->asked_ms; /* nothing is to be done then, so nobody wakes for it */
         if (is_due(op, &r->doubt, &next))
             recall_pod(op, c, r);
     }
-    for (struct service_record *r = c->services; r; r = r->next)
+    for (struct service_record *r = c->children.services; r; r = r->next)
         if (is_due(op, &r->doubt, &next))
             recall_service(op, c, r);
     return next;
@@ -106,8 +106,8 @@ int64_t doubt_recall(struct op *op, struct record *c)
 
 void children_respecified(struct op *op, struct record *c)
 {
-    for (struct pod_record *r = c->pods; r; r = r->next)
+    for (struct pod_record *r = c->children.pods; r; r = r->next)
         doubt_restart_backoff(op, c, &r->doubt);
-    for (struct service_record *r = c->services; r; r = r->next)
+    for (struct service_record *r = c->children.services; r; r = r->next)
         doubt_restart_backoff(op, c, &r->doubt);
 }

@@ -10,7 +10,7 @@ struct slice extract_owner(const struct op *op, struct jval object, struct arena
 
 struct record *extract_parent(struct op *op, struct space *space, struct jval child, const struct kind *kind)
 {
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     struct slice name = json_get_str(child, "metadata.name", a), uid = json_get_str(child, "metadata.uid", a);
     bool known = name.len <= POD_NAME_MAX && name_dns1123_subdomain(name) && uid.len <= UID_TEXT_MAX && name_dns1123_label(uid);
     return known ? controller_record(op, space, json_get_str(child, "metadata.namespace", a), child, kind) : NULL;

@@ -9,7 +9,7 @@ static void keep_pod(struct op *op, struct source *from, struct jval object, uin
 static void drop_pod(struct op *op, struct source *from, struct jval object)
 {
     (void)from;
-    struct pod_record *r = map_get(&op->pods, json_get_str(object, "metadata.uid", &op->event_arena));
+    struct pod_record *r = map_get(&op->all.pods, json_get_str(object, "metadata.uid", &op->arenas.event));
     if (r)
         pod_remove(op, r);
 }
@@ -17,7 +17,7 @@ static void drop_pod(struct op *op, struct source *from, struct jval object)
 static void sweep_pods(struct op *op, struct source *from, uint64_t version)
 {
     struct pod_record *r;
-    for (uint32_t i = 0; (r = map_next(&op->pods, &i)) != NULL;)
+    for (uint32_t i = 0; (r = map_next(&op->all.pods, &i)) != NULL;)
         if (r->of->space == from->space && r->round != from->round && r->pod.version <= version)
             pod_remove(op, r);
 }
@@ -26,20 +26,20 @@ static void sweep_pods(struct op *op, struct source *from, uint64_t version)
  */
 static void keep_fence(struct op *op, struct source *from)
 {
-    if (kube_watch_asked_ms(from->watch) < op->workers_from_ms)
+    if (kube_watch_asked_ms(from->watch) < op->phase.workers_from_ms)
         from->space->workers_from_ms = op->now.mono_ms + op->o.fence_ms;
 }
 
 static void free_pods(struct op *op)
 {
     struct pod_record *r;
-    for (uint32_t i = 0; (r = map_next(&op->pods, &i)) != NULL;) {
+    for (uint32_t i = 0; (r = map_next(&op->all.pods, &i)) != NULL;) {
         intern_drop(&op->strings, r->group);
         intern_drop(&op->strings, r->reason);
         intern_drop(&op->strings, r->words);
     }
-    map_free(&op->pods);
-    slab_destroy(&op->pod_slab);
+    map_free(&op->all.pods);
+    slab_destroy(&op->slabs.pod);
 }
 
 static const struct verb_handler handlers[] = {

@@ -15,7 +15,7 @@ static void keep_running(struct op *op, struct pod_record *r, struct jval object
     __attribute__((cleanup(buf_free))) struct buf b = {.max = LIMIT_JSON_ITEM};
     if (!r->pod.head || r->pod.deleting)
         return;
-    ray_running_read(object, &op->event_arena, &b);
+    ray_running_read(object, &op->arenas.event, &b);
     const struct istr *text = b.full ? NULL : intern_get(&op->strings, buf_slice(&b));
     bool same = text == r->running;
     intern_drop(&op->strings, r->running);
@@ -26,16 +26,16 @@ static void keep_running(struct op *op, struct pod_record *r, struct jval object
 
 static struct pod_record *pod_make(struct op *op, struct record *c, struct slice uid)
 {
-    struct pod_record *r = slab_alloc(&op->pod_slab);
+    struct pod_record *r = slab_alloc(&op->slabs.pod);
     slice_copy(uid, r->pod.uid, sizeof r->pod.uid);
     r->of = c;
-    r->next = c->pods;
-    r->link = &c->pods;
+    r->next = c->children.pods;
+    r->link = &c->children.pods;
     if (r->next)
         r->next->link = &r->next;
-    c->pods = r;
-    c->pod_count++;
-    map_put(&op->pods, slice_of(r->pod.uid), r);
+    c->children.pods = r;
+    c->children.pod_count++;
+    map_put(&op->all.pods, slice_of(r->pod.uid), r);
     return r;
 }
 
@@ -45,16 +45,16 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
     return a->version != 0 && a->phase == b->phase && a->ready == b->ready && a->deleting == b->deleting && a->ended == b->ended &&
            a->exit_code == b->exit_code && a->index == b->index && a->host == b->host && a->hash == b->hash && a->head == b->head &&
            a->stopped == b->stopped && a->run_us == b->run_us && a->gave_up == b->gave_up && a->unschedulable == b->unschedulable &&
-           a->serves == b->serves && a->doubted == b->doubted && a->orphan == b->orphan && a->overtaken == b->overtaken &&
-           a->group.ptr == b->group.ptr && a->reason.ptr == b->reason.ptr && a->words.ptr == b->words.ptr &&
-           (!b->head || strcmp(a->ip, b->ip) == 0);
+           a->serves == b->serves && a->ours.doubted == b->ours.doubted && a->orphan == b->orphan &&
+           a->ours.overtaken == b->ours.overtaken && a->group.ptr == b->group.ptr && a->reason.ptr == b->reason.ptr &&
+           a->words.ptr == b->words.ptr && (!b->head || strcmp(a->ip, b->ip) == 0);
 }
 
 /* Head pods of a cluster share one name, and the API server never has two pods of one name. So if a newer one appears, the older has been
  * deleted even if its DELETE event was lost. Removes older records of the name; returns true if the given version is the older one. */
 static bool settle_namesakes(struct op *op, struct record *c, struct slice name, uint64_t version)
 {
-    for (struct pod_record *r = c->pods, *next; r; r = next) {
+    for (struct pod_record *r = c->children.pods, *next; r; r = next) {
         next = r->next;
         if (!r->pod.head || !slice_eq(slice_of(r->pod.name), name))
             continue;
@@ -72,9 +72,9 @@ static bool is_over(const struct pod *p)
 
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round)
 {
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     struct slice uid = json_get_str(object, "metadata.uid", a);
-    struct pod_record *r = map_get(&op->pods, uid);
+    struct pod_record *r = map_get(&op->all.pods, uid);
     if (r && version <= r->pod.version) {
         r->round = round ? round : r->round;
         return;
@@ -98,18 +98,18 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     struct pod *p = &r->pod;
     now.version = version;
     now.orphan = !orphan ? POD_OWNED : pod_of_namespace(object, istr_slice(c->ns), a) ? POD_ORPHAN : POD_STRAY;
-    now.counted = before.counted;
-    now.asked = before.asked;
+    now.ours.counted = before.ours.counted;
+    now.ours.asked = before.ours.asked;
     now.idle_s = before.idle_s;
-    now.doubted = before.doubted && !now.deleting;
-    if (now.deleting || before.overtaken)
+    now.ours.doubted = before.ours.doubted && !now.deleting;
+    if (now.deleting || before.ours.overtaken)
         r->doubt.ms = 0;
     doubt_restart_backoff(op, c, &r->doubt);
     now.deleting |= before.deleting; /* our own DELETE was answered; the object may be older than that */
     *p = now;
-    c->ready_count += p->ready;
-    c->ready_count -= before.ready;
-    if (p->ready && !before.ready && c->ready_count == c->pod_count)
+    c->children.ready_count += p->ready;
+    c->children.ready_count -= before.ready;
+    if (p->ready && !before.ready && c->children.ready_count == c->children.pod_count)
         c->decided_ms = 0; /* news that its user waits for is reported without a pause */
     keep_text(op, &r->group, &p->group, now.group);
     keep_text(op, &r->reason, &p->reason, now.reason);
@@ -133,23 +133,23 @@ void pod_remove(struct op *op, struct pod_record *r)
     if (!r->by_us && !r->pod.deleting)
         record_doubt(c);
     pod_notify_owner(op, r, CHILD_GOES);
-    c->ready_count -= r->pod.ready;
+    c->children.ready_count -= r->pod.ready;
     *r->link = r->next;
     if (r->next)
         r->next->link = r->link;
-    c->pod_count--;
-    map_del(&op->pods, slice_of(r->pod.uid));
+    c->children.pod_count--;
+    map_del(&op->all.pods, slice_of(r->pod.uid));
     intern_drop(&op->strings, r->group);
     intern_drop(&op->strings, r->reason);
     intern_drop(&op->strings, r->words);
     intern_drop(&op->strings, r->running);
-    slab_free(&op->pod_slab, r);
+    slab_free(&op->slabs.pod, r);
     record_touch(op, c);
 }
 
 void pod_by_us(struct op *op, struct slice uid, bool by_us)
 {
-    struct pod_record *r = map_get(&op->pods, uid);
+    struct pod_record *r = map_get(&op->all.pods, uid);
     if (r)
         r->by_us = by_us;
 }
@@ -163,9 +163,9 @@ void pod_notify_owner(struct op *op, struct pod_record *pod, enum child_news wha
 
 const struct pod **view_pods(struct op *op, const struct record *c, uint32_t *count)
 {
-    const struct pod **pods = arena_array(&op->plan_arena, c->pod_count + 1, sizeof *pods);
+    const struct pod **pods = arena_array(&op->arenas.plan, c->children.pod_count + 1, sizeof *pods);
     *count = 0;
-    for (const struct pod_record *r = c->pods; r; r = r->next)
+    for (const struct pod_record *r = c->children.pods; r; r = r->next)
         pods[(*count)++] = &r->pod;
     return pods;
 }

@@ -9,7 +9,7 @@ static void keep_service(struct op *op, struct source *from, struct jval object,
 static void drop_service(struct op *op, struct source *from, struct jval object)
 {
     (void)from;
-    struct service_record *r = map_get(&op->services, json_get_str(object, "metadata.uid", &op->event_arena));
+    struct service_record *r = map_get(&op->all.services, json_get_str(object, "metadata.uid", &op->arenas.event));
     if (r)
         service_remove(op, r);
 }
@@ -17,15 +17,15 @@ static void drop_service(struct op *op, struct source *from, struct jval object)
 static void sweep_services(struct op *op, struct source *from, uint64_t version)
 {
     struct service_record *r;
-    for (uint32_t i = 0; (r = map_next(&op->services, &i)) != NULL;)
+    for (uint32_t i = 0; (r = map_next(&op->all.services, &i)) != NULL;)
         if (r->of->space == from->space && r->round != from->round && r->service.version <= version)
             service_remove(op, r);
 }
 
 static void free_services(struct op *op)
 {
-    map_free(&op->services);
-    slab_destroy(&op->service_slab);
+    map_free(&op->all.services);
+    slab_destroy(&op->slabs.service);
 }
 
 static const struct verb_handler handlers[] = {

@@ -3,34 +3,34 @@
 
 static struct service_record *service_make(struct op *op, struct record *c, struct slice uid, struct slice name)
 {
-    struct service_record *r = slab_alloc(&op->service_slab);
+    struct service_record *r = slab_alloc(&op->slabs.service);
     slice_copy(uid, r->service.uid, sizeof r->service.uid);
     slice_copy(name, r->service.name, sizeof r->service.name);
     r->of = c;
     r->made_ms = op->now.mono_ms;
-    r->next = c->services;
-    r->link = &c->services;
+    r->next = c->children.services;
+    r->link = &c->children.services;
     if (r->next)
         r->next->link = &r->next;
-    c->services = r;
-    map_put(&op->services, slice_of(r->service.uid), r);
+    c->children.services = r;
+    map_put(&op->all.services, slice_of(r->service.uid), r);
     name_enter(op, &kind_kservice, c->ns, name, r);
     return r;
 }
 
 static void keep_endpoints(struct op *op, struct service_record *r, struct jval object)
 {
-    buf_clear(&op->body);
-    ray_service_endpoints(object, &op->event_arena, &op->body);
-    keep_interned(op, &r->endpoints, intern_get(&op->strings, buf_slice(&op->body)));
+    buf_clear(&op->out.body);
+    ray_service_endpoints(object, &op->arenas.event, &op->out.body);
+    keep_interned(op, &r->endpoints, intern_get(&op->strings, buf_slice(&op->out.body)));
     r->service.endpoints = istr_slice(r->endpoints);
 }
 
 void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round)
 {
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     struct slice uid = json_get_str(object, "metadata.uid", a), name = json_get_str(object, "metadata.name", a);
-    struct service_record *r = map_get(&op->services, uid);
+    struct service_record *r = map_get(&op->all.services, uid);
     if (r && version <= r->service.version) {
         r->round = round ? round : r->round;
         return;
@@ -73,22 +73,22 @@ void service_remove(struct op *op, struct service_record *r)
     *r->link = r->next;
     if (r->next)
         r->next->link = r->link;
-    map_del(&op->services, slice_of(r->service.uid));
+    map_del(&op->all.services, slice_of(r->service.uid));
     intern_drop(&op->strings, r->endpoints);
-    slab_free(&op->service_slab, r);
+    slab_free(&op->slabs.service, r);
     record_touch(op, c);
 }
 
 void kservice_by_us(struct op *op, struct slice uid, bool by_us)
 {
-    struct service_record *r = map_get(&op->services, uid);
+    struct service_record *r = map_get(&op->all.services, uid);
     if (r)
         r->by_us = by_us;
 }
 
 struct service_record *service_of(const struct record *c, struct slice name)
 {
-    for (struct service_record *r = c->services; r; r = r->next)
+    for (struct service_record *r = c->children.services; r; r = r->next)
         if (slice_eq(slice_of(r->service.name), name))
             return r;
     return NULL;

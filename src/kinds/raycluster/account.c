@@ -13,8 +13,8 @@ static void build_secret(struct op *op)
     buf_init(&token, 2 * sizeof bytes);
     random_bytes(bytes, sizeof bytes);
     base64_encode((struct slice){bytes, sizeof bytes}, &token);
-    buf_room(&op->body, SECRET_MAX); /* at once: growing would leave copies behind */
-    ray_build_account(cluster_model(op), RAY_ACCOUNT_SECRET, buf_slice(&token), &op->body_arena, &op->body);
+    buf_room(&op->out.body, SECRET_MAX); /* at once: growing would leave copies behind */
+    ray_build_account(cluster_model(op), RAY_ACCOUNT_SECRET, buf_slice(&token), &op->arenas.body, &op->out.body);
     mem_wipe(bytes, sizeof bytes);
     mem_wipe(token.ptr, token.len);
     buf_free(&token);
@@ -30,22 +30,22 @@ bool account_make(struct op *op, struct record *c, const struct action *act, str
     (void)e;
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     enum ray_account which = (enum ray_account)act->index;
-    struct slice name = ray_account_name(cluster_model(op), which, &op->body_arena);
+    struct slice name = ray_account_name(cluster_model(op), which, &op->arenas.body);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
-    kube_path(&op->path, &ray_account_resources[which], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
-    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    kube_path(&op->out.path, &ray_account_resources[which], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    buf_put(&op->out.path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     if (which == RAY_ACCOUNT_SECRET)
         build_secret(op);
     else
-        ray_build_account(cluster_model(op), which, SLICE_NONE, &op->body_arena, &op->body);
+        ray_build_account(cluster_model(op), which, SLICE_NONE, &op->arenas.body, &op->out.body);
     return true;
 }
 
 static bool look_up(struct op *op, struct flight *f)
 {
     struct err e = {0};
-    buf_clear(&op->path);
-    kube_path(&op->path, &ray_account_resources[f->index], istr_slice(f->c->ns), slice_of(f->name), SLICE_NONE);
+    buf_clear(&op->out.path);
+    kube_path(&op->out.path, &ray_account_resources[f->index], istr_slice(f->c->ns), slice_of(f->name), SLICE_NONE);
     if (flight_look(op, f, &e))
         return true;
     record_trouble(op, f->c, f, e.text);
@@ -62,7 +62,7 @@ static void there(struct op *op, const struct flight *f)
 static void found(struct op *op, struct flight *f, struct jval object)
 {
     char text[ERR_TEXT_MAX];
-    struct slice owner = extract_owner(op, object, &op->event_arena);
+    struct slice owner = extract_owner(op, object, &op->arenas.event);
     const struct record *other = slice_empty(owner) ? NULL : record_get(op, owner, istr_slice(f->c->ns));
     if (!json_there(json_get(object, "metadata.deletionTimestamp")) && (slice_empty(owner) || slice_is(owner, f->c->uid))) {
         there(op, f);
@@ -108,9 +108,9 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
 static struct jval looked_up(struct op *op, const struct kube_answer *a)
 {
     struct err e = {0};
-    arena_reset(&op->event_arena, 64 * KIB);
+    arena_reset(&op->arenas.event, 64 * KIB);
     struct jval doc;
-    return json_read(&doc, a->body, &op->event_arena, &e) ? doc : (struct jval){.at = -1};
+    return json_read(&doc, a->body, &op->arenas.event, &e) ? doc : (struct jval){.at = -1};
 }
 
 bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a)

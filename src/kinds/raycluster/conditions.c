@@ -250,13 +250,13 @@ static void write_slow(const struct facts *f, struct jout *w)
 static void write_zones(const struct facts *f, struct jout *w)
 {
     const struct ray_cluster *c = f->in->cluster;
-    if (f->in->zone_stays && !f->in->zone_settled && !f->suspends)
+    if (f->in->zone.stays && !f->in->zone.settled && !f->suspends)
         condition(
             f, w, STATUS_ZONES, true, SLICE("NoZoneHasRoom"),
             arena_printf(f->a,
                          "no zone of %.*s had room for the cluster's minimum: it stays in %.*s, because pods of it run there. Add nodes "
                          "or zones, or lower the minimum; after a change of the spec each zone is tried again",
-                         SLICE_ARG(c->zones), SLICE_ARG(c->zone)));
+                         SLICE_ARG(c->zone.allowed), SLICE_ARG(c->zone.made_for)));
 }
 
 static void write_suspension(const struct facts *f, struct jout *w)

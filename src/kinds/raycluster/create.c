@@ -13,7 +13,7 @@ static const struct ray_group *group_spec(const struct op *op, int32_t group)
 static void want_tools(struct op *op, struct record *c)
 {
     tools_want(op, c->ns);
-    buf_clear(&op->path);
+    buf_clear(&op->out.path);
 }
 
 bool make_pod(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
@@ -25,17 +25,17 @@ bool make_pod(struct op *op, struct record *c, const struct action *act, struct 
     if ((model->group_count || op->o.ray.agent || op->o.ray.ship) && act->verb == &raycluster_create_pod)
         want_tools(op, c);
     struct slice name =
-        act->group < 0 ? ray_head_pod_name(model, &op->body_arena) : ray_worker_pod_name(model, g, act->index, act->uid, &op->body_arena);
+        act->group < 0 ? ray_head_pod_name(model, &op->arenas.body) : ray_worker_pod_name(model, g, act->index, act->uid, &op->arenas.body);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
-    kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
-    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    kube_path(&op->out.path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    buf_put(&op->out.path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     if (act->verb == &raycluster_try_pod) {
-        buf_put(&op->path, SLICE("&dryRun=All"));
+        buf_put(&op->out.path, SLICE("&dryRun=All"));
         f->hash = g->hash + patches_revision(op); /* an answer is about both */
     }
-    return act->group < 0 ? ray_build_head_pod(model, &op->o.ray, &op->body_arena, &op->body, e)
-                          : ray_build_worker_pod(model, g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
+    return act->group < 0 ? ray_build_head_pod(model, &op->o.ray, &op->arenas.body, &op->out.body, e)
+                          : ray_build_worker_pod(model, g, act->index, act->uid, &op->o.ray, &op->arenas.body, &op->out.body, e);
 }
 
 /* Whether a pod was made, or is still there, cannot be found out. The next plan might call it by another name, as soon as the one that it
@@ -43,7 +43,7 @@ bool make_pod(struct op *op, struct record *c, const struct action *act, struct 
 static void never_known(struct op *op, const struct flight *f, const char *text)
 {
     record_trouble(op, f->c, f, text);
-    f->c->pods_round = source_of(f->c->space, &kind_pod)->round + 1;
+    f->c->doubt.pods_round = source_of(f->c->space, &kind_pod)->round + 1;
 }
 
 /* By a list of its name and not by a GET: a 404 is not to be believed (see OPERATOR_DOUBT_MS), while nobody but the API server answers with
@@ -53,9 +53,9 @@ static bool look_up(struct op *op, struct flight *f)
     struct err e = {0};
     char one[sizeof "metadata.name=" + POD_NAME_MAX];
     snprintf(one, sizeof one, "metadata.name=%s", f->name);
-    buf_clear(&op->path);
-    kube_path(&op->path, &kube_pods, istr_slice(f->c->ns), SLICE_NONE, SLICE_NONE);
-    kube_query(&op->path, "fieldSelector", slice_of(one));
+    buf_clear(&op->out.path);
+    kube_path(&op->out.path, &kube_pods, istr_slice(f->c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->out.path, "fieldSelector", slice_of(one));
     if (flight_look(op, f, &e))
         return true;
     never_known(op, f, e.text);
@@ -84,7 +84,7 @@ static void name_taken(struct op *op, struct flight *f, struct jval pod, struct 
 /* Whether the next decision, which sees this pod, will ask for something else than a pod of this name. */
 static bool holds_place(struct op *op, const struct flight *f, const struct pod *pod)
 {
-    if (f->generation != f->c->generation)
+    if (f->generation != f->c->seen.generation)
         return true;
     if (f->group < 0)
         return pod->head;
@@ -101,7 +101,7 @@ bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t
 {
     struct space *s = f->c->space;
     const struct source *pods = source_of(s, &kind_pod);
-    bool known = map_get(&op->pods, json_get_str(pod, "metadata.uid", &op->event_arena)) != NULL;
+    bool known = map_get(&op->all.pods, json_get_str(pod, "metadata.uid", &op->arenas.event)) != NULL;
     if (known || !pods->synced || version > kube_watch_version(pods->watch)) {
         extract_pod(op, s, pod, version, 0);
         return true;
@@ -116,7 +116,7 @@ bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t
 /* One more that did not fail. What was on its way when another failed says nothing yet. */
 static void group_made(struct op *op, const struct flight *f)
 {
-    if (!f->c->failing || f->generation != f->c->generation)
+    if (!f->c->children.failing || f->generation != f->c->seen.generation)
         return;
     model_load(op, f->c);
     struct group_failures *failures = failures_of(op, f->c, group_name(op, f->group), f->group < 0, false);
@@ -129,8 +129,8 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
 {
     struct record *c = f->c;
     char uid[UID_TEXT_MAX + 1];
-    struct slice owner = extract_owner(op, pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
-    bool owned = slice_is(owner, c->uid), labelled = extract_labelled(pod) && !extract_elsewhere(pod, &op->event_arena);
+    struct slice owner = extract_owner(op, pod, &op->arenas.event), name = json_get_str(pod, "metadata.uid", &op->arenas.event);
+    bool owned = slice_is(owner, c->uid), labelled = extract_labelled(pod) && !extract_elsewhere(pod, &op->arenas.event);
     if (!f->looking && !(owned && labelled)) { /* no further event will report it */
         held_report_stripped(op, f, pod);
         return;
@@ -145,7 +145,7 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
     }
     snprintf(uid, sizeof uid, "%.*s", SLICE_ARG(name));
     bool told = labelled && answer_pod(op, f, pod, version);
-    const struct pod_record *r = map_get(&op->pods, slice_of(uid));
+    const struct pod_record *r = map_get(&op->all.pods, slice_of(uid));
     if (!labelled || (told && f->looking && (!r || !holds_place(op, f, &r->pod)))) {
         held_found(op, f, pod);
         return;
@@ -182,14 +182,14 @@ static void on_look(struct op *op, struct flight *f, const struct kube_answer *a
     }
     int failed = f->failed;
     f->failed = 0; /* later answers are not reported in the words of the first … */
-    if (!json_read(&doc, a->body, &op->event_arena, &e) || json_type(json_get(doc, "items")) != JSON_ARRAY) {
+    if (!json_read(&doc, a->body, &op->arenas.event, &e) || json_type(json_get(doc, "items")) != JSON_ARRAY) {
         never_known(op, f, "the server's answer is not a list of pods");
         return;
     }
     for (struct jiter it = json_iter(json_get(doc, "items")); json_next(&it, &k, &pod);) {
         if (!json_is(json_get(pod, "metadata.name"), f->name))
             continue;
-        if (kube_version_parse(json_get_str(pod, "metadata.resourceVersion", &op->event_arena), &version))
+        if (kube_version_parse(json_get_str(pod, "metadata.resourceVersion", &op->arenas.event), &version))
             created(op, f, pod, version, failed != 409);
         else
             never_known(op, f, "the server's answer is not a list of pods");
@@ -207,7 +207,7 @@ static void on_look(struct op *op, struct flight *f, const struct kube_answer *a
 bool answer_create(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version = 0;
-    arena_reset(&op->event_arena, 64 * KIB);
+    arena_reset(&op->arenas.event, 64 * KIB);
     if (f->looking) {
         on_look(op, f, a);
         return false;
@@ -237,7 +237,7 @@ bool answer_try(struct op *op, struct flight *f, const struct kube_answer *a)
     struct record *c = f->c;
     enum { TRY_AGAIN_MS = 60 * 1000 };
     bool exists = a->status.reason == KUBE_ALREADY_EXISTS; /* the name of the head that runs: everything else was checked before it */
-    if (f->generation != c->generation)
+    if (f->generation != c->seen.generation)
         return false; /* another spec is tried by now */
     model_load(op, c);
     char words[ANSWER_WORDS];

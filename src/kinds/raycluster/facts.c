@@ -8,7 +8,7 @@ static bool counts_for(const struct pod *pod, const struct ray_group *g)
 /* That a DELETE was answered "not there" is nobody's news as long as it may be wrong. */
 static bool shown(const struct pod *pod)
 {
-    return !pod->deleting || pod->doubted;
+    return !pod->deleting || pod->ours.doubted;
 }
 
 /* Without a live head: the previous head pod that is still being deleted. The next head has the same name and waits for its end. */
@@ -154,7 +154,7 @@ static void gather_slow(struct facts *f)
     bool told = f->suspends || f->in->errors->count || !condition_is(f->prior, "RayClusterProvisioned", "True");
     for (uint32_t i = 0; i < f->in->pod_count && !told; i++) {
         const struct pod *pod = f->in->pods[i];
-        bool goes = pod->deleting && !pod->doubted;
+        bool goes = pod->deleting && !pod->ours.doubted;
         int64_t from_us = goes ? pod->going_s * INT64_C(1000000) : pod->created_us, due_us = from_us + POD_HANGS_MS * INT64_C(1000);
         bool waits = goes ? slice_is(pod->reason, POD_REASON_GOING) : pod_live(pod) && !pod->ready;
         if (!waits || !from_us || !of_any_group(f->in->cluster, pod))

@@ -5,7 +5,7 @@
 
 void failures_prune(struct op *op, struct record *c)
 {
-    for (struct failing *f = c->failing, *next; f; f = next) {
+    for (struct failing *f = c->children.failing, *next; f; f = next) {
         next = f->next;
         bool known = f->group == NULL || route_group(istr_slice(f->group));
         for (uint32_t i = 0; i < cluster_model(op)->group_count && !known; i++)
@@ -40,12 +40,12 @@ void extract_failures(struct op *op, struct record *c)
     struct jval status;
     struct err e = {0};
     failures_clear(op, c);
-    if (!c->status_len || !json_read(&status, (struct slice){c->status, c->status_len}, &op->event_arena, &e))
+    if (!c->status.len || !json_read(&status, (struct slice){c->status.text, c->status.len}, &op->arenas.event, &e))
         return;
     for (struct jiter it = json_iter(json_get(status, "groups")); json_next(&it, &k, &g);) {
         int64_t count = json_get_int(g, "failures", 0), last_us;
-        struct slice name = json_get_str(g, "name", &op->event_arena);
-        if (count <= 0 || !time_parse(json_get_str(g, "lastFailureTime", &op->event_arena), &last_us, &e))
+        struct slice name = json_get_str(g, "name", &op->arenas.event);
+        if (count <= 0 || !time_parse(json_get_str(g, "lastFailureTime", &op->arenas.event), &last_us, &e))
             continue;
         struct group_failures *f = failures_of(op, c, name, slice_is(name, RAY_HEAD_GROUP), true);
         f->count = count > 1000 ? 1000 : (uint32_t)count;
@@ -53,7 +53,7 @@ void extract_failures(struct op *op, struct record *c)
         f->ends = ends <= 0 ? 0 : ends < count ? (uint32_t)ends : f->count;
         f->last_us = last_us;
         f->ended = json_get_bool(g, "ended", false);
-        utf8_copy(json_get_str(g, "reason", &op->event_arena), f->reason, sizeof f->reason);
+        utf8_copy(json_get_str(g, "reason", &op->arenas.event), f->reason, sizeof f->reason);
         /* By the wall clock that wrote it, when the wait ends or was over; never later than a whole wait from now. */
         int64_t wait = plan_backoff_ms(f->count, hash64(slice_of(c->uid), 0)), gone = (op->now.wall_us - last_us) / 1000;
         f->not_before_ms = op->now.mono_ms + wait - (gone > 0 ? gone : 0);

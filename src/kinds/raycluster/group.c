@@ -25,7 +25,7 @@ bool decide_failures(const struct group_view *g, struct plan *p)
     for (uint32_t i = 0; i < g->count; i++) {
         const struct pod *pod = g->pods[i];
         well += pod_live(pod) && pod->orphan == POD_OWNED && (refused || pod->ready);
-        if (!pod_failed(pod) || pod->counted)
+        if (!pod_failed(pod) || pod->ours.counted)
             continue;
         struct action *act = plan_add(p, &raycluster_count_failure);
         act->group = g->number;
@@ -106,7 +106,7 @@ bool decide_given_up(const struct ray_group *spec, const struct pod *pod)
 void decide_delete(const struct group_view *g, const struct pod *pod, const char *why, struct plan *p)
 {
     bool named = decide_given_up(g->spec, pod), drained = named || pod_failed(pod);
-    bool given_up = g->in->by_name && pod->phase == POD_PENDING && !pod->overtaken && named;
+    bool given_up = g->in->by_name && pod->phase == POD_PENDING && !pod->ours.overtaken && named;
     if (given_up || pod->gave_up) /* the kubelet starts its wait again: it may have joined since */
         plan_delete_as_seen(p, pod, g->number, why);
     else
@@ -170,12 +170,12 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
 static int compare_victims(const void *a, const void *b)
 {
     const struct pod *x = *(const struct pod *const *)a, *y = *(const struct pod *const *)b;
-    if (x->asked != y->asked)
-        return x->asked ? -1 : 1;
+    if (x->ours.asked != y->ours.asked)
+        return x->ours.asked ? -1 : 1;
     if (x->ready != y->ready)
         return x->ready ? 1 : -1;
-    if (x->overtaken != y->overtaken)
-        return x->overtaken ? 1 : -1;
+    if (x->ours.overtaken != y->ours.overtaken)
+        return x->ours.overtaken ? 1 : -1;
     if (x->created_us != y->created_us)
         return x->created_us > y->created_us ? -1 : 1;
     if (x->index != y->index)
@@ -250,7 +250,7 @@ static void delete_surplus(const struct group_view *g, const struct pod **live, 
 {
     qsort(live, count, sizeof *live, compare_victims);
     for (uint32_t i = 0; i < count - want; i++) {
-        if (want && live[i]->overtaken)
+        if (want && live[i]->ours.overtaken)
             return;
         if (want && !live[i]->ready)
             plan_delete_as_seen(p, live[i], g->number, "more replicas than desired");

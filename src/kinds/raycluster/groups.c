@@ -11,8 +11,8 @@ struct slice group_name(const struct op *op, int32_t group)
 const struct group_failures *view_failures(struct op *op, struct record *c)
 {
     uint32_t count = cluster_model(op)->group_count;
-    struct group_failures *failures = arena_array(&op->plan_arena, count + 1, sizeof *failures);
-    for (int32_t k = -1; c->failing && k < (int32_t)count; k++) {
+    struct group_failures *failures = arena_array(&op->arenas.plan, count + 1, sizeof *failures);
+    for (int32_t k = -1; c->children.failing && k < (int32_t)count; k++) {
         const struct group_failures *f = failures_of(op, c, group_name(op, k), k < 0, false);
         if (f)
             failures[k + 1] = *f;
@@ -57,7 +57,7 @@ void group_failed_by(struct op *op, struct record *c, const struct action *act, 
     struct slice reason = slice_of(text);
     if (act->verb->how == VERB_APPLY && !slice_starts(reason, SLICE(POD_REASON_SERVICE))) {
         model_load(op, c);
-        struct arena *a = &op->body_arena;
+        struct arena *a = &op->arenas.body;
         struct slice name = ray_service_name(cluster_model(op), raycluster_service_of(act->verb), a);
         reason = arena_printf(a, POD_REASON_SERVICE "%.*s: %s", SLICE_ARG(name), text);
     }
@@ -66,6 +66,6 @@ void group_failed_by(struct op *op, struct record *c, const struct action *act, 
 
 void flight_failed(struct op *op, const struct flight *f, const char *text)
 {
-    if (f->generation == f->c->generation)
+    if (f->generation == f->c->seen.generation)
         group_failed(op, f->c, f->group, false, verb_refusal(f->verb, f->group), slice_of(text));
 }

@@ -74,7 +74,7 @@ bool head_needs_room(const struct group_view *g, enum head_first first)
 static bool makes_room(const struct pod *pod)
 {
     bool over = pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED; /* it holds neither a node nor a quota */
-    return !pod->deleting && !pod->overtaken && !over && (pod->phase == POD_PENDING || pod->stopped);
+    return !pod->deleting && !pod->ours.overtaken && !over && (pod->phase == POD_PENDING || pod->stopped);
 }
 
 /* No worker is created before the head has its room, so the pods that go here become fewer with each plan and do not come back. */

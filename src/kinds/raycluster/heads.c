@@ -207,7 +207,7 @@ int64_t heads_tick(struct op *op)
 {
     struct rayclusters *all = rayclusters_of(op);
     int64_t gcs = ray_gcs_pool_tick(all->gcs, op->now), next = earlier(gcs, ray_dash_pool_tick(all->dash, op->now));
-    if (op->stopping) /* else the end would wait for each of those in turn: what is under way is waited for */
+    if (op->phase.stopping) /* else the end would wait for each of those in turn: what is under way is waited for */
         return next;
     return earlier(next, ray_turns_tick(&all->turns, op->now));
 }

@@ -29,7 +29,7 @@ const struct held_name *view_held(struct op *op, const struct record *c, uint32_
     uint32_t n = 0;
     for (const struct held *h = raycluster_of(c)->held; h; h = h->next)
         n++;
-    struct held_name *out = arena_array(&op->plan_arena, n + 1, sizeof *out);
+    struct held_name *out = arena_array(&op->arenas.plan, n + 1, sizeof *out);
     *count = 0;
     for (const struct held *h = raycluster_of(c)->held; h; h = h->next)
         for (uint32_t k = 0; k < cluster_model(op)->group_count; k++)
@@ -83,14 +83,14 @@ void held_found(struct op *op, const struct flight *f, struct jval pod)
 {
     char text[ERR_TEXT_MAX];
     struct record *c = f->c;
-    struct slice uid = json_get_str(pod, "metadata.uid", &op->event_arena);
+    struct slice uid = json_get_str(pod, "metadata.uid", &op->arenas.event);
     what_to_do(c, f, pod, text);
     model_load(op, c);
     if (json_there(json_get(pod, "metadata.deletionTimestamp"))) {
         record_trouble(op, c, f, text);
     } else if (raycluster_of(c)->strips || f->group < 0) {
         flight_failed(op, f, text);
-    } else if (f->generation != c->generation) {
+    } else if (f->generation != c->seen.generation) {
         record_touch(op, c); /* another spec has other groups */
     } else if (held_keep(op, c, group_name(op, f->group), f->index, uid)) {
         say_event(op, c, true, "PodSetAside", slice_of(text));
@@ -128,7 +128,7 @@ bool adopt_answer(struct op *op, struct flight *f, const struct kube_answer *a)
         return false;
     }
     struct jval pod = answer_object(op, a, &version);
-    if (json_there(pod) && slice_empty(extract_owner(op, pod, &op->event_arena))) {
+    if (json_there(pod) && slice_empty(extract_owner(op, pod, &op->arenas.event))) {
         held_report_stripped(op, f, pod);
         return false;
     }

@@ -17,7 +17,7 @@ static int64_t fallback_ms(const struct group_view *g)
 
 static bool waits(const struct pod *pod)
 {
-    return pod->unschedulable && pod->phase == POD_PENDING && !pod->deleting && !pod->overtaken;
+    return pod->unschedulable && pod->phase == POD_PENDING && !pod->deleting && !pod->ours.overtaken;
 }
 
 static int64_t age_ms(const struct group_view *g, const struct pod *pod)
@@ -72,14 +72,14 @@ void decide_market(const struct group_view *g, struct plan *p)
 
 static bool in_zone(const struct group_view *g, const struct pod *pod)
 {
-    return !pod->zone || g->spec->zoned || pod->zone == pod_zone_hash(g->in->cluster->zone);
+    return !pod->zone || g->spec->zoned || pod->zone == pod_zone_hash(g->in->cluster->zone.made_for);
 }
 
 /* How much of a group's minimum does not run; *waiting: a pod of it that waits for a node. */
 static int64_t lacking(const struct group_view *g, const struct pod **waiting)
 {
     const struct ray_group *spec = g->spec;
-    int64_t lacks = (int64_t)(g->in->cluster->autoscaling && spec->min < spec->desired ? spec->min : spec->desired) * spec->hosts;
+    int64_t lacks = (int64_t)(g->in->cluster->scale.on && spec->min < spec->desired ? spec->min : spec->desired) * spec->hosts;
     for (uint32_t i = 0; i < g->count; i++)
         lacks -= pod_live(g->pods[i]) && g->pods[i]->phase == POD_RUNNING;
     for (uint32_t i = 0; i < g->count && lacks > 0; i++)
@@ -91,22 +91,22 @@ static void leave_zone(const struct group_view *head, const struct pod *waiting,
 {
     const struct cluster_view *in = head->in;
     const struct ray_cluster *c = head->in->cluster;
-    struct slice next = shape_zone_after(c->zones, c->zone);
-    int64_t set = c->zone_ms ? c->zone_ms : head->in->options->zone_ms, most_ms = set ? set : RAYCLUSTER_ZONE_MS;
-    bool again = in->zone_settled || in->zone_stays, all = in->zones_left + 1 >= shape_zone_count(c->zones);
-    int64_t left_ms = most_ms - (again ? age_ms(head, waiting) : in->now.mono_ms - in->zone_from_ms);
-    if (slice_eq(next, c->zone) || (in->zone_stays && runs))
+    struct slice next = shape_zone_after(c->zone.allowed, c->zone.made_for);
+    int64_t set = c->zone.ms ? c->zone.ms : head->in->options->zone_ms, most_ms = set ? set : RAYCLUSTER_ZONE_MS;
+    bool again = in->zone.settled || in->zone.stays, all = in->zone.left + 1 >= shape_zone_count(c->zone.allowed);
+    int64_t left_ms = most_ms - (again ? age_ms(head, waiting) : in->now.mono_ms - in->zone.from_ms);
+    if (slice_eq(next, c->zone.made_for) || (in->zone.stays && runs))
         return;
     if (left_ms > 0) {
         plan_look_again(p, in->now.mono_ms + left_ms);
         return;
     }
-    bool stays = all && runs && !in->zone_settled;
+    bool stays = all && runs && !in->zone.settled;
     struct action *act = plan_add(p, stays ? &raycluster_stay_in_zone : &raycluster_leave_zone);
     act->name = next;
     act->text = arena_printf(p->arena, "pod %s has no node in zone %.*s, where the cluster's minimum did not run within %lld s: %s%.*s%s",
-                             waiting->name, SLICE_ARG(c->zone), (long long)(most_ms / 1000), stays ? "each of " : "",
-                             SLICE_ARG(stays ? c->zones : next), stays ? " was tried" : " is next");
+                             waiting->name, SLICE_ARG(c->zone.made_for), (long long)(most_ms / 1000), stays ? "each of " : "",
+                             SLICE_ARG(stays ? c->zone.allowed : next), stays ? " was tried" : " is next");
 }
 
 bool decide_zone(const struct group_view *groups, uint32_t count, struct plan *p)
@@ -116,17 +116,17 @@ bool decide_zone(const struct group_view *groups, uint32_t count, struct plan *p
     int64_t lacks = 0;
     uint32_t before = p->count;
     bool runs = false;
-    if (slice_empty(in->cluster->zone))
+    if (slice_empty(in->cluster->zone.made_for))
         return false;
-    for (uint32_t k = 0; k < (in->zone_settled ? 1 : count); k++) {
+    for (uint32_t k = 0; k < (in->zone.settled ? 1 : count); k++) {
         lacks += lacking(&groups[k], &waiting);
         for (uint32_t i = 0; i < groups[k].count; i++)
             runs |= pod_live(groups[k].pods[i]) && groups[k].pods[i]->phase == POD_RUNNING;
-        for (uint32_t i = 0; i < groups[k].count && !in->zone_settled; i++)
+        for (uint32_t i = 0; i < groups[k].count && !in->zone.settled; i++)
             if (!groups[k].pods[i]->deleting && !in_zone(&groups[k], groups[k].pods[i]))
                 plan_delete(p, groups[k].pods[i], groups[k].number, "its cluster tries another zone");
     }
-    if (p->count == before && lacks == 0 && !in->zone_settled)
+    if (p->count == before && lacks == 0 && !in->zone.settled)
         plan_add(p, &raycluster_keep_zone);
     else if (p->count == before && waiting)
         leave_zone(groups, waiting, runs, p);

@@ -22,13 +22,13 @@ static void count_replicas(const struct group_view *g, struct replica *r, int32_
         r[at].deleting += pod->deleting;
         r[at].failed += pod_failed(pod);
         r[at].live += pod_live(pod);
-        r[at].begun |= pod->deleting || pod->asked;
+        r[at].begun |= pod->deleting || pod->ours.asked;
         r[at].doubted |= pod_doubted(pod);
         r[at].doomed |=
             r[at].live > (uint32_t)g->spec->hosts || (pod_live(pod) && pod->host >= g->spec->hosts); /* fewer hosts are wanted */
         r[at].doomed |= pod->deleting && !g->in->by_name && decide_given_up(g->spec, pod); /* our own autoscaler names each of them */
         r[at].ready += pod_live(pod) && pod->ready;
-        r[at].overtaken |= pod->overtaken;
+        r[at].overtaken |= pod->ours.overtaken;
         if (pod->created_us > r[at].created_us)
             r[at].created_us = pod->created_us;
     }

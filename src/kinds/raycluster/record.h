@@ -81,7 +81,7 @@ struct rayclusters *rayclusters_of(const struct op *op);
 /* The loaded model. */
 static inline struct ray_cluster *cluster_model(const struct op *op)
 {
-    return op->loaded->model;
+    return op->models.loaded->model;
 }
 
 /* services.c: counts a refused create or apply against its group, or backs off the record if a retry may succeed */

@@ -8,15 +8,15 @@ static bool concerned(struct op *op, const struct record *c, struct slice name)
 {
     static const char was[] = "\"" STATUS_INGRESS "\"";
     return cluster_model(op)->kind == RAY_V1 && (ray_wants_ingress(cluster_model(op)) || route_seen(op, c, &kind_ingress, name) ||
-                                                 slice_find_text((struct slice){c->status, c->status_len}, was) >= 0);
+                                                 slice_find_text((struct slice){c->status.text, c->status.len}, was) >= 0);
 }
 
 const struct route_view *view_ingress(struct op *op, struct record *c)
 {
-    struct arena *a = &op->plan_arena;
+    struct arena *a = &op->arenas.plan;
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
     struct err e = {0};
-    struct slice name = op->loaded->errors.count ? SLICE_NONE : ray_ingress_name(cluster_model(op), a);
+    struct slice name = op->models.loaded->errors.count ? SLICE_NONE : ray_ingress_name(cluster_model(op), a);
     if (slice_empty(name) || !concerned(op, c, name))
         return NULL;
     struct route_view *v = arena_new(a, struct route_view);

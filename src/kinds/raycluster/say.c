@@ -16,7 +16,7 @@ void say_legacy(struct op *op, struct record *c, const char *level, struct slice
 static uint32_t count_group(const struct record *c, struct slice group)
 {
     uint32_t n = 0;
-    for (const struct pod_record *r = c->pods; r; r = r->next)
+    for (const struct pod_record *r = c->children.pods; r; r = r->next)
         n += !r->pod.deleting && !r->pod.head && slice_eq(r->pod.group, group);
     return n;
 }
@@ -38,9 +38,9 @@ void say_legacy_status(struct op *op, struct record *c)
     char text[64];
     snprintf(text, sizeof text, "Cluster status: %u nodes", nodes);
     say_legacy(op, c, "DEBUG", slice_of(text));
-    log_raw(arena_printf(&op->plan_arena, "%s:Worker node types:", c->name));
+    log_raw(arena_printf(&op->arenas.plan, "%s:Worker node types:", c->name));
     for (uint32_t i = 0; i < model->group_count; i++)
-        log_raw(arena_printf(&op->plan_arena, "%s: - %.*s: %u", c->name, SLICE_ARG(model->groups[i].name),
+        log_raw(arena_printf(&op->arenas.plan, "%s: - %.*s: %u", c->name, SLICE_ARG(model->groups[i].name),
                              count_group(c, model->groups[i].name)));
 }
 

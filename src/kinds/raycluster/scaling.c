@@ -68,14 +68,14 @@ static void remember(struct scaling *s, const struct scale_memory *memory)
 static void remember_pods(struct scaling *s, const struct scale_seen *seen)
 {
     uint32_t at = 0;
-    for (struct pod_record *r = s->c->pods; r; r = r->next)
+    for (struct pod_record *r = s->c->children.pods; r; r = r->next)
         r->seen = seen[at++];
 }
 
 /* A head that has started again is given the time to hear from its nodes. */
 static void forgive_pods(struct scaling *s)
 {
-    for (struct pod_record *r = s->c->pods; r; r = r->next)
+    for (struct pod_record *r = s->c->children.pods; r; r = r->next)
         r->seen.alone_ms = 0;
 }
 
@@ -107,17 +107,17 @@ bool status_says_provisioned(const struct record *c, struct arena *a)
 {
     struct jval doc;
     struct err e = {0};
-    struct slice status = {c->status, c->status_len};
+    struct slice status = {c->status.text, c->status.len};
     return status.len && json_read(&doc, status, a, &e) && condition_is(doc, "RayClusterProvisioned", "True");
 }
 
 /* A cluster that was whole before is taken up as it stands: its spec's replicas were for its beginning. */
 static int32_t first_target(const struct scaling *s, const struct ray_group *g)
 {
-    if (!status_says_provisioned(s->c, &s->op->plan_arena))
+    if (!status_says_provisioned(s->c, &s->op->arenas.plan))
         return -1;
     int32_t pods = 0;
-    for (const struct pod_record *r = s->c->pods; r; r = r->next)
+    for (const struct pod_record *r = s->c->children.pods; r; r = r->next)
         pods += !r->pod.head && !r->pod.deleting && slice_eq(r->pod.group, g->name);
     return pods / g->hosts;
 }
@@ -125,7 +125,7 @@ static int32_t first_target(const struct scaling *s, const struct ray_group *g)
 static struct scale_view view_make(struct scaling *s, const struct ray_state *state)
 {
     struct op *op = s->op;
-    struct arena *a = &op->plan_arena;
+    struct arena *a = &op->arenas.plan;
     const struct ray_cluster *model = cluster_model(op);
     struct scale_memory *memory = arena_array(a, model->group_count + 1, sizeof *memory);
     struct ray_offer *offers = arena_array(a, model->group_count + 1, sizeof *offers);
@@ -145,7 +145,7 @@ static struct scale_view view_make(struct scaling *s, const struct ray_state *st
     v.pods = view_pods(op, s->c, &v.pod_count);
     struct scale_seen *seen = arena_array(a, v.pod_count, sizeof *seen);
     uint32_t at = 0;
-    for (const struct pod_record *r = s->c->pods; r; r = r->next)
+    for (const struct pod_record *r = s->c->children.pods; r; r = r->next)
         seen[at++] = r->seen;
     v.seen = seen;
     return v;
@@ -158,7 +158,7 @@ static void say_block(struct scaling *s, const struct scale_view *v, const struc
 {
     struct buf b;
     buf_init(&b, LIMIT_JSON_ITEM);
-    scale_log_legacy(v, p, &s->op->plan_arena, &b);
+    scale_log_legacy(v, p, &s->op->arenas.plan, &b);
     struct slice rest = buf_slice(&b);
     while (!slice_empty(rest))
         log_raw(slice_cut(&rest, '\n'));
@@ -215,7 +215,7 @@ static void ask_drains(struct scaling *s, const struct scale_plan *p)
                                       .pod = slice_of(d->pod->name)};
         if (!ray_gcs_drain(s->gcs, &ask, s->op->now, &e))
             return; /* too many at a time: the next decision asks for the rest */
-        struct pod_record *r = map_get(&s->op->pods, slice_of(d->pod->uid));
+        struct pod_record *r = map_get(&s->op->all.pods, slice_of(d->pod->uid));
         if (r)
             r->pod.idle_s = d->idle_s;
     }
@@ -242,7 +242,7 @@ static void mark_removals(struct scaling *s, const struct scale_plan *p)
 {
     s->decisions++;
     for (uint32_t i = 0; i < p->removal_count; i++) {
-        struct pod_record *r = map_get(&s->op->pods, slice_of(p->removals[i].pod->uid));
+        struct pod_record *r = map_get(&s->op->all.pods, slice_of(p->removals[i].pod->uid));
         if (!r)
             continue;
         if (!r->stop) {
@@ -252,7 +252,7 @@ static void mark_removals(struct scaling *s, const struct scale_plan *p)
         r->stop = p->removals[i].why;
         r->stop_decision = s->decisions;
     }
-    for (struct pod_record *r = s->c->pods; r; r = r->next) {
+    for (struct pod_record *r = s->c->children.pods; r; r = r->next) {
         if (!r->stop || r->stop_begun || r->stop_decision == s->decisions)
             continue;
         r->stop = NULL;
@@ -265,7 +265,7 @@ static void mark_removals(struct scaling *s, const struct scale_plan *p)
 
 void scaling_spare_replica(struct op *op, struct pod_record *r)
 {
-    for (struct pod_record *mate = r->of->pods; mate; mate = mate->next)
+    for (struct pod_record *mate = r->of->children.pods; mate; mate = mate->next)
         if (mate == r || (mate->group == r->group && mate->pod.index == r->pod.index && r->pod.index >= 0))
             mate->stop = NULL;
     work_drop(r->of); /* a DELETE of theirs may be waiting there */
@@ -278,7 +278,7 @@ void scaling_commit_replica(struct pod_record *r)
     const struct group_memory *m = s && r->stop ? remembered(s, r->pod.group) : NULL;
     if (!m || m->hosts == 1 || r->pod.index < 0)
         return;
-    for (struct pod_record *mate = r->of->pods; mate; mate = mate->next)
+    for (struct pod_record *mate = r->of->children.pods; mate; mate = mate->next)
         mate->stop_begun |= mate->stop && mate->group == r->group && mate->pod.index == r->pod.index;
 }
 
@@ -286,8 +286,8 @@ void scaling_commit_replica(struct pod_record *r)
 static bool ends_replica(const struct pod_record *r, int32_t hosts)
 {
     bool first = hosts == 1 || r->pod.index >= 0;
-    for (const struct pod_record *mate = r->of->pods; mate && first && hosts > 1; mate = mate->next)
-        first = mate == r || mate->group != r->group || mate->pod.index != r->pod.index || !(mate->pod.deleting || mate->pod.counted);
+    for (const struct pod_record *mate = r->of->children.pods; mate && first && hosts > 1; mate = mate->next)
+        first = mate == r || mate->group != r->group || mate->pod.index != r->pod.index || !(mate->pod.deleting || mate->pod.ours.counted);
     return first;
 }
 
@@ -299,7 +299,7 @@ void scaling_ended(struct pod_record *r)
     for (uint32_t i = 0; i < s->group_count && !r->stop; i++)
         if (s->groups[i].name == name_hash(r->pod.group) && s->groups[i].m.target > 0 && ends_replica(r, s->groups[i].hosts))
             s->groups[i].m.target--;
-    r->pod.counted = true;
+    r->pod.ours.counted = true;
     r->seen.parting = false;
 }
 
@@ -321,9 +321,9 @@ static void rest(struct scaling *s, const struct scale_view *v, const struct sca
 static void decide(struct scaling *s, const struct ray_state *state)
 {
     struct scale_plan p;
-    arena_reset(&s->op->plan_arena, 256 * KIB);
+    arena_reset(&s->op->arenas.plan, 256 * KIB);
     struct scale_view v = view_make(s, state);
-    scale_cluster(&v, &s->op->plan_arena, &p);
+    scale_cluster(&v, &s->op->arenas.plan, &p);
     bool moved = false;
     for (uint32_t i = 0; i < v.cluster->group_count; i++) {
         const struct group_memory *m = remembered(s, v.cluster->groups[i].name);
@@ -346,13 +346,13 @@ static void decide(struct scaling *s, const struct ray_state *state)
 static void on_state(struct scaling *s, const struct ray_state *state)
 {
     struct op *op = s->op;
-    if (!op->leading || op->stopping || !space_synced(s->c->space, s->c->kind))
+    if (!op->phase.leading || op->phase.stopping || !space_synced(s->c->space, s->c->kind))
         return;
     s->heard_ms = op->now.mono_ms;
     if (s->quiet && op->now.mono_ms < s->rest_ms && ray_state_quiet(state) == s->quiet)
         return;
     model_load(op, s->c);
-    if (op->loaded->errors.count > 0)
+    if (op->models.loaded->errors.count > 0)
         return;
     op->stats.scalings++;
     decide(s, state);
@@ -480,8 +480,8 @@ static void call_head(struct scaling *s, struct slice ip, uint16_t port)
 static bool is_wanted(const struct op *op)
 {
     const struct ray_cluster *m = cluster_model(op);
-    return (op->o.autoscaling || m->scaler == RAY_SCALER_OPERATOR) && m->autoscaling && !ray_has_sidecar(m, &op->o.ray) &&
-           op->loaded->errors.count == 0 && !m->deleting && !m->managed_elsewhere && !m->suspend;
+    return (op->o.autoscaling || m->scale.scaler == RAY_SCALER_OPERATOR) && m->scale.on && !ray_has_sidecar(m, &op->o.ray) &&
+           op->models.loaded->errors.count == 0 && !m->deleting && !m->managed_elsewhere && !m->suspend;
 }
 
 void scaling_follow(struct op *op, struct record *c)
@@ -511,10 +511,10 @@ void scaling_follow(struct op *op, struct record *c)
         return;
     }
     struct slice head = head_address(op, c);
-    if (s->gcs && (!slice_eq(slice_of(s->ip), head) || s->port != model->gcs_port || s->token != auth_serial(c)))
+    if (s->gcs && (!slice_eq(slice_of(s->ip), head) || s->port != model->ports.gcs || s->token != auth_serial(c)))
         hang_up(s);
     if (!s->gcs && !slice_empty(head))
-        call_head(s, head, (uint16_t)model->gcs_port);
+        call_head(s, head, (uint16_t)model->ports.gcs);
     if (slice_empty(head) && s->news.works)
         tell_headless(s);
     /* A silent head does not hide the spec: a new group, a maximum that was lowered. */
@@ -542,7 +542,7 @@ void scaling_drop(struct record *c)
     mem_free((void *)(uintptr_t)s->news.words.ptr);
     mem_free(s);
     own->scaling = NULL;
-    for (struct pod_record *r = c->pods; r; r = r->next)
+    for (struct pod_record *r = c->children.pods; r; r = r->next)
         r->stop = NULL;
 }
 
@@ -563,9 +563,9 @@ const struct scale_news *scaling_apply(const struct record *c, struct ray_group 
         const struct group_memory *m = remembered(s, g->name);
         int32_t target = m ? m->m.target : g->replicas;
         g->desired = g->suspended ? 0 : target < g->min ? g->min : target > g->max ? g->max : target;
-        g->workers_to_delete = arena_array(a, c->pod_count, sizeof g->workers_to_delete[0]);
+        g->workers_to_delete = arena_array(a, c->children.pod_count, sizeof g->workers_to_delete[0]);
         g->workers_to_delete_count = 0;
-        for (const struct pod_record *r = c->pods; r; r = r->next)
+        for (const struct pod_record *r = c->children.pods; r; r = r->next)
             if (r->stop && slice_eq(r->pod.group, g->name))
                 g->workers_to_delete[g->workers_to_delete_count++] = slice_of(r->pod.name);
     }

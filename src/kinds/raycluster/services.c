@@ -24,24 +24,24 @@ struct service_want service_wanted(struct op *op, struct record *c, enum ray_ser
 {
     struct service_want *want = known_want(op, c, which);
     if (!want->hash)
-        *want = service_want_made(cluster_model(op), which, patches_in_force(op), &op->plan_arena);
+        *want = service_want_made(cluster_model(op), which, patches_in_force(op), &op->arenas.plan);
     return *want;
 }
 
 bool make_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     enum ray_service which = raycluster_service_of(act->verb);
-    struct slice name = ray_service_name(cluster_model(op), which, &op->body_arena);
+    struct slice name = ray_service_name(cluster_model(op), which, &op->arenas.body);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
-    kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
-    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    kube_path(&op->out.path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
+    buf_put(&op->out.path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     f->fresh = !service_of(c, name);
     if (!f->fresh)
-        buf_put(&op->path, SLICE("&force=true")); /* ours: set right. Else nobody's fields are taken over */
+        buf_put(&op->out.path, SLICE("&force=true")); /* ours: set right. Else nobody's fields are taken over */
     else if (!service_free(op, c, name, e))
         return false;
-    return ray_build_service(cluster_model(op), which, &op->body_arena, &op->body, e);
+    return ray_build_service(cluster_model(op), which, &op->arenas.body, &op->out.body, e);
 }
 
 /* Services are compared with what was sent. */
@@ -50,9 +50,9 @@ bool seal_service(struct op *op, struct record *c, const struct action *act, str
     struct jval doc;
     struct service_want *want = known_want(op, c, raycluster_service_of(act->verb));
     if (!want->hash) {
-        if (!json_read(&doc, buf_slice(&op->body), &op->body_arena, e))
+        if (!json_read(&doc, buf_slice(&op->out.body), &op->arenas.body, e))
             return false;
-        *want = service_want_of(doc, &op->body_arena);
+        *want = service_want_of(doc, &op->arenas.body);
     }
     f->hash = want->hash;
     return true;

@@ -93,11 +93,11 @@ static void on_secret(struct op *op, struct record *c, const struct kube_answer 
     struct auth *t = auth_there(c);
     struct err e = {0};
     t->asking = false;
-    arena_reset(&op->event_arena, 64 * KIB);
+    arena_reset(&op->arenas.event, 64 * KIB);
     if (a->outcome != KUBE_OK)
         explain_refusal(a, &e);
     else
-        read_token(t, a->body, &op->event_arena, &e);
+        read_token(t, a->body, &op->arenas.event, &e);
     t->again_ms = op->now.mono_ms + backoff_ms(&op->rng, t->doubts, RAY_TOKEN_AGAIN_MS, RAY_TOKEN_AGAIN_MAX_MS);
     if (e.code == ERR_NONE) {
         t->failures = 0;
@@ -130,7 +130,7 @@ static void auth_done(void *owner, uint64_t tag, const struct kube_answer *a, st
         on_secret(op, c, a);
     c->in_flight--;
     op->flights--;
-    slab_free(&op->flight_slab, f);
+    slab_free(&op->slabs.flight, f);
     work_settle(op, c);
 }
 
@@ -139,7 +139,7 @@ static void ask(struct op *op, struct record *c)
     struct auth *t = auth_there(c);
     struct err e = {0};
     struct buf path;
-    struct flight *f = slab_alloc(&op->flight_slab);
+    struct flight *f = slab_alloc(&op->slabs.flight);
     *f = (struct flight){.op = op, .c = c, .hash = name_hash(t)};
     buf_init(&path, LIMIT_HTTP_URL);
     kube_path(&path, &kube_secrets, istr_slice(c->ns), slice_of(t->secret), SLICE_NONE);
@@ -157,7 +157,7 @@ static void ask(struct op *op, struct record *c)
     op->flights += t->asking;
     if (!t->asking) { /* too many wait already */
         t->again_ms = op->now.mono_ms + PLAN_BACKOFF_MS;
-        slab_free(&op->flight_slab, f);
+        slab_free(&op->slabs.flight, f);
     }
     buf_free(&path);
 }
@@ -216,8 +216,8 @@ void auth_refused(struct op *op, struct record *c, struct err *e)
 void auth_follow(struct op *op, struct record *c)
 {
     struct slice token;
-    if (auth_there(c) || !slice_empty(cluster_model(op)->auth_secret))
+    if (auth_there(c) || !slice_empty(cluster_model(op)->auth.secret))
         auth_of(op, c);
-    if (auth_there(c) && (c->owner || op->watched) && !slice_empty(head_address(op, c)))
+    if (auth_there(c) && (c->family.owner || op->names.watched) && !slice_empty(head_address(op, c)))
         auth_token(op, c, &token, NULL);
 }

@@ -38,12 +38,12 @@ static void tools_call(struct op *op, struct tools *t, struct slice method, stru
                        struct slice body)
 {
     struct err e = {0};
-    buf_clear(&op->path);
-    kube_path(&op->path, &kube_configmaps, istr_slice(t->ns), SLICE(RAY_TOOLS_CONFIGMAP_NAME), SLICE_NONE);
-    buf_put(&op->path, query);
+    buf_clear(&op->out.path);
+    kube_path(&op->out.path, &kube_configmaps, istr_slice(t->ns), SLICE(RAY_TOOLS_CONFIGMAP_NAME), SLICE_NONE);
+    buf_put(&op->out.path, query);
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
                              .method = method,
-                             .path = buf_slice(&op->path),
+                             .path = buf_slice(&op->out.path),
                              .content_type = content_type,
                              .body = body,
                              .again = true,
@@ -90,7 +90,7 @@ static bool tools_build(struct op *op, const struct tools *t, struct buf *body, 
     buf_put(body, SLICE("\"}}"));
     buf_free(&data);
     bool made = whole && !body->full && patches_amend(op, false, body, e);
-    arena_reset(&op->body_arena, 0);
+    arena_reset(&op->arenas.body, 0);
     return (made && !body->full) || err_set(e, ERR_LIMIT, "this program has %zu bytes: more than a ConfigMap holds", op->o.executable.len);
 }
 
@@ -114,8 +114,8 @@ static bool holds_ours(struct op *op, struct slice body)
     hash_text(op, hash);
     struct jval doc;
     struct err e = {0};
-    arena_reset(&op->event_arena, 64 * KIB);
-    if (!json_read(&doc, body, &op->event_arena, &e))
+    arena_reset(&op->arenas.event, 64 * KIB);
+    if (!json_read(&doc, body, &op->arenas.event, &e))
         return false;
     return json_is(json_child(json_get(doc, "metadata.annotations"), TOOLS_HASH), hash);
 }
@@ -124,7 +124,7 @@ static bool holds_ours(struct op *op, struct slice body)
 static void wake_clusters(struct op *op, const struct tools *t)
 {
     struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;)
         if (c->present && c->ns == t->ns)
             record_touch(op, c);
 }
@@ -134,7 +134,7 @@ static void tools_done(void *owner, uint64_t tag, const struct kube_answer *a, s
     struct op *op = owner;
     struct tools *t = (struct tools *)(uintptr_t)tag;
     op->now = now;
-    if (!op->leading || op->stopping) { /* nothing more is written; whoever leads next asks again */
+    if (!op->phase.leading || op->phase.stopping) { /* nothing more is written; whoever leads next asks again */
         t->state = TOOLS_UNKNOWN;
         return;
     }
@@ -196,7 +196,7 @@ static void tools_free_one(struct op *op, struct tools *t)
 static bool is_used(const struct op *op, const struct tools *t)
 {
     const struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;)
         if (c->present && c->ns == t->ns && c->kind->controller->mounts_tools)
             return true;
     return false;

@@ -31,12 +31,12 @@ void types_apply(struct op *op, const struct record *c)
 {
     const struct setting *s = setting_of(op);
     struct ray_cluster *model = cluster_model(op);
-    if (!s->watch || slice_find_text(istr_slice(c->spec), SHAPE_INSTANCE_TYPE) < 0) {
-        if (slice_find_text(istr_slice(c->spec), SHAPE_MARKET) >= 0)
-            shape_markets(model, &op->loaded->arena);
+    if (!s->watch || slice_find_text(istr_slice(c->seen.spec), SHAPE_INSTANCE_TYPE) < 0) {
+        if (slice_find_text(istr_slice(c->seen.spec), SHAPE_MARKET) >= 0)
+            shape_markets(model, &op->models.loaded->arena);
         return;
     }
-    shape_cluster(types_get_or_empty(op), model, &op->loaded->arena);
+    shape_cluster(types_get_or_empty(op), model, &op->models.loaded->arena);
     bool unread = !s->known, broken = s->broken;
     for (int32_t k = -1; (unread || broken) && k < (int32_t)model->group_count; k++) {
         struct ray_group *g = k < 0 ? &model->head : &model->groups[k];
@@ -44,7 +44,7 @@ void types_apply(struct op *op, const struct record *c)
             continue;
         struct slice map = op->o.settings[OPERATOR_INSTANCE_TYPES].name, said = unread ? SLICE("names an instance type") : g->blocked_text;
         g->blocked = unread ? "ConfigMapUnreadable" : "ConfigMapBroken";
-        g->blocked_text = arena_printf(&op->loaded->arena, "%.*s; ConfigMap %.*s %s: %s", SLICE_ARG(said), SLICE_ARG(map),
+        g->blocked_text = arena_printf(&op->models.loaded->arena, "%.*s; ConfigMap %.*s %s: %s", SLICE_ARG(said), SLICE_ARG(map),
                                        unread ? "cannot be read" : "is broken, and what was read before is in force", s->why.text);
     }
 }
@@ -66,12 +66,12 @@ bool types_awaited(const struct op *op, const struct record *c)
 static void touch_typed(struct op *op)
 {
     struct record *c;
-    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
+    for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;) {
         const struct raycluster *own = raycluster_of(c);
         if (!own || !own->typed)
             continue;
         record_reread(op, c);
-        for (struct failing *f = c->failing; f; f = f->next)
+        for (struct failing *f = c->children.failing; f; f = f->next)
             if (!f->f.ended)
                 f->f.not_before_ms = op->now.mono_ms;
         record_touch(op, c);

@@ -15,17 +15,17 @@ static void keep_hashes(struct raycluster *own, const struct ray_cluster *model)
 static void add_agent(struct op *op, const struct record *c)
 {
     struct err ignored = {0}; /* a template that is almost too large stays as it is */
-    const struct record *owner = c->owner;
+    const struct record *owner = c->family.owner;
     while (owner && !owner->kind->controller->has_agent)
-        owner = owner->owner;
-    bool reports = owner && ray_wants_agent(cluster_model(op), &op->o.ray, &op->loaded->arena);
-    ray_add_agent(cluster_model(op), reports, &op->o.ray, &op->loaded->arena, &ignored);
+        owner = owner->family.owner;
+    bool reports = owner && ray_wants_agent(cluster_model(op), &op->o.ray, &op->models.loaded->arena);
+    ray_add_agent(cluster_model(op), reports, &op->o.ray, &op->models.loaded->arena, &ignored);
 }
 
 /* The ray_running_read text of the head pod; NULL: there is no head, or it is being deleted: then the spec counts, as for the next head. */
 static const struct istr *head_running(const struct record *c)
 {
-    for (const struct pod_record *r = c->pods; r; r = r->next)
+    for (const struct pod_record *r = c->children.pods; r; r = r->next)
         if (r->pod.head && !r->pod.deleting && r->running)
             return r->running;
     return NULL;
@@ -34,9 +34,9 @@ static const struct istr *head_running(const struct record *c)
 void read_cluster(struct op *op, struct record *c, const struct spec_object *from)
 {
     struct raycluster *own = raycluster_of(c);
-    struct ray_cluster *model = arena_new(&op->loaded->arena, struct ray_cluster);
-    op->loaded->model = model;
-    bool right = ray_read_resource(from, own->hashes, &op->loaded->arena, model, &op->loaded->errors);
+    struct ray_cluster *model = arena_new(&op->models.loaded->arena, struct ray_cluster);
+    op->models.loaded->model = model;
+    bool right = ray_read_resource(from, own->hashes, &op->models.loaded->arena, model, &op->models.loaded->errors);
     if (right) {
         if (!own->hashes)
             keep_hashes(own, model);
@@ -47,7 +47,7 @@ void read_cluster(struct op *op, struct record *c, const struct spec_object *fro
     }
     const struct istr *running = head_running(c);
     if (running) /* last: hashes and templates must be the spec's. With an invalid spec, too: the head still runs */
-        ray_running_apply(model, istr_slice(running), &op->loaded->arena);
+        ray_running_apply(model, istr_slice(running), &op->models.loaded->arena);
     own->typed = right && model->typed;
 }
 
@@ -60,11 +60,11 @@ static const struct service *find_service(const struct record *c, struct slice n
 static const struct service *const *view_services(struct op *op, const struct record *c, uint32_t *count)
 {
     *count = 0;
-    for (const struct service_record *r = c->services; r; r = r->next)
+    for (const struct service_record *r = c->children.services; r; r = r->next)
         (*count)++;
-    const struct service **services = arena_array(&op->plan_arena, *count + 1, sizeof *services);
+    const struct service **services = arena_array(&op->arenas.plan, *count + 1, sizeof *services);
     uint32_t at = 0;
-    for (const struct service_record *r = c->services; r; r = r->next)
+    for (const struct service_record *r = c->children.services; r; r = r->next)
         services[at++] = &r->service;
     return services;
 }
@@ -78,7 +78,7 @@ static int64_t later(int64_t a, int64_t b)
  * copy, because the loaded one outlives this decision and says what the spec says. */
 static const struct ray_cluster *view_model(struct op *op, const struct record *c, const struct scale_news **news)
 {
-    struct arena *a = &op->plan_arena;
+    struct arena *a = &op->arenas.plan;
     const struct ray_cluster *said = cluster_model(op);
     struct ray_cluster *model = arena_new(a, struct ray_cluster);
     *model = *said;
@@ -91,37 +91,38 @@ static const struct ray_cluster *view_model(struct op *op, const struct record *
 
 static void view_fill(struct op *op, struct record *c, struct cluster_view *v)
 {
-    struct arena *a = &op->plan_arena;
+    struct arena *a = &op->arenas.plan;
     const struct raycluster *own = raycluster_of(c);
     const struct scale_news *news;
     const struct ray_cluster *model = view_model(op, c, &news);
     *v = (struct cluster_view){.cluster = model,
-                               .errors = &op->loaded->errors,
+                               .errors = &op->models.loaded->errors,
                                .failures = view_failures(op, c),
                                .scaling = news,
                                .warnings = c->warned ? istr_slice(c->warned) : SLICE_NONE,
                                .by_name = scaling_decides(c),
                                .accounts = own->accounts,
-                               .status = {c->status, c->status_len},
-                               .status_at_ms = c->status_at_ms,
+                               .status = {c->status.text, c->status.len},
+                               .status_at_ms = c->status.at_ms,
                                .made_ms = own->made_ms,
-                               .reasons = c->reasons,
-                               .reasons_ms = c->reasons_ms,
-                               .fleet = op->records.count,
-                               .status_hash = c->status_ours ? c->status_hash : 0,
-                               .status_not_before_ms = c->status_not_before_ms,
-                               .workers_from_ms = later(later(op->workers_from_ms, c->space->workers_from_ms), tools_from_ms(op, c->ns)),
-                               .zone_settled = own->zone_settled,
-                               .zone_stays = own->zone_stays_at && own->zone_stays_at == cluster_model(op)->generation,
-                               .zones_left = own->zones_left,
-                               .zone_from_ms = own->zone_from_ms,
+                               .reasons = c->status.reasons,
+                               .reasons_ms = c->status.reasons_ms,
+                               .fleet = op->all.records.count,
+                               .status_hash = c->status_ours ? c->status.hash : 0,
+                               .status_not_before_ms = c->status.not_before_ms,
+                               .workers_from_ms =
+                                   later(later(op->phase.workers_from_ms, c->space->workers_from_ms), tools_from_ms(op, c->ns)),
+                               .zone.settled = own->zone_settled,
+                               .zone.stays = own->zone_stays_at && own->zone_stays_at == cluster_model(op)->generation,
+                               .zone.left = own->zones_left,
+                               .zone.from_ms = own->zone_from_ms,
                                .options = &op->o.ray,
                                .now = op->now};
     v->pods = view_pods(op, c, &v->pod_count);
     v->services = view_services(op, c, &v->service_count);
     v->held = view_held(op, c, &v->held_count);
     v->ingress = view_ingress(op, c);
-    if (op->loaded->errors.count)
+    if (op->models.loaded->errors.count)
         return;
     for (enum ray_service k = 0; k < RAY_SERVICES; k++) {
         v->services_from_ms[k] = own->paces[k].from_ms;
@@ -133,9 +134,9 @@ static void view_fill(struct op *op, struct record *c, struct cluster_view *v)
 
 void count_failure(struct op *op, struct record *c, const struct action *act)
 {
-    struct pod_record *r = map_get(&op->pods, act->uid);
+    struct pod_record *r = map_get(&op->all.pods, act->uid);
     if (r)
-        r->pod.counted = true;
+        r->pod.ours.counted = true;
     group_failed(op, c, act->group, true, act->group < 0 ? "HeadPodEnded" : "WorkerPodEnded", act->text);
 }
 
@@ -147,7 +148,7 @@ void forget_failures(struct op *op, struct record *c, const struct action *act)
 /* The process that made them may have ended before it had made the tools that they wait for. */
 static bool workers_wait(const struct record *c)
 {
-    for (const struct pod_record *r = c->pods; r; r = r->next)
+    for (const struct pod_record *r = c->children.pods; r; r = r->next)
         if (!r->pod.head && !r->pod.deleting && r->pod.phase == POD_PENDING)
             return true;
     return false;
@@ -155,7 +156,7 @@ static bool workers_wait(const struct record *c)
 
 static bool has_head(const struct record *c)
 {
-    const struct pod_record *r = c->pods;
+    const struct pod_record *r = c->children.pods;
     while (r && !r->pod.head)
         r = r->next;
     return r;
@@ -164,7 +165,8 @@ static bool has_head(const struct record *c)
 /* A head is made as a workload's or as nobody's, and that the cluster's RayJob is a workload's is known with the list of RayJobs. */
 static bool owner_awaited(struct op *op, struct record *c)
 {
-    bool awaited = op->o.ray.agent && c->owner && !c->owner->present && !source_of(c->space, c->owner->kind)->synced && !has_head(c);
+    bool awaited = op->o.ray.agent && c->family.owner && !c->family.owner->present && !source_of(c->space, c->family.owner->kind)->synced &&
+                   !has_head(c);
     c->dirty |= awaited; /* so that the end of the list touches it */
     return awaited;
 }
@@ -172,11 +174,11 @@ static bool owner_awaited(struct op *op, struct record *c)
 int64_t decide_cluster(struct op *op, struct record *c, struct plan *p)
 {
     if (types_awaited(op, c) || owner_awaited(op, c)) {
-        *p = (struct plan){.next_ms = TIME_NEVER, .arena = &op->plan_arena};
+        *p = (struct plan){.next_ms = TIME_NEVER, .arena = &op->arenas.plan};
         return TIME_NEVER;
     }
     zones_follow(op, c);
-    if (op->loaded->errors.count == 0) {
+    if (op->models.loaded->errors.count == 0) {
         failures_prune(op, c);
         auth_follow(op, c);
     }
@@ -184,10 +186,10 @@ int64_t decide_cluster(struct op *op, struct record *c, struct plan *p)
     bool again = true;
     for (int i = 0; i < LOCAL_ROUNDS && again; i++) {
         struct cluster_view v;
-        arena_reset(&op->plan_arena, 256 * KIB);
+        arena_reset(&op->arenas.plan, 256 * KIB);
         model_load(op, c); /* a moved entry may have changed it */
         view_fill(op, c, &v);
-        raycluster_decide(&v, &op->plan_arena, p);
+        raycluster_decide(&v, &op->arenas.plan, p);
         op->stats.decisions++;
         again = plan_move(op, c, p);
     }

@@ -3,7 +3,7 @@
 
 const struct pod *head_pod(const struct record *c)
 {
-    for (const struct pod_record *r = c->pods; r; r = r->next)
+    for (const struct pod_record *r = c->children.pods; r; r = r->next)
         if (r->pod.head && !r->pod.deleting && !r->pod.ended && r->pod.phase == POD_RUNNING && r->pod.ip[0])
             return &r->pod;
     return NULL;
@@ -16,8 +16,8 @@ static struct head_way *make_way(const struct op *op, const struct record *c)
     const struct ray_cluster *model = cluster_model(op);
     struct arena scratch = {0};
     struct slice service = ray_head_service_name(model, &scratch), headless = ray_headless_service_name(model, &scratch),
-                 serve = ray_service_name(model, RAY_SERVICE_SERVE, &scratch), secret = model->auth_secret;
-    const struct service_record *there = service_of(c, service) ? NULL : c->services;
+                 serve = ray_service_name(model, RAY_SERVICE_SERVE, &scratch), secret = model->auth.secret;
+    const struct service_record *there = service_of(c, service) ? NULL : c->children.services;
     while (there && (!there->service.ours || there->service.deleting || slice_eq(slice_of(there->service.name), headless) ||
                      slice_eq(slice_of(there->service.name), serve)))
         there = there->next;
@@ -25,7 +25,7 @@ static struct head_way *make_way(const struct op *op, const struct record *c)
         service = slice_of(there->service.name);
     struct head_way *way = mem_alloc(sizeof *way + service.len + secret.len);
     char *at = way->texts;
-    way->dashboard_port = (uint16_t)model->dashboard_port;
+    way->dashboard_port = (uint16_t)model->ports.dashboard;
     way->service = slice_behind(&at, service);
     way->secret = slice_behind(&at, secret);
     arena_free(&scratch);
@@ -35,7 +35,7 @@ static struct head_way *make_way(const struct op *op, const struct record *c)
 const struct head_way *head_way(struct op *op, struct record *c)
 {
     struct raycluster *own = raycluster_of(c);
-    if (own->way && c->services && !service_of(c, own->way->service)) { /* that service was deleted since */
+    if (own->way && c->children.services && !service_of(c, own->way->service)) { /* that service was deleted since */
         mem_free(own->way);
         own->way = NULL;
     }

@@ -8,10 +8,10 @@
 
 static void read_cron(struct op *op, struct record *c, const struct spec_object *from)
 {
-    struct raycronjob *model = arena_new(&op->loaded->arena, struct raycronjob);
+    struct raycronjob *model = arena_new(&op->models.loaded->arena, struct raycronjob);
     (void)c;
-    raycronjob_read_resource(from, &op->loaded->arena, model, &op->loaded->errors);
-    op->loaded->model = model;
+    raycronjob_read_resource(from, &op->models.loaded->arena, model, &op->models.loaded->errors);
+    op->models.loaded->model = model;
 }
 
 /* Read again for each decision: the folder may be another by now. */
@@ -36,10 +36,10 @@ static struct cron_child view_job(const struct op *op, const struct record *job,
 {
     struct jval meta, status;
     struct cron_child v = {.name = slice_of(job->name), .uid = slice_of(job->uid), .scheduled_s = CRON_NEVER};
-    v.deleting_us = job->deleted_us ? job->deleted_us : job->deleting ? op->now.wall_us : 0;
-    if (json_read(&meta, istr_slice(job->meta), a, NULL))
+    v.deleting_us = job->seen.deleted_us ? job->seen.deleted_us : job->deleting ? op->now.wall_us : 0;
+    if (json_read(&meta, istr_slice(job->seen.meta), a, NULL))
         v.scheduled_s = raycronjob_scheduled(meta, v.name, a);
-    if (!job->status_len || !json_read(&status, (struct slice){job->status, job->status_len}, a, NULL))
+    if (!job->status.len || !json_read(&status, (struct slice){job->status.text, job->status.len}, a, NULL))
         return v;
     struct jval root = status, phase = json_get(root, "jobDeploymentStatus");
     bool complete = json_is(phase, "Complete");
@@ -59,11 +59,11 @@ static void view_pods_of(const struct op *op, const struct record *job, struct a
 {
     uint32_t count = 0;
     int64_t again_us;
-    for (const struct record *c = job->owned; c; c = c->next_owned)
-        v->pods += c->pod_count;
+    for (const struct record *c = job->family.owned; c; c = c->family.next)
+        v->pods += c->children.pod_count;
     const struct pod **list = arena_array(a, v->pods + 1, sizeof(const struct pod *));
-    for (const struct record *c = job->owned; c; c = c->next_owned)
-        for (const struct pod_record *r = c->pods; r; r = r->next)
+    for (const struct record *c = job->family.owned; c; c = c->family.next)
+        for (const struct pod_record *r = c->children.pods; r; r = r->next)
             list[count++] = &r->pod;
     v->stays = pods_going_text(list, count, op->now.wall_us, a, &again_us);
 }
@@ -71,10 +71,10 @@ static void view_pods_of(const struct op *op, const struct record *job, struct a
 static const struct cron_child *view_jobs(const struct op *op, const struct record *c, struct arena *a, uint32_t *count)
 {
     uint32_t all = 0;
-    for (const struct record *own = c->owned; own; own = own->next_owned)
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
         all++;
     struct cron_child *list = arena_array(a, all + 1, sizeof *list);
-    for (const struct record *own = c->owned; own; own = own->next_owned)
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
         if (own->present && own->kind == &kind_rayjob) {
             list[*count] = view_job(op, own, a);
             if (own->deleting)
@@ -86,13 +86,13 @@ static const struct cron_child *view_jobs(const struct op *op, const struct reco
 
 static int64_t decide_cron(struct op *op, struct record *c, struct plan *p)
 {
-    struct arena *a = &op->plan_arena;
-    const struct raycronjob *model = op->loaded->model;
+    struct arena *a = &op->arenas.plan;
+    const struct raycronjob *model = op->models.loaded->model;
     struct cron_view v = {.cron = model,
-                          .errors = &op->loaded->errors,
-                          .status = {c->status, c->status_len},
-                          .status_hash = c->status_ours ? c->status_hash : 0,
-                          .status_not_before_ms = c->status_not_before_ms,
+                          .errors = &op->models.loaded->errors,
+                          .status = {c->status.text, c->status.len},
+                          .status_hash = c->status_ours ? c->status.hash : 0,
+                          .status_not_before_ms = c->status.not_before_ms,
                           .refusals = failures_of(op, c, SLICE_NONE, true, false),
                           .now = op->now};
     arena_reset(a, 256 * KIB);
@@ -110,10 +110,10 @@ static bool make_job(struct op *op, struct record *c, const struct action *act, 
     int64_t due_us;
     slice_copy(act->name, f->name, sizeof f->name);
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
-    kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    kube_path(&op->out.path, &ray_job_resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
     return time_parse(act->text, &due_us, e) &&
-           (raycronjob_build_job(op->loaded->model, due_us / 1000000, &op->body, &op->body_arena) ||
+           (raycronjob_build_job(op->models.loaded->model, due_us / 1000000, &op->out.body, &op->arenas.body) ||
             err_set(e, ERR_LIMIT, "RayJob %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM));
 }
 
@@ -124,8 +124,8 @@ static bool make_job_delete(struct op *op, struct record *c, const struct action
     slice_copy(act->uid, f->uid, sizeof f->uid);
     utf8_copy(slice_of(act->why), f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
-    kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), act->name, SLICE_NONE);
-    return kube_delete_options(&op->body, act->uid, 0, SLICE("Foreground")); /* the RayJob exists until its pods are gone */
+    kube_path(&op->out.path, &ray_job_resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    return kube_delete_options(&op->out.body, act->uid, 0, SLICE("Foreground")); /* the RayJob exists until its pods are gone */
 }
 
 static void done(struct op *op, const struct flight *f, const struct kube_answer *a)
@@ -149,7 +149,7 @@ static void done(struct op *op, const struct flight *f, const struct kube_answer
 static void find_job(struct op *op, struct flight *f, const char *text)
 {
     const struct record *job = name_find(op, &kind_rayjob, f->c->ns, slice_of(f->name));
-    if (job && job->owner != f->c) {
+    if (job && job->family.owner != f->c) {
         char words[ERR_TEXT_MAX];
         snprintf(words, sizeof words, "RayJob %s exists and belongs to somebody else: delete it", f->name);
         object_refused(op, f->c, f->verb, words);

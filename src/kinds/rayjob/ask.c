@@ -11,7 +11,7 @@ static void keep_texts(struct job *j)
     struct slice *const all[] = {&s->cluster, &s->session,         &s->id,        &s->message, &s->refused, &s->log,
                                  &s->trouble, &s->unsubmitted_why, &s->unheard_no};
     size_t bytes = 0;
-    s->message = job_shorten(s->message, LIMIT_JOB_MESSAGE, &j->op->event_arena);
+    s->message = job_shorten(s->message, LIMIT_JOB_MESSAGE, &j->op->arenas.event);
     for (size_t i = 0; i < COUNT_OF(all); i++)
         bytes += all[i]->len;
     char *block = bytes ? mem_alloc(bytes) : NULL, *at = block;
@@ -38,7 +38,7 @@ void job_forget_words(struct job *j)
 static struct record *cluster_asked(struct job *j)
 {
     struct slice name = slice_of(j->cluster);
-    for (struct record *own = j->c->owned; own; own = own->next_owned)
+    for (struct record *own = j->c->family.owned; own; own = own->family.next)
         if (own->present && slice_eq(slice_of(own->name), name))
             return own;
     return cluster_named(j->op, j->c, name);
@@ -54,10 +54,10 @@ static bool head_asked(struct job *j, enum ray_dash_call call, ray_dash_done *do
         return err_set(e, ERR_MISSING, "RayCluster %s does not exist", j->cluster);
     if (call == RAY_DASH_SUBMIT) {
         model_load(op, j->c);
-        buf_clear(&op->body);
-        if (!ray_build_submission(job_model(op), r.id, &op->body))
+        buf_clear(&op->out.body);
+        if (!ray_build_submission(job_model(op), r.id, &op->out.body))
             return err_set(e, ERR_LIMIT, "the submission does not fit %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
-        r.body = buf_slice(&op->body);
+        r.body = buf_slice(&op->out.body);
     }
     return head_ask(op, c, &r, done, j, (uint64_t)call, e);
 }
@@ -99,7 +99,7 @@ static void hear(struct job *j, const struct ray_dash_answer *answer)
 {
     struct op *op = j->op;
     bool looks = j->verb == &rayjob_look && answer->call == RAY_DASH_VERSION && answer->outcome == RAY_DASH_OK && j->id[0];
-    arena_reset(&op->event_arena, 64 * KIB);
+    arena_reset(&op->arenas.event, 64 * KIB);
     op->stats.dash_failures += answer->outcome >= RAY_DASH_DENIED;
     job_hear(&j->said, slice_of(j->id), answer, op->now);
     keep_texts(j);

@@ -7,9 +7,9 @@ bool job_make_cluster(struct op *op, struct record *c, const struct action *act,
 {
     slice_copy(act->name, f->name, sizeof f->name);
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
-    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return ray_build_job_cluster(job_model(op), act->name, &op->body, &op->body_arena) ||
+    kube_path(&op->out.path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return ray_build_job_cluster(job_model(op), act->name, &op->out.body, &op->arenas.body) ||
            err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 
@@ -25,8 +25,8 @@ bool job_make_delete(struct op *op, struct record *c, const struct action *act, 
     if (act->why)
         utf8_copy(slice_of(act->why), f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
-    kube_path(&op->path, self ? &ray_job_resource : &ray_resources[RAY_V1], istr_slice(c->ns), name, SLICE_NONE);
-    return kube_delete_options(&op->body, uid, 0, self ? SLICE("Background") : SLICE("Foreground"));
+    kube_path(&op->out.path, self ? &ray_job_resource : &ray_resources[RAY_V1], istr_slice(c->ns), name, SLICE_NONE);
+    return kube_delete_options(&op->out.body, uid, 0, self ? SLICE("Background") : SLICE("Foreground"));
 }
 
 /* Every worker group is suspended, by its place: the test of the uid keeps this from another cluster of that name. */
@@ -35,15 +35,15 @@ bool job_make_suspend(struct op *op, struct record *c, const struct action *act,
     slice_copy(act->name, f->name, sizeof f->name);
     struct jval doc;
     const struct record *own = record_get(op, act->uid, istr_slice(c->ns));
-    if (!own || !own->present || !json_read(&doc, istr_slice(own->spec), &op->body_arena, e))
+    if (!own || !own->present || !json_read(&doc, istr_slice(own->seen.spec), &op->arenas.body, e))
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_JSON_PATCH), true};
-    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    buf_printf(&op->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"}", SLICE_ARG(act->uid));
+    kube_path(&op->out.path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    buf_printf(&op->out.body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"}", SLICE_ARG(act->uid));
     for (size_t i = 0; i < json_len(json_get(doc, "workerGroupSpecs")); i++)
-        buf_printf(&op->body, ",{\"op\":\"add\",\"path\":\"/spec/workerGroupSpecs/%zu/suspend\",\"value\":true}", i);
-    return buf_putc(&op->body, ']');
+        buf_printf(&op->out.body, ",{\"op\":\"add\",\"path\":\"/spec/workerGroupSpecs/%zu/suspend\",\"value\":true}", i);
+    return buf_putc(&op->out.body, ']');
 }
 
 bool job_make_mark(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
@@ -52,21 +52,21 @@ bool job_make_mark(struct op *op, struct record *c, const struct action *act, st
     (void)f;
     (void)e;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
-    kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    jout_init(&w, &op->body);
+    kube_path(&op->out.path, &ray_job_resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    jout_init(&w, &op->out.body);
     jout_form(&w, "{metadata:{uid:'%s',annotations:", c->uid);
     jout_object(&w);
     jout_kstr(&w, RAY_ANNOTATION_ENDED, act->text);
     jout_end(&w);
     jout_form(&w, "}}");
-    return !op->body.full;
+    return !op->out.body.full;
 }
 
 /* The cluster that the job runs on, its own or another's. */
 static struct record *cluster_of(struct op *op, const struct record *c, struct slice name)
 {
-    for (struct record *own = c->owned; own; own = own->next_owned)
+    for (struct record *own = c->family.owned; own; own = own->family.next)
         if (own->present && slice_eq(slice_of(own->name), name))
             return own;
     return cluster_named(op, c, name);
@@ -77,17 +77,17 @@ bool job_make_submitter(struct op *op, struct record *c, const struct action *ac
 {
     slice_copy(act->name, f->name, sizeof f->name);
     tools_want(op, c->ns);
-    buf_clear(&op->path); /* that was a call of its own, with the same buffers */
-    struct arena *a = &op->body_arena;
+    buf_clear(&op->out.path); /* that was a call of its own, with the same buffers */
+    struct arena *a = &op->arenas.body;
     struct jval status, spec;
-    if (!json_read(&status, (struct slice){c->status, c->status_len}, a, e))
+    if (!json_read(&status, (struct slice){c->status.text, c->status.len}, a, e))
         return false;
     struct ray_submitter s = {.name = act->name,
                               .id = json_get_str(status, "jobId", a),
                               .cluster = json_get_str(status, "rayClusterName", a),
                               .dashboard = json_get_str(status, "dashboardURL", a)};
     struct record *on = cluster_of(op, c, s.cluster);
-    if (!on || !json_read(&spec, istr_slice(on->spec), a, e))
+    if (!on || !json_read(&spec, istr_slice(on->seen.spec), a, e))
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(s.cluster));
     s.spec = spec;
     s.secret = head_secret(op, on, a);
@@ -96,9 +96,9 @@ bool job_make_submitter(struct op *op, struct record *c, const struct action *ac
     if (!types_pod(op, SLICE("submitter"), &job.submitter_template, a, e))
         return false;
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
-    kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return ray_build_submitter_pod(&job, &s, &op->o.ray, a, &op->body, e);
+    kube_path(&op->out.path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return ray_build_submitter_pod(&job, &s, &op->o.ray, a, &op->out.body, e);
 }
 
 /* ---- answers ---- */

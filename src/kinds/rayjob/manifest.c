@@ -12,7 +12,7 @@ static struct slice dashboard(const struct ray_cluster *c, const struct preview 
 {
     struct slice head = ray_head_service_name(c, p->arena);
     return arena_printf(p->arena, "%.*s.%.*s.svc.%.*s:%d", SLICE_ARG(head), SLICE_ARG(c->ns), SLICE_ARG(p->ray.cluster_domain),
-                        (int)c->dashboard_port);
+                        (int)c->ports.dashboard);
 }
 
 static bool put_submitter(const struct ray_job *job, const struct ray_cluster *on, struct preview *p)
@@ -21,7 +21,7 @@ static bool put_submitter(const struct ray_job *job, const struct ray_cluster *o
                                     .id = ray_job_submission_id(job, 1, p->arena),
                                     .cluster = on->name,
                                     .dashboard = dashboard(on, p),
-                                    .secret = on->auth_secret,
+                                    .secret = on->auth.secret,
                                     .spec = job->cluster_spec};
     __attribute__((cleanup(buf_free))) struct buf pod;
     struct ray_job typed = *job;

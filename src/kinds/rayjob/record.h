@@ -46,7 +46,7 @@ void job_doubt(struct record *c);
 /* The loaded model. */
 static inline struct ray_job *job_model(const struct op *op)
 {
-    return op->loaded->model;
+    return op->models.loaded->model;
 }
 
 /* manifest.c: kind.check and kind.preview */

@@ -99,7 +99,7 @@ static bool workers_suspended(const struct record *c, struct arena *a)
 {
     struct jval doc;
     struct jval k, group;
-    if (!json_read(&doc, istr_slice(c->spec), a, NULL))
+    if (!json_read(&doc, istr_slice(c->seen.spec), a, NULL))
         return false;
     for (struct jiter it = json_iter(json_get(doc, "workerGroupSpecs")); json_next(&it, &k, &group);)
         if (!json_get_bool(group, "suspend", false))
@@ -118,7 +118,7 @@ static bool suspends_workers(const struct ray_job *job)
 /* One on a node that is lost runs there for all one knows, also while it is being deleted. */
 static bool head_runs(const struct record *c)
 {
-    for (const struct pod_record *r = c->pods; r; r = r->next)
+    for (const struct pod_record *r = c->children.pods; r; r = r->next)
         if (r->pod.head && !r->pod.ended && (r->pod.phase == POD_RUNNING || r->pod.phase == POD_UNKNOWN))
             return true;
     return false;
@@ -127,17 +127,17 @@ static bool head_runs(const struct record *c)
 /* Finds the pod that delays the end of a cluster's deletion. */
 static void view_stays(struct op *op, const struct record *c, struct job_cluster *v)
 {
-    const struct pod **list = arena_array(&op->plan_arena, c->pod_count + 1, sizeof(const struct pod *));
+    const struct pod **list = arena_array(&op->arenas.plan, c->children.pod_count + 1, sizeof(const struct pod *));
     uint32_t count = 0;
-    for (const struct pod_record *r = c->pods; r; r = r->next)
+    for (const struct pod_record *r = c->children.pods; r; r = r->next)
         list[count++] = &r->pod;
-    v->stays = pods_going_text(list, count, op->now.wall_us, &op->plan_arena, &v->stays_again_us);
+    v->stays = pods_going_text(list, count, op->now.wall_us, &op->arenas.plan, &v->stays_again_us);
 }
 
 /* How the head of the cluster ended last: from a head pod whose container was restarted, else from the last failure of a head pod. */
 static struct slice head_end(const struct record *c, const struct group_failures *failed, struct arena *a)
 {
-    for (const struct pod_record *r = c->pods; r; r = r->next)
+    for (const struct pod_record *r = c->children.pods; r; r = r->next)
         if (r->pod.head && r->pod.restarted && !slice_empty(r->pod.words))
             return arena_printf(a, "pod %s: %.*s", r->pod.name, SLICE_ARG(r->pod.words));
     return failed && failed->ended ? slice_of(failed->reason) : SLICE_NONE;
@@ -145,12 +145,12 @@ static struct slice head_end(const struct record *c, const struct group_failures
 
 static struct job_cluster view_cluster(struct op *op, const struct record *job, struct record *c)
 {
-    struct arena *a = &op->plan_arena;
+    struct arena *a = &op->arenas.plan;
     struct jval status = record_status(c, a);
     const struct group_failures *head = failures_of(op, c, SLICE_NONE, true, false);
     struct job_cluster v = {.name = slice_of(c->name),
                             .uid = slice_of(c->uid),
-                            .owned = c->owner == job,
+                            .owned = c->family.owner == job,
                             .deleting = c->deleting,
                             .head_runs = head_runs(c),
                             .head_failures = head ? head->ends : 0,
@@ -174,11 +174,11 @@ static struct job_cluster view_cluster(struct op *op, const struct record *job, 
 static void view_clusters(struct op *op, struct record *c, struct slice name, struct job_view *v)
 {
     uint32_t count = 0;
-    for (struct record *own = c->owned; own; own = own->next_owned)
+    for (struct record *own = c->family.owned; own; own = own->family.next)
         count++;
-    struct job_cluster *list = arena_array(&op->plan_arena, count + 1, sizeof *list);
+    struct job_cluster *list = arena_array(&op->arenas.plan, count + 1, sizeof *list);
     bool named = slice_empty(name);
-    for (struct record *own = c->owned; own; own = own->next_owned) {
+    for (struct record *own = c->family.owned; own; own = own->family.next) {
         if (!own->present)
             continue;
         named |= slice_eq(slice_of(own->name), name);
@@ -205,7 +205,7 @@ static void finalizer_first(struct plan *p)
 /* Times of status are of the wall clock of whoever wrote them, which may have been ahead of what ours is now. */
 static int64_t known_since(struct op *op, struct job_time *t, struct jval status, const char *path)
 {
-    struct slice text = json_get_str(status, path, &op->plan_arena);
+    struct slice text = json_get_str(status, path, &op->arenas.plan);
     uint64_t what = slice_empty(text) ? 0 : hash64(text, (uint64_t)json_get_int(status, "attempt", 0));
     if (t->what != what)
         *t = (struct job_time){what, op->now.mono_ms};
@@ -214,14 +214,14 @@ static int64_t known_since(struct op *op, struct job_time *t, struct jval status
 
 void job_decide(struct op *op, struct record *c, struct plan *p)
 {
-    struct arena *a = &op->plan_arena;
+    struct arena *a = &op->arenas.plan;
     struct job *j = job_of(op, c);
     struct jval status = record_status(c, a);
     struct job_view v = {.job = job_model(op),
-                         .errors = &op->loaded->errors,
+                         .errors = &op->models.loaded->errors,
                          .status = status,
-                         .status_hash = c->status_ours ? c->status_hash : 0,
-                         .status_not_before_ms = c->status_not_before_ms,
+                         .status_hash = c->status_ours ? c->status.hash : 0,
+                         .status_not_before_ms = c->status.not_before_ms,
                          .refusals = failures_of(op, c, SLICE_NONE, true, false),
                          .submitter_pods = op->o.submitter_pods,
                          .namespace_going = c->space->going == c->ns,
@@ -254,15 +254,15 @@ void job_decide(struct op *op, struct record *c, struct plan *p)
 
 void read_job(struct op *op, struct record *c, const struct spec_object *from)
 {
-    struct ray_job *model = arena_new(&op->loaded->arena, struct ray_job);
+    struct ray_job *model = arena_new(&op->models.loaded->arena, struct ray_job);
     (void)c;
-    ray_read_job_resource(from, &op->loaded->arena, model, &op->loaded->errors);
-    op->loaded->model = model;
+    ray_read_job_resource(from, &op->models.loaded->arena, model, &op->models.loaded->errors);
+    op->models.loaded->model = model;
 }
 
 int64_t decide_job(struct op *op, struct record *c, struct plan *p)
 {
-    arena_reset(&op->plan_arena, 256 * KIB);
+    arena_reset(&op->arenas.plan, 256 * KIB);
     job_decide(op, c, p);
     op->stats.decisions++;
     return p->next_ms;
@@ -270,6 +270,6 @@ int64_t decide_job(struct op *op, struct record *c, struct plan *p)
 
 void kept_job(struct op *op, struct record *c, struct jval object, uint32_t round, bool status)
 {
-    if (status && round != 0 && !slice_empty(json_get_str(object, "status.jobStatus", &op->event_arena)))
+    if (status && round != 0 && !slice_empty(json_get_str(object, "status.jobStatus", &op->arenas.event)))
         job_doubt(c);
 }

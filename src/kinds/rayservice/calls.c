@@ -8,9 +8,9 @@ bool rayservice_make_cluster(struct op *op, struct record *c, const struct actio
 {
     slice_copy(act->name, f->name, sizeof f->name);
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
-    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return rayservice_build_cluster(rayservice_model(op), act->index, &op->body, &op->body_arena) ||
+    kube_path(&op->out.path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return rayservice_build_cluster(rayservice_model(op), act->index, &op->out.body, &op->arenas.body) ||
            err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 
@@ -20,13 +20,13 @@ bool rayservice_make_update(struct op *op, struct record *c, const struct action
     struct jval live;
     char version[KUBE_VERSION_TEXT];
     slice_copy(act->name, f->name, sizeof f->name);
-    if (!own || !own->present || !json_read(&live, istr_slice(own->spec), &op->body_arena, e))
+    if (!own || !own->present || !json_read(&live, istr_slice(own->seen.spec), &op->arenas.body, e))
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
-    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return rayservice_build_update(rayservice_model(op), act->uid, kube_version_format(own->version, version), live, &op->body,
-                                   &op->body_arena) ||
+    kube_path(&op->out.path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return rayservice_build_update(rayservice_model(op), act->uid, kube_version_format(own->seen.version, version), live, &op->out.body,
+                                   &op->arenas.body) ||
            err_set(e, ERR_LIMIT, "the groups of RayCluster %.*s do not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name),
                    LIMIT_JSON_ITEM);
 }
@@ -38,8 +38,8 @@ bool rayservice_make_delete(struct op *op, struct record *c, const struct action
     slice_copy(act->uid, f->uid, sizeof f->uid);
     utf8_copy(slice_of(act->why), f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
-    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
-    return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
+    kube_path(&op->out.path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
+    return kube_delete_options(&op->out.body, act->uid, 0, SLICE("Background"));
 }
 
 /* act->uid: the cluster that the service will lead to. */
@@ -51,21 +51,22 @@ bool rayservice_make_service(struct op *op, struct record *c, const struct actio
     if (!to || !to->present)
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
     const struct rayservice *s = rayservice_model(op);
-    struct slice name = head ? rayservice_head_name(s, &op->body_arena) : rayservice_serve_name(s->name, s->serve_service, &op->body_arena);
+    struct slice name =
+        head ? rayservice_head_name(s, &op->arenas.body) : rayservice_serve_name(s->name, s->serve_service, &op->arenas.body);
     slice_copy(name, f->name, sizeof f->name);
     f->fresh = !service_of(c, name);
     if (f->fresh && !service_free(op, c, name, e))
         return false;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
-    kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
-    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    kube_path(&op->out.path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
+    buf_put(&op->out.path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     if (!f->fresh)
-        buf_put(&op->path,
+        buf_put(&op->out.path,
                 SLICE("&force=true")); /* our service: overwrite other clients' changes. Else the name may be theirs: take over no fields */
     model_load(op, to);
-    const struct ray_cluster *cluster = op->loaded->model;
+    const struct ray_cluster *cluster = op->models.loaded->model;
     model_load(op, c);
-    return rayservice_build_service(rayservice_model(op), cluster, head, &op->body_arena, &op->body, e);
+    return rayservice_build_service(rayservice_model(op), cluster, head, &op->arenas.body, &op->out.body, e);
 }
 
 bool rayservice_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e)
@@ -73,7 +74,7 @@ bool rayservice_seal(struct op *op, struct record *c, const struct action *act, 
     struct jval doc;
     (void)c;
     (void)act;
-    if (!json_read(&doc, buf_slice(&op->body), &op->body_arena, e))
+    if (!json_read(&doc, buf_slice(&op->out.body), &op->arenas.body, e))
         return false;
     f->hash = ray_service_hash(doc);
     return true;
@@ -86,9 +87,9 @@ bool rayservice_make_label(struct op *op, struct record *c, const struct action 
     slice_copy(act->uid, f->uid, sizeof f->uid);
     f->index = act->index;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
-    kube_path(&op->path, &kube_pods, istr_slice(c->ns), act->name, SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return buf_printf(&op->body, "{\"metadata\":{\"uid\":\"%.*s\",\"labels\":{\"" RAY_LABEL_SERVE "\":\"%s\"}}}", SLICE_ARG(act->uid),
+    kube_path(&op->out.path, &kube_pods, istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return buf_printf(&op->out.body, "{\"metadata\":{\"uid\":\"%.*s\",\"labels\":{\"" RAY_LABEL_SERVE "\":\"%s\"}}}", SLICE_ARG(act->uid),
                       act->index ? "true" : "false");
 }
 

@@ -54,7 +54,7 @@ void asked_drop_gone(struct op *op, struct record *c)
     for (struct serve_asked **at = &own->asked; *at;) {
         struct serve_asked *q = *at;
         const struct record *cluster = record_get(op, slice_of(q->cluster), istr_slice(c->ns));
-        if (cluster && cluster->present && cluster->owner == c) {
+        if (cluster && cluster->present && cluster->family.owner == c) {
             at = &q->next;
             continue;
         }
@@ -105,7 +105,7 @@ static const struct serve_deployment *keep_deployments(const struct ray_serve_ap
 static bool head_proxy_healthy(const struct serve_asked *q, const struct ray_dash_answer *answer)
 {
     const struct record *cluster = record_get(q->op, slice_of(q->cluster), istr_slice(q->service->ns));
-    const struct pod_record *r = cluster ? cluster->pods : NULL;
+    const struct pod_record *r = cluster ? cluster->children.pods : NULL;
     while (r && strcmp(r->pod.uid, q->head) != 0)
         r = r->next;
     for (uint32_t i = 0; r && i < answer->proxy_count; i++)
@@ -241,7 +241,7 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
     (void)tag;
     struct serve_asked *q = owner;
     q->op->now = now;
-    arena_reset(&q->op->event_arena, 64 * KIB);
+    arena_reset(&q->op->arenas.event, 64 * KIB);
     hear(q, answer);
 }
 
@@ -260,7 +260,7 @@ static void form_put(struct op *op, struct serve_asked *q, const struct action *
     if (q->wants)
         return;
     r->call = RAY_DASH_SERVE_PUT;
-    r->body = act->index < 0 ? config : rayservice_with_capacity(config, act->index, &op->body_arena);
+    r->body = act->index < 0 ? config : rayservice_with_capacity(config, act->index, &op->arenas.body);
     q->putting = scales ? serve_scale_id(act->index) : s->config_hash;
 }
 

@@ -34,7 +34,7 @@ struct rayservice_own {
 /* The loaded model. */
 static inline struct rayservice *rayservice_model(const struct op *op)
 {
-    return op->loaded->model;
+    return op->models.loaded->model;
 }
 
 /* view.c */

@@ -7,14 +7,14 @@
 static bool concerned(struct op *op, const struct record *c)
 {
     const struct rayservice *s = rayservice_model(op);
-    return s->upgrade == SERVICE_UPGRADE_STEPS || route_seen(op, c, &kind_gateway, rayservice_gateway_name(s, &op->plan_arena)) ||
-           slice_find_text((struct slice){c->status, c->status_len}, "\"trafficRoutedPercent\"") >= 0 ||
-           slice_find_text((struct slice){c->status, c->status_len}, "\"RoutesReady\"") >= 0;
+    return s->upgrade == SERVICE_UPGRADE_STEPS || route_seen(op, c, &kind_gateway, rayservice_gateway_name(s, &op->arenas.plan)) ||
+           slice_find_text((struct slice){c->status.text, c->status.len}, "\"trafficRoutedPercent\"") >= 0 ||
+           slice_find_text((struct slice){c->status.text, c->status.len}, "\"RoutesReady\"") >= 0;
 }
 
 static struct route_view *look(struct op *op, struct record *c, const struct kind *k, struct slice name, const struct verb *apply)
 {
-    struct route_view *v = arena_new(&op->plan_arena, struct route_view);
+    struct route_view *v = arena_new(&op->arenas.plan, struct route_view);
     *v = route_look(op, c, k, name);
     v->apply = apply;
     return v;
@@ -22,7 +22,7 @@ static struct route_view *look(struct op *op, struct record *c, const struct kin
 
 void view_routes(struct op *op, struct record *c, struct service_view *v)
 {
-    struct arena *a = &op->plan_arena;
+    struct arena *a = &op->arenas.plan;
     const struct rayservice *s = rayservice_model(op);
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
     struct err e = {0};
@@ -55,8 +55,8 @@ bool rayservice_make_announcement(struct op *op, struct record *c, const struct 
     (void)e;
     slice_copy(act->name, f->name, sizeof f->name);
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
-    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return buf_printf(&op->body, "{\"metadata\":{\"uid\":\"%.*s\",\"annotations\":{\"" RAY_ANNOTATION_SERVE "\":\"true\"}}}",
+    kube_path(&op->out.path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return buf_printf(&op->out.body, "{\"metadata\":{\"uid\":\"%.*s\",\"annotations\":{\"" RAY_ANNOTATION_SERVE "\":\"true\"}}}",
                       SLICE_ARG(act->uid));
 }

@@ -3,10 +3,10 @@
 
 void read_rayservice(struct op *op, struct record *c, const struct spec_object *from)
 {
-    struct rayservice *model = arena_new(&op->loaded->arena, struct rayservice);
+    struct rayservice *model = arena_new(&op->models.loaded->arena, struct rayservice);
     (void)c;
-    rayservice_read(from, &op->loaded->arena, model, &op->loaded->errors);
-    op->loaded->model = model;
+    rayservice_read(from, &op->models.loaded->arena, model, &op->models.loaded->errors);
+    op->models.loaded->model = model;
 }
 
 /* ---- one cluster ---- */
@@ -14,7 +14,7 @@ void read_rayservice(struct op *op, struct record *c, const struct spec_object *
 /* A cluster made by KubeRay lacks our annotations: its hash is computed from its spec, and its scale_hash stays unknown. */
 static void view_hashes(const struct record *c, const struct rayservice *s, struct service_cluster *v, struct arena *a)
 {
-    struct jval meta = json_document(istr_slice(c->meta), a, NULL), spec = json_document(istr_slice(c->spec), a, NULL);
+    struct jval meta = json_document(istr_slice(c->seen.meta), a, NULL), spec = json_document(istr_slice(c->seen.spec), a, NULL);
     struct jval notes = json_get(meta, "annotations");
     v->group_count = (uint32_t)json_len(json_get(spec, "workerGroupSpecs"));
     if (!ray_hash_parse(json_str(json_child(notes, RAYSERVICE_HASH), a), &v->hash))
@@ -26,7 +26,7 @@ static void view_hashes(const struct record *c, const struct rayservice *s, stru
 
 static void view_pods_of(const struct record *c, bool exclude_head, struct service_cluster *v)
 {
-    for (const struct pod_record *r = c->pods; r; r = r->next) {
+    for (const struct pod_record *r = c->children.pods; r; r = r->next) {
         const struct pod *pod = &r->pod;
         if (pod->head && !pod->deleting && !pod->ended && pod->phase == POD_RUNNING)
             v->head = pod;
@@ -44,7 +44,7 @@ static struct slice why_not_ready(struct jval status, struct arena *a)
 /* ray_service_hash of a service that leads to the cluster `to`, with the patches in force; 0: it cannot be built. */
 static uint64_t service_hash(struct op *op, const struct rayservice *s, const struct ray_cluster *to, bool head)
 {
-    struct arena *a = &op->plan_arena;
+    struct arena *a = &op->arenas.plan;
     struct err e = {0};
     struct jval doc;
     __attribute__((cleanup(buf_free))) struct buf b = {.max = LIMIT_JSON_ITEM};
@@ -59,7 +59,7 @@ static uint64_t service_hash(struct op *op, const struct rayservice *s, const st
 
 static void view_cluster(struct op *op, struct record *c, struct record *own, struct service_cluster *v)
 {
-    struct arena *a = &op->plan_arena;
+    struct arena *a = &op->arenas.plan;
     model_load(op, c); /* few models are kept: those of the clusters before may have evicted it */
     const struct rayservice *s = rayservice_model(op);
     *v = (struct service_cluster){
@@ -67,7 +67,7 @@ static void view_cluster(struct op *op, struct record *c, struct record *own, st
     v->why = why_not_ready(v->status, a);
     view_hashes(own, s, v, a);
     view_pods_of(own, s->exclude_head, v);
-    struct jval meta = json_document(istr_slice(own->meta), a, NULL);
+    struct jval meta = json_document(istr_slice(own->seen.meta), a, NULL);
     const struct service_record *serve = service_of(own, rayservice_own_name(v->name, a));
     v->announced = json_is(json_child(json_get(meta, "annotations"), RAY_ANNOTATION_SERVE), "true");
     v->own = serve && !serve->service.deleting ? &serve->service : NULL;
@@ -76,23 +76,23 @@ static void view_cluster(struct op *op, struct record *c, struct record *own, st
     v->said = q->said;
     v->unused_ms = q->unused_ms;
     model_load(op, own);
-    if (op->loaded->errors.count == 0) {
-        v->serve_port = ray_serve_port(op->loaded->model, a);
-        v->head_want = service_hash(op, s, op->loaded->model, true);
-        v->serve_want = service_hash(op, s, op->loaded->model, false);
+    if (op->models.loaded->errors.count == 0) {
+        v->serve_port = ray_serve_port(op->models.loaded->model, a);
+        v->head_want = service_hash(op, s, op->models.loaded->model, true);
+        v->serve_want = service_hash(op, s, op->models.loaded->model, false);
     }
 }
 
 static struct service_cluster *view_clusters(struct op *op, struct record *c, struct service_view *v)
 {
     uint32_t count = 0;
-    for (const struct record *own = c->owned; own; own = own->next_owned)
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
         count++;
-    struct service_cluster *list = arena_array(&op->plan_arena, count + 1, sizeof *list);
-    for (struct record *own = c->owned; own; own = own->next_owned) {
+    struct service_cluster *list = arena_array(&op->arenas.plan, count + 1, sizeof *list);
+    for (struct record *own = c->family.owned; own; own = own->family.next) {
         if (own->present && own->kind == &kind_raycluster)
             view_cluster(op, c, own, &list[v->cluster_count++]);
-        v->pods_left |= !own->present && own->pods;
+        v->pods_left |= !own->present && own->children.pods;
     }
     v->clusters = list;
     return list;
@@ -127,7 +127,8 @@ static const struct service *find_service(const struct record *c, struct slice n
 static int64_t follow_active(struct op *op, struct record *c, struct jval status)
 {
     struct rayservice_own *own = c->own;
-    bool refused = op->loaded->errors.count || json_is(json_get(status_condition(status, SLICE("Ready")), "reason"), "ValidationFailed");
+    bool refused =
+        op->models.loaded->errors.count || json_is(json_get(status_condition(status, SLICE("Ready")), "reason"), "ValidationFailed");
     if (refused || json_there(json_get(status, "activeServiceStatus.rayClusterName")))
         own->active_ms = op->now.mono_ms;
     return own->active_ms;
@@ -135,14 +136,14 @@ static int64_t follow_active(struct op *op, struct record *c, struct jval status
 
 int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p)
 {
-    struct arena *a = &op->plan_arena;
+    struct arena *a = &op->arenas.plan;
     arena_reset(a, 256 * KIB);
     asked_drop_gone(op, c);
     const struct rayservice *s = rayservice_model(op);
     struct service_view v = {.service = s,
                              .status = record_status(c, a),
-                             .status_hash = c->status_ours ? c->status_hash : 0,
-                             .status_not_before_ms = c->status_not_before_ms,
+                             .status_hash = c->status_ours ? c->status.hash : 0,
+                             .status_not_before_ms = c->status.not_before_ms,
                              .refusals = failures_of(op, c, SLICE_NONE, true, false),
                              .head_service = find_service(c, rayservice_head_name(s, a)),
                              .serve_service = find_service(c, rayservice_serve_name(s->name, s->serve_service, a)),
@@ -152,7 +153,7 @@ int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p)
     model_load(op, c); /* view_clusters has loaded the models of the clusters */
     v.service = rayservice_model(op);
     view_routes(op, c, &v);
-    v.errors = &op->loaded->errors;
+    v.errors = &op->models.loaded->errors;
     v.active_ms = follow_active(op, c, v.status);
     rayservice_decide(&v, a, p);
     op->stats.decisions++;

@@ -29,14 +29,14 @@ struct route_view route_look(struct op *op, struct record *c, const struct kind 
     v.known = source_demand(op, c, k, &v.why_not);
     struct route_record *r = route_named(op, c, k, name);
     v.have = belongs(r, c) ? &r->route : NULL;
-    v.refused = failures_of(op, c, group_of(k, &op->plan_arena), false, false);
+    v.refused = failures_of(op, c, group_of(k, &op->arenas.plan), false, false);
     return v;
 }
 
 void routes_respecified(struct op *op, struct record *c)
 {
     for (const struct route_kind *k = route_kinds; k->kind; k++)
-        failures_forget(op, c, group_of(k->kind, &op->event_arena), false);
+        failures_forget(op, c, group_of(k->kind, &op->arenas.event), false);
 }
 
 /* ---- calls ---- */
@@ -48,8 +48,8 @@ static const struct route_kind *kind_of_flight(const struct flight *f)
 
 static void set_path(struct op *op, const struct record *c, const struct flight *f)
 {
-    buf_clear(&op->path);
-    kube_path(&op->path, kind_of_flight(f)->kind->resource, istr_slice(c->ns), slice_of(f->name), SLICE_NONE);
+    buf_clear(&op->out.path);
+    kube_path(&op->out.path, kind_of_flight(f)->kind->resource, istr_slice(c->ns), slice_of(f->name), SLICE_NONE);
 }
 
 bool route_make(struct op *op, struct record *c, const struct kind *k, const struct action *act, struct flight *f, struct call_text *t,
@@ -65,10 +65,10 @@ bool route_make(struct op *op, struct record *c, const struct kind *k, const str
                        k->name, SLICE_ARG(act->name), c->kind->name);
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
     set_path(op, c, f);
-    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    buf_put(&op->out.path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     if (ours)
-        buf_put(&op->path, SLICE("&force=true")); /* set right. Else the name may be taken: no fields are taken over */
-    return buf_put(&op->body, act->text);
+        buf_put(&op->out.path, SLICE("&force=true")); /* set right. Else the name may be taken: no fields are taken over */
+    return buf_put(&op->out.body, act->text);
 }
 
 bool route_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e)
@@ -76,7 +76,7 @@ bool route_seal(struct op *op, struct record *c, const struct action *act, struc
     (void)c;
     (void)act;
     (void)e;
-    f->hash = hash64(buf_slice(&op->body), 0);
+    f->hash = hash64(buf_slice(&op->out.body), 0);
     return true;
 }
 
@@ -92,7 +92,7 @@ bool route_make_delete(struct op *op, struct record *c, const struct action *act
     utf8_copy(slice_of(act->why), f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
     set_path(op, c, f);
-    return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
+    return kube_delete_options(&op->out.body, act->uid, 0, SLICE("Background"));
 }
 
 /* ---- answers ---- */
@@ -100,7 +100,7 @@ bool route_make_delete(struct op *op, struct record *c, const struct action *act
 static void count(struct op *op, struct record *c, const struct verb *verb, const struct kind *k, const char *name, const char *text)
 {
     char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
-    struct group_failures *g = failures_of(op, c, group_of(k, &op->body_arena), false, true);
+    struct group_failures *g = failures_of(op, c, group_of(k, &op->arenas.body), false, true);
     record_touch(op, c);
     if (!failure_count(op, c, g, slice_of(text)))
         return;
@@ -154,7 +154,7 @@ static void written(struct op *op, struct flight *f, struct jval object, uint64_
     struct source *src = source_of(f->c->space, k);
     struct route_record *r = route_named(op, f->c, k, slice_of(f->name));
     bool passed = !r && src->synced && src->watch && version <= kube_watch_version(src->watch);
-    failures_forget(op, f->c, group_of(k, &op->body_arena), false);
+    failures_forget(op, f->c, group_of(k, &op->arenas.body), false);
     record_touch(op, f->c);
     if (!json_there(object) || passed)
         source_missed(src);
@@ -198,7 +198,7 @@ bool route_answer_delete(struct op *op, struct flight *f, const struct kube_answ
     if (!gone)
         log_info("route deleted", LF("namespace", istr_slice(f->c->ns)), LF_CSTR(f->c->kind->word, f->c->name), LF_CSTR(k->word, f->name),
                  LF_CSTR("why", f->why));
-    failures_forget(op, f->c, group_of(k, &op->body_arena), false);
+    failures_forget(op, f->c, group_of(k, &op->arenas.body), false);
     record_touch(op, f->c);
     return false;
 }

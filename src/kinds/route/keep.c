@@ -35,15 +35,15 @@ struct route_record *route_named(const struct op *op, const struct record *c, co
 static struct slice text_of(struct op *op, struct jval object)
 {
     struct jout w;
-    buf_clear(&op->body);
-    jout_init(&w, &op->body);
+    buf_clear(&op->out.body);
+    jout_init(&w, &op->out.body);
     jout_form(&w, "{metadata:{");
     jout_kval(&w, "labels", json_get(object, "metadata.labels"));
     jout_kval(&w, "annotations", json_get(object, "metadata.annotations"));
     jout_end(&w);
     jout_kval(&w, "spec", json_get(object, "spec"));
     jout_end(&w);
-    return buf_slice(&op->body);
+    return buf_slice(&op->out.body);
 }
 
 static void keep_text(struct op *op, const struct istr **held, struct slice *view, struct slice text)
@@ -54,7 +54,7 @@ static void keep_text(struct op *op, const struct istr **held, struct slice *vie
 
 static void keep_content(struct op *op, struct route_record *r, struct jval object)
 {
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     struct slice trouble = SLICE(""), address = SLICE("");
     route_kinds[route_kind_of(r->kind)].read(object, a, &trouble, &address);
     keep_text(op, &r->trouble, &r->route.trouble, arena_clean(a, trouble, LIMIT_POD_WORDS));
@@ -77,7 +77,7 @@ static void touch_owner(struct op *op, const struct route_record *r, bool doubt)
 
 static struct route_record *route_new(struct op *op, struct space *space, const struct kind *k, struct jval object, struct slice owner)
 {
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     struct slice uid = json_get_str(object, "metadata.uid", a), name = json_get_str(object, "metadata.name", a),
                  ns = json_get_str(object, "metadata.namespace", a);
     if (uid.len > UID_TEXT_MAX || !name_dns1123_label(uid) || slice_empty(name) || name.len > POD_NAME_MAX || slice_empty(ns))
@@ -108,7 +108,7 @@ static void route_remove(struct op *op, struct route_record *r)
 static struct slice owner_of(struct op *op, const struct kind *k, struct jval object)
 {
     struct slice uid = SLICE("");
-    const struct kind *owner = controller_of(op, object, k, &op->event_arena, &uid);
+    const struct kind *owner = controller_of(op, object, k, &op->arenas.event, &uid);
     return owner && uid.len <= UID_TEXT_MAX ? uid : SLICE("");
 }
 
@@ -125,7 +125,7 @@ static void shown_again(struct op *op, struct route_record *r, uint32_t round)
 struct route_record *extract_route(struct op *op, struct space *space, const struct kind *k, struct jval object, uint64_t version,
                                    uint32_t round)
 {
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     struct route_record *r = route_by_uid(op, k, json_get_str(object, "metadata.uid", a));
     struct slice owner = owner_of(op, k, object);
     if (r && version <= r->route.version) {
@@ -171,7 +171,7 @@ void keep_route(struct op *op, struct source *from, struct jval object, uint64_t
 
 void drop_route(struct op *op, struct source *from, struct jval object)
 {
-    struct route_record *r = route_by_uid(op, from->kind, json_get_str(object, "metadata.uid", &op->event_arena));
+    struct route_record *r = route_by_uid(op, from->kind, json_get_str(object, "metadata.uid", &op->arenas.event));
     if (r)
         route_remove(op, r);
 }

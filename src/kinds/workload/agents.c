@@ -77,7 +77,7 @@ static struct slice write_report(const struct record *c, struct jval ray, struct
 static void keep(struct workloads *s, const struct record *c, struct jval ray)
 {
     struct workload *w = workload_of(c);
-    struct arena *a = &s->op->event_arena;
+    struct arena *a = &s->op->arenas.event;
     struct slice text = write_report(c, ray, a);
     uint64_t health = hash64(json_get_str(ray, "health", a), 0), hash = hash64(text, 0) | 1;
     int64_t now_ms = s->op->now.mono_ms;
@@ -94,8 +94,8 @@ static void take(struct agents *g, struct serve_ask *q, struct slice pod)
     struct op *op = g->op;
     const struct record *c = workload_of_pod(op, pod);
     struct jval doc, ray = {.at = -1};
-    arena_reset(&op->event_arena, 64 * KIB);
-    if (json_read(&doc, q->body, &op->event_arena, NULL))
+    arena_reset(&op->arenas.event, 64 * KIB);
+    if (json_read(&doc, q->body, &op->arenas.event, NULL))
         ray = json_get(doc, "ray");
     if (!c) {
         refuse(g, q, 401, "the token is not accepted, or its pod belongs to no workload");

@@ -26,7 +26,7 @@ void bucket_init(struct checks *k)
 
 int64_t bucket_tick(struct checks *k)
 {
-    if (!k->bucket.store || k->op->stopping)
+    if (!k->bucket.store || k->op->phase.stopping)
         return TIME_NEVER;
     if (!k->bucket.checking && k->op->now.mono_ms >= k->bucket.next_ms) {
         k->bucket.checking = true;

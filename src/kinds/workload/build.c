@@ -38,7 +38,7 @@ void workload_build(const struct record *c, struct jval spec, const struct work_
                     struct arena *a, struct workload_model *out)
 {
     struct workload_in in = {
-        .uid = slice_of(c->uid), .project = istr_slice(c->ns), .name = slice_of(c->name), .generation = c->generation, .spec = spec};
+        .uid = slice_of(c->uid), .project = istr_slice(c->ns), .name = slice_of(c->name), .generation = c->seen.generation, .spec = spec};
     struct spec_errors *errors = arena_new(a, struct spec_errors);
     struct work_made work;
     bool well = work_render(&in, o, a, &work, errors, NULL);

@@ -4,8 +4,8 @@
 /* Policy and spec are looked at once more: the model is what they allow now. */
 static bool make_apply(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
-    const struct workload_model *m = op->loaded->model;
-    struct slice frozen = policy_frozen(op, &op->body_arena);
+    const struct workload_model *m = op->models.loaded->model;
+    struct slice frozen = policy_frozen(op, &op->arenas.body);
     if (frozen.ptr)
         return err_set(e, ERR_DENIED, "%.*s", SLICE_ARG(frozen));
     slice_copy(act->name, f->name, sizeof f->name);
@@ -15,17 +15,17 @@ static bool make_apply(struct op *op, struct record *c, const struct action *act
     const struct kind *kind = workload_forms[m->form].kind;
     f->index = m->form;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
-    kube_path(&op->path, kind->resource, istr_slice(c->ns), act->name, SLICE_NONE);
-    kube_query(&op->path, "fieldManager", SLICE(WORKLOAD_FIELD_MANAGER));
+    kube_path(&op->out.path, kind->resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_query(&op->out.path, "fieldManager", SLICE(WORKLOAD_FIELD_MANAGER));
     if (!slice_empty(act->uid)) /* an object of this name that nobody has told of yet is not taken over */
-        kube_query(&op->path, "force", SLICE("true"));
-    return workload_write(m, act->uid, &op->body_arena, &op->body, e) ||
+        kube_query(&op->out.path, "force", SLICE("true"));
+    return workload_write(m, act->uid, &op->arenas.body, &op->out.body, e) ||
            err_set(e, ERR_LIMIT, "%s %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", kind->name, SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 
 static bool make_delete_of(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
-    struct slice frozen = policy_frozen(op, &op->body_arena);
+    struct slice frozen = policy_frozen(op, &op->arenas.body);
     if (frozen.ptr)
         return err_set(e, ERR_DENIED, "%.*s", SLICE_ARG(frozen));
     slice_copy(act->name, f->name, sizeof f->name);
@@ -33,8 +33,8 @@ static bool make_delete_of(struct op *op, struct record *c, const struct action 
     f->index = act->index;
     utf8_copy(slice_of(act->why), f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
-    kube_path(&op->path, workload_forms[act->index].kind->resource, istr_slice(c->ns), act->name, SLICE_NONE);
-    return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
+    kube_path(&op->out.path, workload_forms[act->index].kind->resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    return kube_delete_options(&op->out.body, act->uid, 0, SLICE("Background"));
 }
 
 /* ---- answers ---- */
@@ -45,7 +45,7 @@ static void audit(struct op *op, const struct flight *f, const struct kind *kind
     bool apply = f->verb == &workload_apply;
     char note[LIMIT_KUBE_EVENT_NOTE + ANSWER_WORDS]; /* cut where it is sent */
     snprintf(note, sizeof note, "%s for workload %s (uid %s, generation %lld) of the control plane%s%s", apply ? "applied" : "deleted",
-             c->name, c->uid, (long long)c->generation, f->why[0] ? ": " : "", f->why);
+             c->name, c->uid, (long long)c->seen.generation, f->why[0] ? ": " : "", f->why);
     struct kube_event ev = {.about = {.api_version = kind->api_version,
                                       .kind = slice_of(kind->name),
                                       .ns = istr_slice(c->ns),
@@ -55,8 +55,9 @@ static void audit(struct op *op, const struct flight *f, const struct kind *kind
                             .action = SLICE("Sync"),
                             .note = slice_of(note)};
     log_info(apply ? "remote write: an object was applied" : "remote write: an object was deleted", LF("cloud", op->o.plane.cloud),
-             LF("namespace", istr_slice(c->ns)), LF_CSTR("workload", c->name), LF_CSTR("uid", c->uid), LF_INT("generation", c->generation),
-             LF_CSTR("kind", kind->name), LF_CSTR("object", f->name), LF_CSTR("object_uid", f->uid), LF_CSTR("why", f->why));
+             LF("namespace", istr_slice(c->ns)), LF_CSTR("workload", c->name), LF_CSTR("uid", c->uid),
+             LF_INT("generation", c->seen.generation), LF_CSTR("kind", kind->name), LF_CSTR("object", f->name),
+             LF_CSTR("object_uid", f->uid), LF_CSTR("why", f->why));
     kube_event_say(op->events, &ev, op->now);
     workloads_of(op)->writes++;
 }

@@ -121,7 +121,7 @@ static void end_check(struct checks *k)
     k->checked_us = k->op->now.wall_us;
     k->ended_ms = k->op->now.mono_ms;
     k->next_ms = k->op->now.mono_ms + (well ? OPERATOR_CHECK_MS : OPERATOR_CHECK_AGAIN_MS);
-    if (workloads_of(k->op) && k->op->leading && !k->op->stopping)
+    if (workloads_of(k->op) && k->op->phase.leading && !k->op->phase.stopping)
         nodes_list(k);
 }
 
@@ -325,7 +325,7 @@ int64_t checks_tick(struct op *op)
     hurry(k);
     int64_t bucket_ms = bucket_tick(k);
     bool all = op->now.mono_ms >= k->next_ms;
-    if (!k->asking && !op->stopping && (all || op->now.mono_ms >= rights_due(k))) {
+    if (!k->asking && !op->phase.stopping && (all || op->now.mono_ms >= rights_due(k))) {
         arena_reset(&k->arena, 0);
         k->rights = !all;
         k->at = all ? 0 : HEALTH_RIGHTS;
@@ -334,7 +334,7 @@ int64_t checks_tick(struct op *op)
         advance(k);
     }
     push_changes(k);
-    return earlier(bucket_ms, k->asking || op->stopping ? TIME_NEVER : earlier(k->next_ms, rights_due(k)));
+    return earlier(bucket_ms, k->asking || op->phase.stopping ? TIME_NEVER : earlier(k->next_ms, rights_due(k)));
 }
 
 /* ---- output for people ---- */

@@ -23,7 +23,7 @@ static struct record *end_call(struct workloads *s, struct now now)
     struct record *c = workload_find(s, slice_of(s->fetching));
     s->fetching[0] = '\0';
     s->op->now = now;
-    if (!c || !workload_of(c)->folder || !s->op->leading || s->op->stopping)
+    if (!c || !workload_of(c)->folder || !s->op->phase.leading || s->op->phase.stopping)
         return NULL;
     record_touch(s->op, c);
     return c;
@@ -44,9 +44,9 @@ static void failed(struct workloads *s, struct record *c, const struct err *why)
 static void stored(struct record *c)
 {
     struct workload_folder *f = workload_of(c)->folder;
-    *f = (struct workload_folder){.generation = c->generation, .there = true};
+    *f = (struct workload_folder){.generation = c->seen.generation, .there = true};
     log_info("remote write: a working directory was stored", LF("namespace", istr_slice(c->ns)), LF_CSTR("workload", c->name),
-             LF_CSTR("uid", c->uid), LF_INT("generation", c->generation));
+             LF_CSTR("uid", c->uid), LF_INT("generation", c->seen.generation));
 }
 
 static void on_stored(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
@@ -55,7 +55,7 @@ static void on_stored(void *owner, uint64_t tag, const struct kube_answer *a, st
     struct record *c = end_call(s, now);
     char words[ANSWER_WORDS];
     struct err e = {0};
-    if (!c || c->generation != (int64_t)tag)
+    if (!c || c->seen.generation != (int64_t)tag)
         return;
     if (a->outcome == KUBE_OK || (a->outcome == KUBE_REFUSED && a->status.code == 409)) {
         stored(c);
@@ -70,18 +70,18 @@ static bool store_folder(struct workloads *s, struct record *c, const struct wor
     struct op *op = s->op;
     struct buf body;
     buf_init(&body, LIMIT_JSON_ITEM);
-    work_folder_write(f, &op->event_arena, &body);
-    buf_clear(&op->path);
-    kube_path(&op->path, &kube_configmaps, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    work_folder_write(f, &op->arenas.event, &body);
+    buf_clear(&op->out.path);
+    kube_path(&op->out.path, &kube_configmaps, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     const struct kube_request r = {.lane = KUBE_LANE_MAIN,
                                    .method = SLICE("POST"),
-                                   .path = buf_slice(&op->path),
+                                   .path = buf_slice(&op->out.path),
                                    .content_type = SLICE(KUBE_TYPE_JSON),
                                    .body = buf_slice(&body),
                                    .timeout_ms = CALL_MS,
                                    .done = on_stored,
                                    .owner = s,
-                                   .tag = (uint64_t)c->generation};
+                                   .tag = (uint64_t)c->seen.generation};
     bool sent = kube_call(op->client, &r, op->now, e);
     buf_free(&body);
     if (sent)
@@ -94,7 +94,7 @@ static bool store_folder(struct workloads *s, struct record *c, const struct wor
 /* The object of the workload that is to own the folder; NULL: there is none. */
 static const struct record *owner_of(const struct record *c)
 {
-    for (const struct record *own = c->owned; own; own = own->next_owned)
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
         if (own->present && !own->deleting && workload_form_of(own->kind) >= 0 && workload_forms[workload_form_of(own->kind)].has_folder)
             return own;
     return NULL;
@@ -117,10 +117,10 @@ static bool take_folder(struct workloads *s, struct record *c, struct slice body
     struct op *op = s->op;
     struct jval doc, spec;
     const struct record *owner = owner_of(c);
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     struct slice hash, base64, frozen;
     arena_reset(a, 64 * KIB);
-    if (!json_read(&doc, body, a, e) || !json_read(&spec, istr_slice(c->spec), a, e))
+    if (!json_read(&doc, body, a, e) || !json_read(&spec, istr_slice(c->seen.spec), a, e))
         return err_wrap(e, "the control plane's folder");
     base64 = json_get_str(doc, "data", a);
     frozen = policy_frozen(op, a);
@@ -129,7 +129,7 @@ static bool take_folder(struct workloads *s, struct record *c, struct slice body
     if (!work_folder_hash(json_get_str(spec, "workingDir", a), &hash) || !check_hash(base64, hash, e))
         return err_set(e, ERR_CONFIG, "the workload names no folder");
     const struct work_folder f = {.ns = istr_slice(c->ns),
-                                  .name = work_folder_map(slice_of(c->uid), arena_printf(a, "%lld", (long long)c->generation), a),
+                                  .name = work_folder_map(slice_of(c->uid), arena_printf(a, "%lld", (long long)c->seen.generation), a),
                                   .uid = slice_of(c->uid),
                                   .owner_version = owner->kind->api_version,
                                   .owner_kind = slice_of(owner->kind->name),
@@ -146,7 +146,7 @@ static void on_fetched(void *owner, uint64_t tag, const struct kube_answer *a, s
     struct record *c = end_call(s, now);
     char words[REMOTE_WORDS];
     struct err e = {0};
-    if (!c || c->generation != (int64_t)tag)
+    if (!c || c->seen.generation != (int64_t)tag)
         return;
     if (a->outcome == KUBE_OK && take_folder(s, c, a->body, &e))
         return;
@@ -164,7 +164,7 @@ static void fetch_folder(struct workloads *s, struct record *c)
     struct arena a = {0};
     struct err e = {0};
     struct slice path = arena_printf(&a, "/v1/projects/%.*s/workloads/%s/folder", SLICE_ARG(istr_slice(c->ns)), c->name);
-    if (remote_fetch(s->remote, path, on_fetched, s, (uint64_t)c->generation, s->op->now, &e))
+    if (remote_fetch(s->remote, path, on_fetched, s, (uint64_t)c->seen.generation, s->op->now, &e))
         slice_copy(slice_of(c->uid), s->fetching, sizeof s->fetching);
     else
         failed(s, c, &e);
@@ -193,7 +193,7 @@ int64_t workload_folder(struct workloads *s, struct record *c, struct workload_v
     if (!w->folder)
         w->folder = mem_alloc(sizeof *w->folder);
     struct workload_folder *f = w->folder;
-    if (f->there && f->generation == c->generation)
+    if (f->there && f->generation == c->seen.generation)
         return TIME_NEVER;
     int64_t now_ms = s->op->now.mono_ms;
     if (s->fetching[0] == '\0' && now_ms >= f->again_ms)

@@ -3,7 +3,7 @@
 
 static struct record *workload_claim(struct op *op, const struct record *child, struct jval object)
 {
-    struct arena *a = &op->event_arena;
+    struct arena *a = &op->arenas.event;
     struct jval meta = json_get(object, "metadata"), labels = json_get(meta, "labels");
     struct slice uid = json_str(json_child(labels, WORK_LABEL_UID), a);
     struct slice name = json_str(json_child(json_get(meta, "annotations"), WORK_ANNOTATION_WORKLOAD), a);
@@ -25,15 +25,15 @@ static struct record *workload_claim(struct op *op, const struct record *child, 
 
 static void read_workload(struct op *op, struct record *c, const struct spec_object *from)
 {
-    struct workload_model *model = arena_new(&op->loaded->arena, struct workload_model);
+    struct workload_model *model = arena_new(&op->models.loaded->arena, struct workload_model);
     model->form = -1;
     struct jval spec = from->spec->value;
     struct work_options o = {.ns = istr_slice(c->ns), .image = op->o.plane.image};
     struct work_policy policy;
     policy_in_force(op, &policy);
     if (json_type(spec) == JSON_OBJECT)
-        workload_build(c, spec, &o, &policy, &op->loaded->arena, model);
-    op->loaded->model = model;
+        workload_build(c, spec, &o, &policy, &op->models.loaded->arena, model);
+    op->models.loaded->model = model;
 }
 
 static struct workload_object view_object(const struct record *own, struct arena *a)
@@ -45,7 +45,7 @@ static struct workload_object view_object(const struct record *own, struct arena
                                        .name = slice_of(own->name),
                                        .uid = slice_of(own->uid),
                                        .deleting = own->deleting,
-                                       .metadata = json_document(istr_slice(own->meta), a, NULL),
+                                       .metadata = json_document(istr_slice(own->seen.meta), a, NULL),
                                        .status = record_status(own, a)}};
     v.generation = workload_generation(v.is.metadata, a);
     return v;
@@ -54,10 +54,10 @@ static struct workload_object view_object(const struct record *own, struct arena
 static const struct workload_object *view_objects(const struct record *c, struct arena *a, uint32_t *count)
 {
     uint32_t all = 0;
-    for (const struct record *own = c->owned; own; own = own->next_owned)
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
         all++;
     struct workload_object *list = arena_array(a, all + 1, sizeof *list);
-    for (const struct record *own = c->owned; own; own = own->next_owned)
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
         if (own->present && workload_form_of(own->kind) >= 0)
             list[(*count)++] = view_object(own, a);
     return list;
@@ -66,27 +66,27 @@ static const struct workload_object *view_objects(const struct record *c, struct
 static enum workload_name name_state(struct op *op, const struct record *c, const struct workload_model *m)
 {
     const struct record *there = m->form < 0 ? NULL : name_find(op, workload_forms[m->form].kind, c->ns, m->name);
-    if (!there || there->owner == c)
+    if (!there || there->family.owner == c)
         return WORKLOAD_NAME_FREE;
     return there->deleting ? WORKLOAD_NAME_GOING : WORKLOAD_NAME_TAKEN;
 }
 
 static int64_t decide_workload(struct op *op, struct record *c, struct plan *p)
 {
-    struct arena *a = &op->plan_arena;
+    struct arena *a = &op->arenas.plan;
     struct workload *w = workload_of(c);
     struct work_policy policy;
     struct workload_view v = {.uid = slice_of(c->uid),
                               .ns = istr_slice(c->ns),
-                              .generation = c->generation ? c->generation : w->made,
+                              .generation = c->seen.generation ? c->seen.generation : w->made,
                               .made = w->made,
                               .over = w->over,
-                              .known = w->listed && c->generation > 0,
+                              .known = w->listed && c->seen.generation > 0,
                               .ended = w->ended,
                               .held = w->held,
                               .outside = w->outside,
-                              .model = op->loaded->model,
-                              .name = name_state(op, c, op->loaded->model),
+                              .model = op->models.loaded->model,
+                              .name = name_state(op, c, op->models.loaded->model),
                               .refusals = failures_of(op, c, SLICE_NONE, true, false),
                               .now = op->now};
     struct workload_told told;

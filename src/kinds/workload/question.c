@@ -122,7 +122,7 @@ static void ask_log(struct workload_answer *a, struct slice uid)
         return;
     }
     bool gone = c && workload_of(c) && workload_of(c)->made > 0;
-    for (struct record *own = c ? c->owned : NULL; own; own = own->next_owned) {
+    for (struct record *own = c ? c->family.owned : NULL; own; own = own->family.next) {
         if (own->present && job_ask_log(own, on_log, a, &e))
             return;
         gone &= !own->present;
@@ -138,14 +138,14 @@ static void ask_log(struct workload_answer *a, struct slice uid)
 static const struct record *workload_above(const struct record *c)
 {
     while (c && !workload_of(c))
-        c = c->owner;
+        c = c->family.owner;
     return c;
 }
 
 /* The workload whose pod it is: the pod's own record says so, as the API server has shown it; what the token says is only which pod. */
 const struct record *workload_of_pod(struct op *op, struct slice uid)
 {
-    const struct pod_record *p = map_get(&op->pods, uid);
+    const struct pod_record *p = map_get(&op->all.pods, uid);
     return p ? workload_above(p->of) : NULL;
 }
 

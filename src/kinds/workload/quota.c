@@ -11,9 +11,9 @@ static void size_now(const struct record *c, const struct work_policy *policy, s
     struct workload *w = workload_of(c);
     struct jval spec;
     *out = (struct work_size){0};
-    for (const struct record *own = c->owned; own; own = own->next_owned) {
-        struct slice text = istr_slice(own->spec);
-        if (!own->present || (w->ended_here && !own->owned))
+    for (const struct record *own = c->family.owned; own; own = own->family.next) {
+        struct slice text = istr_slice(own->seen.spec);
+        if (!own->present || (w->ended_here && !own->family.owned))
             continue;
         if (hash64(text, 1) != w->sized && json_read(&spec, text, a, NULL)) {
             work_size(spec, policy->types, a, &w->size);
@@ -57,7 +57,7 @@ int64_t quota_use(struct workloads *s, struct record *c, struct arena *a)
     struct work_size size;
     policy_in_force(s->op, &policy);
     size_now(c, &policy, a, &size);
-    set_used(s, workload_of(c), &size, c->owned != NULL);
+    set_used(s, workload_of(c), &size, c->family.owned != NULL);
     return w->ended_here && size.pods ? s->op->now.mono_ms + LOOK_MS : TIME_NEVER;
 }
 
@@ -161,7 +161,7 @@ void workload_rule(struct op *op, const struct record *c, uint32_t rule, struct 
     workloads_of(op)->rules[rule]++;
     if (say_once(op, SAID_CLUSTER, said_of(c, message, rule)))
         log_warn("the policy keeps a workload of the control plane from being carried out", LF("namespace", istr_slice(c->ns)),
-                 LF_CSTR("workload", c->name), LF_CSTR("uid", c->uid), LF_INT("generation", c->generation),
+                 LF_CSTR("workload", c->name), LF_CSTR("uid", c->uid), LF_INT("generation", c->seen.generation),
                  LF_CSTR("rule", work_rules[rule].name), LF("why", message));
 }
 

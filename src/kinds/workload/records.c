@@ -30,8 +30,8 @@ static struct space *space_of(struct op *op, struct slice ns)
 /* A label may lie about the namespace. Until the control plane has named the workload nothing is known but labels: then its word counts. */
 static void drop_guess(struct workloads *s, struct record *c)
 {
-    while (c->owned)
-        record_own(s->op, c->owned, NULL);
+    while (c->family.owned)
+        record_own(s->op, c->family.owned, NULL);
     record_gone(s->op, c);
 }
 
@@ -51,9 +51,9 @@ struct record *workload_record(struct workloads *s, struct slice uid, struct sli
         return NULL; /* the uid is that of another object here */
     record_comes(op, c, c->space, own_kind(op, &workload_own), name);
     c->deleting = false;
-    c->generation = 0;
-    keep_interned(op, &c->spec, intern_get(&op->strings, SLICE("null")));
-    keep_interned(op, &c->meta, intern_get(&op->strings, SLICE("{}")));
+    c->seen.generation = 0;
+    keep_interned(op, &c->seen.spec, intern_get(&op->strings, SLICE("null")));
+    keep_interned(op, &c->seen.meta, intern_get(&op->strings, SLICE("{}")));
     workload_of(c)->outside = !space;
     map_put(&s->by_uid, slice_of(c->uid), c);
     return c;

@@ -27,7 +27,7 @@ bool workload_keep_report(struct workloads *s, struct record *c, struct slice re
     if (hash == w->status.hash)
         return false;
     struct slice text =
-        arena_printf(&s->op->plan_arena, "{\"sequence\":%lld,%.*s", (long long)++s->sequence, SLICE_ARG(slice_skip(report, 1)));
+        arena_printf(&s->op->arenas.plan, "{\"sequence\":%lld,%.*s", (long long)++s->sequence, SLICE_ARG(slice_skip(report, 1)));
     workload_tell(s, &w->status, text, hash);
     w->gone = gone;
     return true;
@@ -106,8 +106,8 @@ static void take_spec(struct workloads *s, struct record *c, const struct remote
     s->spec_bytes += x->spec.len - w->bytes;
     w->bytes = x->spec.len;
     failures_clear(op, c);
-    c->generation = x->generation;
-    keep_interned(op, &c->spec, intern_get(&op->strings, x->spec));
+    c->seen.generation = x->generation;
+    keep_interned(op, &c->seen.spec, intern_get(&op->strings, x->spec));
     work_drop(c);
     record_reread(op, c);
 }
@@ -144,8 +144,8 @@ static bool take_item(struct workloads *s, const struct remote_item *x)
     w->held = false;
     w->ended = x->gone;
     w->over = x->over > w->over ? x->over : w->over;
-    s->rules[WORK_RULE_REPLAYS] += !x->gone && x->generation < c->generation;
-    bool newer = !x->gone && x->generation > c->generation;
+    s->rules[WORK_RULE_REPLAYS] += !x->gone && x->generation < c->seen.generation;
+    bool newer = !x->gone && x->generation > c->seen.generation;
     if (newer && s->spec_bytes - w->bytes + x->spec.len > LIMIT_REMOTE_SPECS)
         return leave_out(s, x);
     if (newer)
@@ -165,7 +165,7 @@ static void announce(uint32_t gone, uint32_t runs, bool back)
 
 static void say_held(struct workloads *s, const struct record *c)
 {
-    for (const struct record *own = c->owned; own; own = own->next_owned)
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
         if (own->present)
             kube_event_say(
                 s->op->events,
@@ -191,8 +191,8 @@ static void end_list(struct workloads *s, bool back)
     struct record *c;
     uint32_t gone = 0, runs = 0;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
-        runs += c->owned != NULL;
-        gone += c->owned != NULL && is_missing(s, c);
+        runs += c->family.owned != NULL;
+        gone += c->family.owned != NULL && is_missing(s, c);
     }
     bool hold = gone && (back || (uint64_t)gone * REMOTE_HOLD_SHARE > runs);
     if (hold && s->held_ms == TIME_NEVER) {
@@ -202,7 +202,7 @@ static void end_list(struct workloads *s, bool back)
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
         if (!is_missing(s, c))
             continue;
-        if (!c->owned) {
+        if (!c->family.owned) {
             record_gone(s->op, c);
             continue;
         }
@@ -244,7 +244,7 @@ static void heard(void *owner, const struct remote_answer *a, struct now now)
     struct workloads *s = owner;
     s->op->now = now;
     s->heard_ms = now.mono_ms;
-    arena_reset(&s->op->event_arena, 64 * KIB);
+    arena_reset(&s->op->arenas.event, 64 * KIB);
     if (a->fresh) {
         s->round++;
         s->leaves = false;
@@ -321,7 +321,7 @@ int64_t workloads_tick(struct op *op)
     struct workloads *s = workloads_of(op);
     if (!s)
         return TIME_NEVER;
-    bool on = op->leading && !op->stopping && op->complete && !policy_awaited(op);
+    bool on = op->phase.leading && !op->phase.stopping && op->phase.complete && !policy_awaited(op);
     if (!policy_awaited(op))
         policy_tick(s);
     if (on && !s->on)

@@ -124,17 +124,17 @@ static void read_pod(struct scene *s, struct slice line)
             p->words = slice_skip((struct slice){word.ptr, word.len + (line.ptr ? 1 + line.len : 0)}, 5);
             line = SLICE_NONE;
         }
-        p->counted |= slice_eq(word, SLICE("counted"));
+        p->ours.counted |= slice_eq(word, SLICE("counted"));
         p->restarted |= slice_eq(word, SLICE("restarted"));
-        p->asked |= slice_eq(word, SLICE("asked"));
+        p->ours.asked |= slice_eq(word, SLICE("asked"));
         p->on_demand |= slice_eq(word, SLICE("on-demand"));
-        p->overtaken |= slice_eq(word, SLICE("overtaken"));
+        p->ours.overtaken |= slice_eq(word, SLICE("overtaken"));
         p->unschedulable |= slice_eq(word, SLICE("unschedulable"));
         p->stopped |= slice_eq(word, SLICE("stopped"));
         if (slice_eq(word, SLICE("gave-up")))
             p->ended = p->gave_up = true;
         if (slice_eq(word, SLICE("doubted")))
-            p->deleting = p->doubted = true;
+            p->deleting = p->ours.doubted = true;
         p->hash = slice_eq(word, SLICE("old")) ? 1 : p->hash;
     }
     p->created_us = now_us - age * INT64_C(1000000);

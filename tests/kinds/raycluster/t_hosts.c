@@ -88,7 +88,7 @@ static void delete_pod(struct walk *w, const struct action *act)
         if (!slice_eq(slice_of(p->uid), act->uid))
             continue;
         if (act->version && rng_below(&w->rng, 4) == 0) {
-            p->overtaken = true;
+            p->ours.overtaken = true;
             return;
         }
         w->hurt[p->index] = true;
@@ -122,11 +122,11 @@ static void let_pass(struct walk *w)
             drop_pod(w, i--);
             continue;
         }
-        bool moves = p->overtaken || (!p->ready && !p->deleting && rng_below(&w->rng, 6) == 0);
-        if (!moves || (p->overtaken && rng_below(&w->rng, 2)))
+        bool moves = p->ours.overtaken || (!p->ready && !p->deleting && rng_below(&w->rng, 6) == 0);
+        if (!moves || (p->ours.overtaken && rng_below(&w->rng, 2)))
             continue;
         start(p, p->phase == POD_RUNNING);
-        p->overtaken = false;
+        p->ours.overtaken = false;
         p->version = ++w->made;
     }
 }

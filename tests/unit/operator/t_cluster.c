@@ -13,7 +13,7 @@ static void check_no_group(void)
     test_case("a pod of no group cannot be deleted: that is no failure of the head, and the record waits");
     verb_handler(r.op, act.verb)->failed(r.op, c, &act, "it does not fit");
     CHECK(!failures_of(r.op, c, SLICE_NONE, true, false));
-    CHECK(c->not_before_ms > r.op->now.mono_ms);
+    CHECK(c->backoff.not_before_ms > r.op->now.mono_ms);
     test_case("… a head that cannot be created is one");
     act = (struct action){.verb = &raycluster_create_pod, .group = GROUP_HEAD};
     verb_handler(r.op, act.verb)->failed(r.op, c, &act, "it does not fit");
@@ -32,7 +32,7 @@ static struct record *tell_cluster(struct rig *r, const char *service_type, unsi
     extract_record(r->op, source_of(&r->op->spaces[0], &kind_raycluster), parsed(r, text), version, 1);
     struct record *c = record_get(r->op, SLICE(CLUSTER), SLICE("n"));
     model_load(r->op, c);
-    CHECK_INT(r->op->loaded->errors.count, 0);
+    CHECK_INT(r->op->models.loaded->errors.count, 0);
     return c;
 }
 

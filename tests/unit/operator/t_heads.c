@@ -93,7 +93,7 @@ static void check_kept(void)
     test_case("a second question reads no spec");
     model_forget(r.op, r.c);
     CHECK(ask(&r, &e));
-    CHECK(r.op->loaded->of == NULL);
+    CHECK(r.op->models.loaded->of == NULL);
     CHECK_INT(fake_last(&r.f)->port, 9000);
     test_case("a spec that is changed is read");
     tell_cluster(&r, 12, "\"dashboard-port\":\"9001\"", "");
@@ -266,7 +266,7 @@ static void start_scaled(struct rig *r, enum operator_access access, const char 
     start_spec(r, "", access, more);
     for (uint32_t k = 0; k < kind_count(r->op); k++)
         r->op->spaces[0].source[k].synced = true;
-    r->op->leading = true;
+    r->op->phase.leading = true;
     tell_head(r, 11, "Running", "10.1.2.3");
 }
 
@@ -301,9 +301,9 @@ static void check_failed_at_once(void)
     CHECK(head_ask(r.op, r.c, &request, touch, &r, 7, &e));
     int64_t next = operator_step(r.op, r.f.now);
     CHECK_INT(r.outcome, RAY_DASH_UNSENT);
-    CHECK(r.op->dirty_first == r.c && next == r.f.now.mono_ms);
+    CHECK(r.op->dirty.first == r.c && next == r.f.now.mono_ms);
     operator_step(r.op, r.f.now);
-    CHECK(r.op->dirty_first == NULL);
+    CHECK(r.op->dirty.first == NULL);
     r.f.refuse = NULL;
     finish(&r);
 }
@@ -318,7 +318,7 @@ static void check_full_queue(void)
     fill_queue(&r);
     decide_later(&r, 1000);
     CHECK_INT(r.c->in_flight, 0);
-    CHECK_INT(r.c->wake_ms - r.f.now.mono_ms, PLAN_BACKOFF_MS);
+    CHECK_INT(r.c->timer.wake_ms - r.f.now.mono_ms, PLAN_BACKOFF_MS);
     kube_calls_recall(r.op->client, &r, NULL, r.f.now);
     decide_later(&r, PLAN_BACKOFF_MS);
     CHECK_INT(r.c->in_flight, 1);
@@ -337,12 +337,12 @@ static void check_nobody_asks(void)
         fake_answer(l, 404, "", SLICE("{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404}"));
     run(&r);
     decide_later(&r, 1);
-    CHECK(r.c->wake_ms > r.f.now.mono_ms && r.c->wake_ms <= r.f.now.mono_ms + PLAN_BACKOFF_MS);
+    CHECK(r.c->timer.wake_ms > r.f.now.mono_ms && r.c->timer.wake_ms <= r.f.now.mono_ms + PLAN_BACKOFF_MS);
     test_case("… and when nobody needs it by then, that wakes nobody again and again");
     tell_head(&r, 12, "Pending", "");
     decide_later(&r, RAY_TOKEN_AGAIN_MAX_MS);
     CHECK_INT(r.c->in_flight, 0);
-    CHECK(r.c->wake_ms > r.f.now.mono_ms);
+    CHECK(r.c->timer.wake_ms > r.f.now.mono_ms);
     finish(&r);
 }
 
@@ -387,13 +387,13 @@ static void check_memory(void)
         start_scaled(&r, ways[i], "\"enableInTreeAutoscaling\":true,");
         tell_service(&r, "n", "10.96.0.7");
         model_load(r.op, r.c);
-        size_t used = r.op->loaded->arena.used;
+        size_t used = r.op->models.loaded->arena.used;
         for (int k = 0; k < 20; k++) {
             decide_later(&r, 1000);
             ask(&r, &e);
         }
-        CHECK(r.op->loaded->of == r.c);
-        CHECK_INT(r.op->loaded->arena.used, used);
+        CHECK(r.op->models.loaded->of == r.c);
+        CHECK_INT(r.op->models.loaded->arena.used, used);
         finish(&r);
     }
 }

@@ -219,7 +219,7 @@ static void check_unscaled(void)
     start_with(&r, "", OPERATOR_PROXY);
     tell_head(&r, 11, "Running", "10.1.2.3");
     model_load(r.op, r.c);
-    cluster_model(r.op)->autoscaling = true;
+    cluster_model(r.op)->scale.on = true;
     scaling_follow(r.op, r.c);
     const struct scale_news *news = scaling_apply(r.c, NULL, 0, &r.arena);
     CHECK(news && !news->works && strcmp(news->reason, "GCSBehindProxy") == 0 && strstr(news->words.ptr, "--ray-access=proxy"));

@@ -24,7 +24,7 @@ static struct record *tell_owned(struct rig *r, int n, int owner, unsigned versi
 static uint32_t left(struct rig *r)
 {
     decide_none(r->op);
-    return r->op->records.count;
+    return r->op->all.records.count;
 }
 
 static void check_own_owner(void)
@@ -34,20 +34,20 @@ static void check_own_owner(void)
     test_case("a cluster that names itself as its owner leaves no record");
     record_gone(r.op, r.c);
     struct record *c = tell_owned(&r, 1, 1, 10);
-    CHECK(c && c->owner == NULL && c->owned == NULL);
+    CHECK(c && c->family.owner == NULL && c->family.owned == NULL);
     record_gone(r.op, c);
     CHECK_INT(left(&r), 0);
     test_case("nor do two that name each other");
     struct record *a = tell_owned(&r, 1, 2, 11), *b = tell_owned(&r, 2, 1, 12);
     CHECK(a && b);
     test_case("… and neither owns the other: who looks for what is above them comes to an end");
-    CHECK(a->owner == NULL && b->owner == NULL);
+    CHECK(a->family.owner == NULL && b->family.owner == NULL);
     tell_owned(&r, 1, 2, 13);
-    CHECK(a->owner == NULL && inspect_broken(r.op) == NULL);
+    CHECK(a->family.owner == NULL && inspect_broken(r.op) == NULL);
     record_gone(r.op, a);
     record_gone(r.op, b);
     CHECK_INT(left(&r), 0);
-    CHECK_INT(r.op->names.count, 0);
+    CHECK_INT(r.op->names.map.count, 0);
     finish(&r);
 }
 
@@ -67,7 +67,7 @@ static void check_owner_comes(void)
     bool told = false;
     for (const struct record *one; (one = dirty_pop(r.op)) != NULL;)
         told |= one == j;
-    CHECK(c->owner == j && told);
+    CHECK(c->family.owner == j && told);
     finish(&r);
 }
 
@@ -168,7 +168,7 @@ static void check_names(void)
     CHECK(w.at != NULL);
     name_watch(r.op, &w, &kind_raycluster, n, (struct slice){name, LIMIT_KUBE_NAME + 1});
     CHECK(w.at == NULL);
-    CHECK_INT(r.op->watched, 0);
+    CHECK_INT(r.op->names.watched, 0);
     finish(&r);
 }
 
@@ -176,7 +176,7 @@ static uint32_t models_held(const struct rig *r)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < MODELS_KEPT; i++)
-        n += r->op->models[i].arena.first != NULL;
+        n += r->op->models.list[i].arena.first != NULL;
     return n;
 }
 
@@ -184,7 +184,7 @@ static bool model_kept(const struct rig *r, const struct record *c)
 {
     bool kept = false;
     for (uint32_t i = 0; i < MODELS_KEPT; i++)
-        kept |= r->op->models[i].of == c;
+        kept |= r->op->models.list[i].of == c;
     return kept;
 }
 
@@ -227,16 +227,16 @@ static void check_longer_wait(void)
         struct rig r;
         start(&r, "");
         test_case("a status that is answered %d does not shorten a longer wait", codes[i]);
-        struct flight *f = slab_alloc(&r.op->flight_slab);
+        struct flight *f = slab_alloc(&r.op->slabs.flight);
         *f = (struct flight){.op = r.op, .c = r.c, .verb = &verb_status};
         r.c->in_flight++;
         r.op->flights++;
-        r.c->not_before_ms = r.op->now.mono_ms + MINUTE_MS;
+        r.c->backoff.not_before_ms = r.op->now.mono_ms + MINUTE_MS;
         struct kube_answer a = {.outcome = KUBE_REFUSED,
                                 .status = {.code = codes[i], .reason = codes[i] == 404 ? KUBE_NOT_FOUND : KUBE_CONFLICT}};
-        int64_t before_ms = r.c->not_before_ms;
+        int64_t before_ms = r.c->backoff.not_before_ms;
         answer_done(r.op, (uint64_t)(uintptr_t)f, &a, r.op->now);
-        CHECK_INT(r.c->not_before_ms, before_ms);
+        CHECK_INT(r.c->backoff.not_before_ms, before_ms);
         finish(&r);
     }
 }

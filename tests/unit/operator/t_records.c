@@ -28,7 +28,7 @@ static void tell_pod(struct rig *r, const char *uid, unsigned version, const cha
 
 static const struct pod *pod(struct rig *r, const char *uid)
 {
-    const struct pod_record *p = map_get(&r->op->pods, slice_of(uid));
+    const struct pod_record *p = map_get(&r->op->all.pods, slice_of(uid));
     return p ? &p->pod : NULL;
 }
 
@@ -81,7 +81,7 @@ static void check_forward(void)
     CHECK_INT(pod(&r, POD(1))->phase, POD_FAILED);
     CHECK_INT(pod(&r, POD(1))->version, 11);
     test_case("what was deleted by us stays so, whatever comes late");
-    struct pod_record *record = map_get(&r.op->pods, SLICE(POD(1)));
+    struct pod_record *record = map_get(&r.op->all.pods, SLICE(POD(1)));
     record->pod.deleting = true;
     tell_pod(&r, POD(1), 12, "Running", 1);
     CHECK(pod(&r, POD(1))->deleting);
@@ -96,7 +96,7 @@ static struct pod_record *tell_host(struct rig *r, const char *uid, int replica,
                                      "\"" RAY_LABEL_REPLICA_INDEX "\":\"%d\"}," OWNED "},\"status\":{\"phase\":\"%s\"}}",
                                      uid, replica, phase);
     extract_pod(r->op, &r->op->spaces[0], parsed(r, text), version, 1);
-    return map_get(&r->op->pods, slice_of(uid));
+    return map_get(&r->op->all.pods, slice_of(uid));
 }
 
 static struct pod_record *give_up(struct rig *r, const char *uid, int replica)
@@ -132,13 +132,13 @@ static void check_overtaken(void)
     start(&r);
     test_case("what is known to be old is so until it is told again");
     struct pod_record *p = give_up(&r, POD(1), 0);
-    p->pod.overtaken = true;
+    p->pod.ours.overtaken = true;
     p->doubt.ms = 1;
     tell_pod(&r, POD(1), 10, "Pending", 2);
-    CHECK(p->pod.overtaken && p->doubt.ms == 1 && p->round == 2);
+    CHECK(p->pod.ours.overtaken && p->doubt.ms == 1 && p->round == 2);
     p->of->dirty = false;
     tell_pod(&r, POD(1), 11, "Pending", 1);
-    CHECK(!p->pod.overtaken && p->doubt.ms == 0 && p->of->dirty);
+    CHECK(!p->pod.ours.overtaken && p->doubt.ms == 0 && p->of->dirty);
     finish(&r);
 }
 
@@ -153,7 +153,7 @@ static void check_service(void)
         static const unsigned versions[] = {10, 9, 11};
         struct slice text = arena_printf(&r.arena, format, "s", versions[i]);
         extract_service(r.op, &r.op->spaces[0], parsed(&r, text), versions[i], 1);
-        const struct service_record *s = map_get(&r.op->services, SLICE(SERVICE));
+        const struct service_record *s = map_get(&r.op->all.services, SLICE(SERVICE));
         CHECK(s != NULL);
         CHECK_STR(slice_of(s->service.ip), i < 2 ? "10.0.0.10" : "10.0.0.11");
     }
@@ -174,7 +174,7 @@ static void check_unlabelled(void)
         struct slice text = SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{}}");
         extract_record(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, text), 9, 1);
         struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
-        struct flight *f = slab_alloc(&r.op->flight_slab);
+        struct flight *f = slab_alloc(&r.op->slabs.flight);
         *f = (struct flight){.op = r.op, .c = c, .verb = &raycluster_apply_headless_service, .fresh = true, .name = "s", .hash = 7};
         c->in_flight++;
         r.op->flights++;
@@ -203,7 +203,7 @@ static void check_cluster(void)
         static const unsigned versions[] = {10, 9, 11};
         struct jval object = parsed(&r, arena_printf(&r.arena, format, versions[i]));
         extract_record(r.op, source_of(&r.op->spaces[0], &kind_raycluster), object, versions[i], 1);
-        CHECK_INT(record_get(r.op, SLICE(CLUSTER), SLICE("n"))->generation, i < 2 ? 10 : 11);
+        CHECK_INT(record_get(r.op, SLICE(CLUSTER), SLICE("n"))->seen.generation, i < 2 ? 10 : 11);
     }
     finish(&r);
 }
@@ -228,7 +228,7 @@ static void check_list(void)
     test_case("the next list that does not hold it forgets it");
     watch_says(&r, KUBE_WATCH_RESTART, none, 40);
     watch_says(&r, KUBE_WATCH_SYNCED, none, 50);
-    CHECK_INT(r.op->pods.count, 0);
+    CHECK_INT(r.op->all.pods.count, 0);
     finish(&r);
 }
 
@@ -247,15 +247,15 @@ static void check_remade(void)
     CHECK(pod(&r, POD(1)) && pod(&r, POD(2)));
     watch_says(&r, KUBE_WATCH_SYNCED, none, 40);
     CHECK(!pod(&r, POD(1)) && pod(&r, POD(2)));
-    CHECK_INT(r.op->pods.count, 1);
+    CHECK_INT(r.op->all.pods.count, 1);
     const struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
     uint32_t counted = 0;
-    for (const struct pod_record *p = c->pods; p; p = p->next)
+    for (const struct pod_record *p = c->children.pods; p; p = p->next)
         counted++;
     CHECK_INT(counted, 1);
     test_case("what is told late of the first one is of no pod that counts");
     watch_says(&r, KUBE_WATCH_DELETE, parsed(&r, pod_text(&r, POD(1), 29, "Running")), 29);
-    CHECK(pod(&r, POD(2)) && c->pods && c->pods->pod.phase == POD_PENDING);
+    CHECK(pod(&r, POD(2)) && c->children.pods && c->children.pods->pod.phase == POD_PENDING);
     finish(&r);
 }
 
@@ -270,14 +270,14 @@ static void check_memory(void)
         struct slice text = arena_printf(&r.arena, "{\"metadata\":{\"name\":\"s\",\"uid\":\"" SERVICE "\"," OWNED "}}");
         extract_service(r.op, &r.op->spaces[0], parsed(&r, text), 10, 1);
         watch_says(&r, KUBE_WATCH_DELETE, parsed(&r, pod_text(&r, POD(1), 11, "Running")), 11);
-        service_remove(r.op, map_get(&r.op->services, SLICE(SERVICE)));
+        service_remove(r.op, map_get(&r.op->all.services, SLICE(SERVICE)));
         decide_none(r.op);
     }
-    CHECK_INT(r.op->pod_slab.count, 0);
-    CHECK_INT(r.op->service_slab.count, 0);
-    CHECK_INT(r.op->record_slab.count, 0);
+    CHECK_INT(r.op->slabs.pod.count, 0);
+    CHECK_INT(r.op->slabs.service.count, 0);
+    CHECK_INT(r.op->slabs.record.count, 0);
     CHECK_INT(r.op->strings.map.count, strings);
-    CHECK_INT(r.op->records.count, 0);
+    CHECK_INT(r.op->all.records.count, 0);
     finish(&r);
 }
 
@@ -325,7 +325,7 @@ static void check_back(void)
     for (uint64_t version = 10; version < 13; version++) {
         extract_record(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, text), version, 1);
         struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
-        CHECK(c->present && c->version == version && c->status_len == 7);
+        CHECK(c->present && c->seen.version == version && c->status.len == 7);
         CHECK_STR(slice_of(c->name), "c");
         c->status_ours = true;
         c->in_flight = 1;
@@ -336,8 +336,8 @@ static void check_back(void)
     c->in_flight = 0;
     work_settle(r.op, c);
     decide_none(r.op);
-    CHECK_INT(r.op->records.count, 0);
-    CHECK_INT(r.op->record_slab.count, 0);
+    CHECK_INT(r.op->all.records.count, 0);
+    CHECK_INT(r.op->slabs.record.count, 0);
     CHECK_INT(r.op->strings.map.count, 0);
     finish(&r);
 }
@@ -380,11 +380,11 @@ static void tell_owner(struct rig *r, enum child what, const char *uid)
 static uint32_t owns(const struct record *c)
 {
     uint32_t count = 0;
-    for (const struct pod_record *p = c->pods; p; p = p->next)
+    for (const struct pod_record *p = c->children.pods; p; p = p->next)
         count++;
-    for (const struct service_record *s = c->services; s; s = s->next)
+    for (const struct service_record *s = c->children.services; s; s = s->next)
         count++;
-    for (const struct record *own = c->owned; own; own = own->next_owned)
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
         count += slice_eq(istr_slice(own->ns), istr_slice(c->ns)) ? 1 : 100;
     return count;
 }
@@ -439,7 +439,7 @@ static void check_namespace_limit(void)
     ns[LIMIT_KUBE_NAMESPACE + 1] = '\0';
     tell_child(&r, A_POD, ns, POD(2), CLUSTER);
     CHECK(!record_get(r.op, SLICE(CLUSTER), slice_of(ns)) && !pod(&r, POD(2)));
-    CHECK_INT(r.op->records.count, 1);
+    CHECK_INT(r.op->all.records.count, 1);
     finish(&r);
 }
 
@@ -450,10 +450,10 @@ static void check_uid_with_nul(void)
     test_case("a uid with a NUL in it is none: what has it is passed over");
     tell_child(&r, A_POD, "n", "00000000\\u0000", CLUSTER);
     tell_child(&r, A_SERVICE, "n", "\\u0000", CLUSTER);
-    CHECK_INT(r.op->records.count + r.op->pods.count + r.op->services.count, 0);
+    CHECK_INT(r.op->all.records.count + r.op->all.pods.count + r.op->all.services.count, 0);
     tell_child(&r, A_CLUSTER, "n", "00000000-0000-0000-0000-00000000000\\u0000", JOB);
     tell_child(&r, A_CLUSTER, "n\\u0000", CLUSTER, JOB);
-    CHECK_INT(r.op->records.count, 0);
+    CHECK_INT(r.op->all.records.count, 0);
     finish(&r);
 }
 
@@ -470,7 +470,7 @@ static void tell_named(struct rig *r, enum child what, const char *name, const c
 
 static uint32_t records(const struct rig *r)
 {
-    return r->op->records.count + r->op->pods.count + r->op->services.count;
+    return r->op->all.records.count + r->op->all.pods.count + r->op->all.services.count;
 }
 
 /* As they stand in JSON. */
@@ -534,8 +534,8 @@ static void check_tokens(void)
     CHECK(!json_parse(&doc, many_values(&r, LIMIT_JSON_TOKENS + 1), &r.arena, &e));
     extract_record(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, many_values(&r, LIMIT_JSON_TOKENS)), 10, 1);
     model_load(r.op, record_get(r.op, SLICE(CLUSTER), SLICE("n")));
-    CHECK_INT(r.op->loaded->errors.count, 1);
-    CHECK_STR(spec_errors_text(&r.op->loaded->errors, ERR_TEXT_MAX, &r.arena), "spec.headGroupSpec: is missing: must be an object");
+    CHECK_INT(r.op->models.loaded->errors.count, 1);
+    CHECK_STR(spec_errors_text(&r.op->models.loaded->errors, ERR_TEXT_MAX, &r.arena), "spec.headGroupSpec: is missing: must be an object");
     CHECK_STR(cluster_model(r.op)->name, "c");
     CHECK_STR(cluster_model(r.op)->uid, CLUSTER);
     finish(&r);

@@ -95,12 +95,12 @@ static void test_legacy_model(void)
     CHECK_INT(m.cluster.groups[0].max, 2);
     CHECK_INT(m.cluster.groups[0].idle_timeout_s, 300);
     CHECK(m.cluster.recreate);
-    CHECK_INT(m.cluster.gcs_port, 6379);
+    CHECK_INT(m.cluster.ports.gcs, 6379);
     done(&m);
     test_case("legacy port");
     CHECK(load_legacy(
         &m, "", "\"idleTimeoutMinutes\":0,\"headStartRayCommands\":[\"x --dashboard-port=1\",\"ray start --head --port 6390\"],", ""));
-    CHECK_INT(m.cluster.gcs_port, 6390);
+    CHECK_INT(m.cluster.ports.gcs, 6390);
     CHECK_INT(m.cluster.groups[0].idle_timeout_s, 0);
     CHECK_INT(json_len(m.cluster.head.start_commands), 2);
     done(&m);
@@ -123,7 +123,7 @@ static void test_options(void)
     CHECK_STR(m.cluster.groups[0].workers_to_delete[1], "b");
     done(&m);
     CHECK(load_v1(&m, "\"managedBy\":\"ray.io/kuberay-operator\",\"upgradeStrategy\":{\"type\":\"None\"},", "", ""));
-    CHECK(!m.cluster.managed_elsewhere && !m.cluster.recreate && !m.cluster.autoscaling);
+    CHECK(!m.cluster.managed_elsewhere && !m.cluster.recreate && !m.cluster.scale.on);
     done(&m);
 }
 

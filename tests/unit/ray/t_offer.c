@@ -76,9 +76,9 @@ static void test_legacy(void)
 {
     test_case("legacy");
     struct ray_cluster c = cluster_of(read_file("tests/data/ray/legacy-offer.json", &arena));
-    CHECK_INT(c.max_workers, 3);
-    CHECK_INT(c.idle_timeout_s, 300);
-    CHECK(c.upscaling_speed > 1.9 && c.upscaling_speed < 2.1);
+    CHECK_INT(c.scale.max_workers, 3);
+    CHECK_INT(c.scale.idle_timeout_s, 300);
+    CHECK(c.scale.upscaling_speed > 1.9 && c.scale.upscaling_speed < 2.1);
     struct ray_offer o = ray_group_offer(&c, &c.groups[0], &arena);
     CHECK_STR(offer_text(&o), "CPU:1 Custom1:1 is_spot:1 memory:3.7581e+08 ray.io/node-group=worker-nodes");
 }
@@ -101,11 +101,11 @@ static void test_settings(void)
         test_case("settings: %s", cases[i].id);
         struct slice group = arena_printf(&arena, "\"rayStartParams\":{},%s", cases[i].group);
         struct ray_cluster c = read_group(cases[i].spec, group.ptr, "{}");
-        CHECK(c.upscaling_speed >= cases[i].speed && c.upscaling_speed <= cases[i].speed);
-        CHECK_INT(c.idle_timeout_s, cases[i].idle_s);
+        CHECK(c.scale.upscaling_speed >= cases[i].speed && c.scale.upscaling_speed <= cases[i].speed);
+        CHECK_INT(c.scale.idle_timeout_s, cases[i].idle_s);
         CHECK_INT(c.groups[0].idle_timeout_s, cases[i].group_idle_s);
         CHECK_INT(c.groups[0].priority, cases[i].priority);
-        CHECK_INT(c.max_workers, INT32_MAX);
+        CHECK_INT(c.scale.max_workers, INT32_MAX);
     }
 }
 

@@ -28,7 +28,7 @@ static void whole(struct arena *a)
     CHECK_STR(slice_of(p.uid), "u");
     CHECK_STR(slice_of(p.ip), "10.0.0.1");
     CHECK_STR(p.group, "g");
-    CHECK(!p.head && p.ready && !p.deleting && !p.ended && !p.counted && p.version == 0);
+    CHECK(!p.head && p.ready && !p.deleting && !p.ended && !p.ours.counted && p.version == 0);
     CHECK_INT(p.index, 3);
     CHECK_INT(p.host, 1);
     CHECK_INT(p.hash, 255);

@@ -202,7 +202,7 @@ static inline void scale_read_pod(struct scale_world *w, struct slice line)
         else if (slice_eq(word, SLICE("on-demand")))
             p->on_demand = true;
         else if (slice_eq(word, SLICE("overtaken")))
-            p->overtaken = true;
+            p->ours.overtaken = true;
         else if (slice_eq(word, SLICE("old")))
             p->hash = 2;
         else if (scale_value(word, "since").ptr)
@@ -256,9 +256,9 @@ static inline void scale_read_cluster(struct scale_world *w, struct slice line)
         else if ((v = scale_value(word, "age")).ptr)
             w->view.state_ms = SCALE_NOW_MS - scale_number(v) * 1000;
         else if ((v = scale_value(word, "speed")).ptr)
-            w->cluster.upscaling_speed = strtod(arena_dup(&w->a, v).ptr, NULL);
+            w->cluster.scale.upscaling_speed = strtod(arena_dup(&w->a, v).ptr, NULL);
         else if ((v = scale_value(word, "workers")).ptr)
-            w->cluster.max_workers = (int32_t)scale_number(v);
+            w->cluster.scale.max_workers = (int32_t)scale_number(v);
         else if ((v = scale_value(word, "head")).ptr)
             w->nodes[0].total = w->nodes[0].available = scale_bundle(w, v);
     }
@@ -266,7 +266,8 @@ static inline void scale_read_cluster(struct scale_world *w, struct slice line)
 
 static inline void scale_begin(struct scale_world *w)
 {
-    *w = (struct scale_world){.cluster = {.name = SLICE("c"), .upscaling_speed = 1000, .idle_timeout_s = 60, .max_workers = INT32_MAX}};
+    *w = (struct scale_world){
+        .cluster = {.name = SLICE("c"), .scale.upscaling_speed = 1000, .scale.idle_timeout_s = 60, .scale.max_workers = INT32_MAX}};
     struct pod *head = scale_add_pod(w, SLICE("headgroup"));
     head->head = true;
     scale_add_node(w, head, (struct ray_bundle){0});

@@ -89,8 +89,8 @@ static void random_world(uint64_t seed)
     random_groups(&r);
     random_pods(&r);
     random_demand(&r);
-    w.cluster.upscaling_speed = below(&r, 2) ? 1 : 1000;
-    w.cluster.max_workers = below(&r, 3) ? INT32_MAX : 4 + (int32_t)below(&r, 20);
+    w.cluster.scale.upscaling_speed = below(&r, 2) ? 1 : 1000;
+    w.cluster.scale.max_workers = below(&r, 3) ? INT32_MAX : 4 + (int32_t)below(&r, 20);
 }
 
 static int64_t total(const struct scale_plan *p)
@@ -165,7 +165,7 @@ static void check_quiet(void)
     for (uint32_t i = 0; i < p.removal_count; i++)
         gone[p.removals[i].group] += p.removals[i].pod->phase == POD_PENDING && p.removals[i].pod->host == 0;
     for (uint32_t i = 0; i < w.cluster.group_count; i++) {
-        bool above = p.groups[i].before > w.groups[i].max || w.cluster.max_workers < INT32_MAX;
+        bool above = p.groups[i].before > w.groups[i].max || w.cluster.scale.max_workers < INT32_MAX;
         CHECK(p.groups[i].target >= p.groups[i].before - gone[i] && p.groups[i].target >= w.groups[i].min);
         CHECK(gone[i] == 0 || above);
     }

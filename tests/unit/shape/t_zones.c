@@ -42,8 +42,8 @@ static void test_templates(void)
     test_case("one: a name and a selector, beside what there is");
     make_cluster("{\"anyscale.com/zone\":\"a,b\"}", "{\"spec\":{\"nodeSelector\":{\"disk\":\"ssd\"}}}", &a, &c);
     shape_zones(&c, pod_zone_hash(SLICE("b")), &a);
-    CHECK_STR(c.zones, "a,b");
-    CHECK_STR(c.zone, "b");
+    CHECK_STR(c.zone.allowed, "a,b");
+    CHECK_STR(c.zone.made_for, "b");
     CHECK_STR(json_raw(json_get(c.head.template, "metadata")),
               "{\"annotations\":{\"anyscale.com/zone\":\"b\"},\"labels\":{\"anyscale.com/zone\":\"b\"}}");
     CHECK_STR(json_raw(json_get(c.groups[1].template, "spec")),
@@ -52,19 +52,19 @@ static void test_templates(void)
     test_case("commas too many");
     make_cluster("{\"anyscale.com/zone\":\" ,a,,b\"}", "{\"metadata\":{\"labels\":{\"anyscale.com/zone\":\"c, \"}}}", &a, &c);
     shape_zones(&c, 0, &a);
-    CHECK_STR(c.zone, "a");
+    CHECK_STR(c.zone.made_for, "a");
     CHECK(json_is(json_child(json_get(c.groups[1].template, "metadata.labels"), "anyscale.com/zone"), "c"));
     test_case("a zone that is not in the list: the first");
     make_cluster("{\"anyscale.com/zone\":\"a,b\"}", "{}", &a, &c);
     shape_zones(&c, pod_zone_hash(SLICE("x")), &a);
-    CHECK_STR(c.zone, "a");
+    CHECK_STR(c.zone.made_for, "a");
     test_case("several of a group's own: joined with each alternative that it has");
     make_cluster("{\"anyscale.com/zone\":\"a\",\"mobula.dev/zone-starting-timeout\":\"1m30s\"}",
                  "{\"metadata\":{\"labels\":{\"anyscale.com/zone\":\"c,d\"}},\"spec\":{" TERMS
                  "{\"matchExpressions\":[{\"key\":\"disk\",\"operator\":\"Exists\"}]},{\"matchFields\":[]}]}}}}}",
                  &a, &c);
     shape_zones(&c, 0, &a);
-    CHECK_INT(c.zone_ms, 90 * 1000);
+    CHECK_INT(c.zone.ms, 90 * 1000);
     CHECK_STR(json_raw(json_get(c.groups[1].template, "metadata")), "{\"labels\":{},\"annotations\":{}}");
     static const char in[] = "{\"key\":\"topology.kubernetes.io/zone\",\"operator\":\"In\",\"values\":[\"c\",\"d\"]}";
     CHECK_SLICE(json_raw(json_get(c.groups[1].template, "spec")),
@@ -77,11 +77,11 @@ static void test_templates(void)
     make_cluster("{}", "{}", &a, &c);
     struct slice before = json_raw(c.head.template);
     shape_zones(&c, 0, &a);
-    CHECK(json_raw(c.head.template).ptr == before.ptr && slice_empty(c.zone) && slice_empty(c.zones));
+    CHECK(json_raw(c.head.template).ptr == before.ptr && slice_empty(c.zone.made_for) && slice_empty(c.zone.allowed));
     test_case("what is no duration is the operator's setting");
     make_cluster("{\"anyscale.com/zone\":\"a\",\"mobula.dev/zone-starting-timeout\":\"soon\"}", "{}", &a, &c);
     shape_zones(&c, 0, &a);
-    CHECK_INT(c.zone_ms, 0);
+    CHECK_INT(c.zone.ms, 0);
     arena_free(&a);
 }
 
