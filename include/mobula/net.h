@@ -194,8 +194,7 @@ struct loop;
 struct loop *loop_new(struct net_allow *allow, struct err *e); /* allow stays the caller's and may grow */
 void loop_free(struct loop *l);                                /* ends every link at once: their pointers are dead */
 struct net *loop_net(struct loop *l);
-/* So many buffers of NET_BUFFER bytes are kept for connections to come, when their connections need them no more: for who serves many
- * requests a second. Few are kept else. */
+/* Keeps so many unused buffers of NET_BUFFER bytes for the next connections, for servers of many requests a second. Default: a few. */
 void loop_keep(uint32_t buffers);
 /* Listens on "HOST:PORT", ":PORT" or "[V6]:PORT"; each accepted connection becomes an open plain link, and accept is called with it to set
  * its owner (it may close it, and without an owner it is closed). At most `most` links of each listener are open at a time: for one more,

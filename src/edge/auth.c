@@ -1,4 +1,4 @@
-/* Guards: who may pass a route. Tokens are known by a keyed hash; the tokens themselves are not kept.
+/* Guards decide whether a request may pass a route. Tokens are known by a keyed hash; the tokens themselves are not kept.
  *
  * A user's token is reviewed by the API server, and so is the user's right on the cluster. Both answers are kept for a few seconds. Calls
  * that come meanwhile wait for the same review. */
@@ -86,7 +86,7 @@ void guard_none(struct call *c)
     edge_call_forward(c);
 }
 
-/* Takes as long whichever byte differs. */
+/* Compares in constant time. */
 static bool is_same(const char *a, const char *b)
 {
     unsigned char differs = 0;
@@ -148,7 +148,7 @@ static bool is_known(const struct review *r, struct now now)
     return r->yes && r->until_ms + EDGE_KNOWN_MS > now.mono_ms;
 }
 
-/* Drops answers until there is room for one more: those that have expired and are nobody's, refusals, expired ones, all. */
+/* Drops answers until there is room for one more: 1. expired ones of unknown tokens; 2. refusals; 3. expired acceptances; 4. all. */
 static bool make_room(struct edge *g, struct map *m)
 {
     struct review *r;

@@ -219,7 +219,7 @@ void edge_call_begin(struct call *c)
 
 /* ---- the guard lets it pass ---- */
 
-/* The header by which a version is chosen, in our own name and in that of the service that was before. */
+/* The header that pins a version: our own, or the one that Anyscale's services have. */
 static struct slice pinned_version(const struct http_reader *r)
 {
     struct slice name = http_header_get(r, SLICE("x-mobula-version"));

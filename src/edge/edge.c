@@ -1,4 +1,4 @@
-/* The edge as a whole: it lives, its files change, it ends. */
+/* The edge as a whole: start, reload of its files, drain, end. */
 #include "private.h"
 
 struct edge *edge_new(struct net *net, struct kube_config *config, const struct edge_options *o)

@@ -36,7 +36,7 @@ static bool next_call(struct front *f)
     return true;
 }
 
-/* A byte of a request has come. The first request has had its time since the connection began. */
+/* Begins a call at the first byte of a request. The deadline of the first request began with the connection. */
 static void begin(struct front *f)
 {
     if (f->link->worth > LINK_STRANGER)

@@ -64,7 +64,7 @@ struct slice head_forwarded_for(const struct call *c)
     return SLICE_NONE;
 }
 
-/* Which clients we believe decides who says where a request comes from. */
+/* With --behind-proxy the client is a proxy, and its headers are continued; else they are replaced. */
 static void add_forwarded(struct call *c, struct list *l)
 {
     static const char for_[] = "X-Forwarded-For", proto[] = "X-Forwarded-Proto", host[] = "X-Forwarded-Host";

@@ -46,7 +46,7 @@ void relay_open(struct call *c)
     dial(c, false);
 }
 
-/* Only what can be repeated without harm, on a connection that the upstream has closed while it was idle, and once. */
+/* An idempotent request without a body is repeated once, if the upstream closed a kept connection before it answered. */
 static bool may_repeat(const struct call *c)
 {
     static const char *const idempotent[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
@@ -144,7 +144,7 @@ static void set_deadlines(struct call *c)
     }
 }
 
-/* The client has sent something that is no body, or one above the limit. */
+/* The client's body is malformed or above the limit: it is refused unless the answer has begun. */
 static bool refuse_body(struct call *c, int status, const struct err *e)
 {
     if (c->replied)

@@ -11,8 +11,8 @@ struct flow {
     size_t top;     /* bytes of the buffer that have been written to */
 };
 
-/* Buffers that nobody uses, wiped: for who comes next, as memory that is given back to the system and taken again costs page faults. */
-void flow_keep(uint32_t most); /* at most so many are kept; 0 frees them all. FLOW_KEPT unless it is said */
+/* Unused buffers are wiped and kept for the next connections: memory that is returned to the system and taken again costs page faults. */
+void flow_keep(uint32_t most); /* keeps at most so many (default FLOW_KEPT); 0 frees them all */
 char *flow_take(void);
 void flow_give(char *buffer, size_t top); /* wipes the first bytes of it */
 enum { FLOW_KEPT = 4 };
