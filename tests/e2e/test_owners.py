@@ -57,7 +57,7 @@ def test_the_finalizers_of_all_work_that_is_left(api, made):
     jobs = f"{V1}/namespaces/{made}/rayjobs"
     run("install", "--apply", "--no-crds", "--namespace", made)
     for n in range(130):
-        job = rayjob(f"j{n}", suspend=True)
+        job = rayjob(f"j{n}", suspend=True, shutdownAfterJobFinishes=True)
         job["metadata"]["finalizers"] = ["ray.io/rayjob-finalizer"]
         api.call("POST", jobs, job)
     run("uninstall", "--apply", "--namespace", made, "--leave-work")
