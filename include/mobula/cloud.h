@@ -44,10 +44,27 @@ struct cloud_request {
     uint64_t size;        /* bytes of the body */
     struct slice payload; /* SHA-256 of the body in hexadecimal, or CLOUD_UNSIGNED */
 };
+/* A key that Azure gives the bearer of a token to sign URLs with, as texts of its answer. */
+enum {
+    CLOUD_DELEGATION_OID,
+    CLOUD_DELEGATION_TID,
+    CLOUD_DELEGATION_START,
+    CLOUD_DELEGATION_EXPIRY,
+    CLOUD_DELEGATION_SERVICE,
+    CLOUD_DELEGATION_VERSION,
+    CLOUD_DELEGATION_VALUE,
+    CLOUD_DELEGATION_TEXTS
+};
+struct cloud_delegation {
+    char texts[CLOUD_DELEGATION_TEXTS][64];
+    int64_t until_us; /* its expiry; 0: there is no key */
+};
 struct cloud_signer {
     struct cloud_keys keys;
     struct slice region, service; /* "us-east-1", "s3" */
     int64_t wall_us;
+    bool bearer;                               /* Azure, Google: keys.session is an OAuth token */
+    const struct cloud_delegation *delegation; /* Azure: what signs URLs of a bearer */
 };
 /* Adds date, session token and signature to the headers, and for S3 the hash of the payload. The added values lie in a. */
 void cloud_sign(struct cloud_request *r, const struct cloud_signer *s, struct arena *a);
@@ -55,6 +72,8 @@ void cloud_sign(struct cloud_request *r, const struct cloud_signer *s, struct ar
 void cloud_sign_query(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
 /* The same for Google Cloud Storage; keys.secret is the PEM of an RSA key. */
 void cloud_sign_google(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
+/* Adds the query of Google's signed URL without its signature, and returns the text to sign. */
+struct slice cloud_google_text(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
 struct slice cloud_azure_text(const struct cloud_request *r, struct slice account, struct arena *a); /* the text signed by SharedKey */
 struct slice cloud_target(const struct cloud_request *r, struct arena *a); /* the request's path and query, encoded */
 
@@ -94,13 +113,16 @@ struct cloud_surroundings {                             /* access to the process
     void *owner;
 };
 
-/* Settings of a store. Exactly one source of credentials is set: keys, role (with token_file), or container. */
+/* Settings of a store. Exactly one source of credentials is set: keys, or an identity. */
 struct cloud_settings {
-    struct cloud_keys keys;
-    struct slice role, token_file, session_name;          /* IRSA: STS's AssumeRoleWithWebIdentity */
-    struct slice container, container_token_file;         /* EKS Pod Identity: URL of the agent on the node */
-    struct slice region, endpoint, sts_endpoint, ca_file; /* empty: not given */
-    const char *source;                                   /* where the credentials were found, for messages */
+    struct cloud_keys keys;                 /* id: also the account at Azure and Google, with an identity */
+    struct slice identity;                  /* URL of the server that issues credentials; empty with a role: STS of the region */
+    struct slice signer;                    /* URL of Google's service accounts, one of which signs URLs */
+    struct slice token_file;                /* the pod's token for that server */
+    struct slice role;                      /* IRSA: what the pod assumes; Azure: id of its client; Google: audience of its token */
+    struct slice session_name;              /* IRSA: of the session; Google: type of the pod's token */
+    struct slice region, endpoint, ca_file; /* empty: not given */
+    const char *source;                     /* where the credentials were found, for messages */
 };
 /* Credentials, from the first source that is set: 1. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN; 2. AWS_ROLE_ARN and
  * AWS_WEB_IDENTITY_TOKEN_FILE; 3. the profile AWS_PROFILE ("default") of AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials) and
@@ -125,6 +147,7 @@ enum cloud_right { CLOUD_READ, CLOUD_LIST, CLOUD_WRITE, CLOUD_DELETE, CLOUD_ABOR
 #define CLOUD_PAGE "1000" /* objects in one page of a list: S3's maximum */
 
 struct cloud_call;
+struct cloud_store;
 /* How a large object is uploaded in parts. */
 struct cloud_upload {
     const char *root;                    /* element of the list of parts that ends the upload */
@@ -151,6 +174,8 @@ struct cloud_protocol {
     void (*sign)(struct cloud_request *r, const struct cloud_signer *s, struct arena *a);
     void (*sign_url)(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
     const struct cloud_upload *upload; /* NULL: objects of any size are stored by one call */
+    /* The request for credentials or a signature that the client makes next; NULL: none, the call itself. */
+    const struct cloud_errand *(*errand)(const struct cloud_store *s, struct now now);
 };
 extern const struct cloud_protocol cloud_s3, cloud_gcs, cloud_azure;
 
@@ -158,7 +183,7 @@ struct cloud_store_options {
     const struct cloud_protocol *protocol;
     const struct cloud_surroundings *from; /* reads the token file again for each renewal */
     struct cloud_settings settings;
-    struct cloud_host store, identity; /* identity: STS or the EKS Pod Identity agent; not used with keys */
+    struct cloud_host store, identity, signer; /* the servers of settings.identity and .signer; not used with keys */
     struct slice bucket;
     bool path_style; /* the bucket is part of the path; else store.authority begins with it */
     /* Receives a warning when the client uses the store's clock or the bucket's region instead of ours; each at most once. */
@@ -176,7 +201,8 @@ struct cloud_answer {
     struct err err;                   /* ERR_NONE: 2xx. Else the method, the object, the error and its remedy */
     int status;                       /* HTTP status; 0: no answer was received */
     struct slice code, message;       /* of the store's error document, such as "AccessDenied" */
-    struct slice body;                /* only if call.piece is NULL */
+    struct slice body;                /* only if call.piece is NULL; of a call with sign_s: the signed URL */
+    int64_t seconds;                  /* validity of the signed URL: less than sign_s if the credentials end sooner */
     const struct http_reader *reader; /* the answer's headers; NULL: no answer was received */
 };
 typedef void cloud_done(void *owner, const struct cloud_answer *answer, struct now now);
@@ -186,6 +212,7 @@ struct cloud_call { /* the caller keeps what slices point at until done is calle
     enum cloud_right right; /* that the call needs, for messages */
     struct slice key;       /* name of the object; empty: the bucket */
     struct slice url;       /* a signed URL to call as it is, without credentials; empty: the client signs the call */
+    int64_t sign_s;         /* the call is not made, but a URL for it signed, valid for so many seconds; 0: it is made */
     struct http_header query[CLOUD_QUERY / 2], headers[CLOUD_HEADERS / 2];
     uint32_t query_count, header_count;
     uint64_t size;       /* bytes of the body */
@@ -202,7 +229,6 @@ struct cloud_call { /* the caller keeps what slices point at until done is calle
 void cloud_add_header(struct cloud_call *c, const char *name, struct slice value);
 void cloud_add_query(struct cloud_call *c, const char *name, struct slice value);
 
-struct cloud_store;
 /* The memory that slices and endpoints of o point at stays the caller's, and must live as long as the store. */
 struct cloud_store *cloud_store_new(struct net *net, const struct cloud_store_options *o);
 void cloud_store_free(struct cloud_store *s);
@@ -213,11 +239,6 @@ void cloud_store_free(struct cloud_store *s);
 void cloud_store_call(struct cloud_store *s, const struct cloud_call *call, struct now now);
 /* Call it after every net_dispatch. Returns the monotonic ms of the next call. */
 int64_t cloud_store_tick(struct cloud_store *s, struct now now);
-/* A signed URL: its bearer can make this call without credentials, for so many seconds from wall_us on. False: the client has no
- * credentials yet; they are fetched by its first call. */
-bool cloud_store_url(struct cloud_store *s, const struct cloud_call *call, int64_t seconds, int64_t wall_us, struct arena *a,
-                     struct slice *url, struct err *e);
-int64_t cloud_store_expires_us(const struct cloud_store *s); /* expiry of the credentials; TIME_NEVER: none; 0: not fetched yet */
 
 /* ---- a check of a bucket: writes, lists, reads, signs and deletes an object ---- */
 
@@ -230,7 +251,7 @@ struct cloud_probe {
     struct cloud_store *store;
     const struct cloud_protocol *protocol;
     int step;
-    struct slice key, left; /* left: rest of the content that was not read back yet */
+    struct slice key, url, left; /* url: signed; left: rest of the content that was not read back yet */
     char sha256[TLS_SHA256_HEX];
     struct arena a;
 };

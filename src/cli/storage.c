@@ -68,46 +68,58 @@ static struct slice find_endpoint(struct storage *s, const struct cloud_place *a
                : arena_printf(&s->a, "%.*s%.*s.%.*s", SLICE_ARG(slice_head(given, n)), SLICE_ARG(bucket), SLICE_ARG(slice_skip(given, n)));
 }
 
-/* Finds the server that issues credentials: STS, or the EKS Pod Identity agent on this node. Only to the node's own addresses may the token
- * be sent without TLS. */
+/* Servers of this node: only these may be sent tokens without TLS. */
+static bool is_near(struct slice host)
+{
+    static const char *const nodes[] = {"169.254.170.2", "169.254.170.23", "fd00:ec2::23", "169.254.169.254", "metadata.google.internal",
+                                        "127.0.0.1",     "localhost"};
+    bool near = false;
+    for (size_t i = 0; i < COUNT_OF(nodes); i++)
+        near |= slice_is(host, nodes[i]);
+    return near;
+}
+
+/* Parses the URL of a server that issues credentials; empty: there is none. */
+static bool find_issuer(struct storage *s, struct slice url, struct cloud_host *to, struct err *e)
+{
+    const char *source = s->with.settings.source;
+    return slice_empty(url) ||
+           (cloud_host(url, source, &s->a, to, e) &&
+            (to->at.tls || is_near(to->at.host) ||
+             err_set(e, ERR_CONFIG, "%s: https:// is needed: http:// would show the token to everybody on the way", source)));
+}
+
 static bool find_identity(struct storage *s, struct err *e)
 {
-    static const char *const nodes[] = {"169.254.170.2", "169.254.170.23", "fd00:ec2::23", "127.0.0.1", "localhost"};
     struct cloud_store_options *o = &s->with;
     const struct cloud_settings *set = &o->settings;
-    struct slice region = slice_empty(set->region) ? SLICE("us-east-1") : set->region, url = set->container;
-    if (slice_empty(set->role) && slice_empty(url))
-        return true;
-    if (!slice_empty(set->role))
-        url = !slice_empty(set->sts_endpoint) ? set->sts_endpoint
-                                              : arena_printf(&s->a, "https://%.*s", SLICE_ARG(cloud_aws_host("sts", region, &s->a)));
-    bool near = false;
-    if (!cloud_host(url, slice_empty(set->role) ? set->source : "AWS_ENDPOINT_URL_STS", &s->a, &o->identity, e))
-        return false;
-    for (size_t i = 0; i < COUNT_OF(nodes); i++)
-        near |= slice_is(o->identity.at.host, nodes[i]);
-    return o->identity.at.tls || near ||
-           err_set(e, ERR_CONFIG, "%s: https:// is needed: http:// would show the token to everybody on the way", set->source);
+    struct slice region = slice_empty(set->region) ? SLICE("us-east-1") : set->region, url = set->identity;
+    bool bearer = !slice_empty(url) && o->protocol != &cloud_s3;
+    if (slice_empty(url) && !slice_empty(set->role))
+        url = arena_printf(&s->a, "https://%.*s", SLICE_ARG(cloud_aws_host("sts", region, &s->a)));
+    if (bearer && !o->store.at.tls && !is_near(o->store.at.host))
+        return err_set(e, ERR_CONFIG, "--endpoint: https:// is needed: http:// would show the token to everybody on the way");
+    return find_issuer(s, url, &o->identity, e) && find_issuer(s, set->signer, &o->signer, e);
 }
 
 static bool find_servers(struct storage *s, const struct cloud_place *at, struct err *e)
 {
     struct cloud_store_options *o = &s->with;
-    struct cloud_host *hosts[2] = {&o->store, &o->identity};
+    struct cloud_host *hosts[STORAGE_SERVERS] = {&o->store, &o->identity, &o->signer};
     const char *ca = slice_empty(s->o.ca_file) ? "AWS_CA_BUNDLE" : "--storage-ca";
     struct slice endpoint = find_endpoint(s, at);
     if (slice_empty(endpoint))
         return err_set(e, ERR_CONFIG, "--endpoint is needed: https://ACCOUNT.blob.core.windows.net, or AZURE_STORAGE_ACCOUNT");
     if (!cloud_host(endpoint, "--endpoint", &s->a, &o->store, e) || !find_identity(s, e))
         return false;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < STORAGE_SERVERS; i++) {
         struct endpoint *host = &hosts[i]->at;
         if (!host->host.ptr)
             continue;
         if (host->tls && !s->trust && !(s->trust = way_trust(o->settings.ca_file, ca, &s->a, e)))
             return false;
         host->trust = s->trust;
-        if (!way_find(s->allow, host, &s->proxies[i], "--endpoint", &s->a, e))
+        if (!way_find(s->allow, host, &s->proxies[i], i ? o->settings.source : "--endpoint", &s->a, e))
             return false;
     }
     return true;
@@ -243,11 +255,12 @@ bool storage_list(struct storage *s, struct slice prefix, bool deep, struct slic
 
 bool storage_url(struct storage *s, struct slice key, int64_t *seconds, struct slice *url, struct err *e)
 {
-    const struct cloud_call c = {.method = "GET", .key = key};
-    int64_t now_us = clock_now().wall_us, expires_us = cloud_store_expires_us(s->store), left_s = (expires_us - now_us) / 1000000;
-    if (expires_us != TIME_NEVER && left_s < *seconds)
-        *seconds = left_s;
-    return cloud_store_url(s->store, &c, *seconds, now_us, &s->a, url, e);
+    struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = key, .sign_s = *seconds};
+    if (!storage_call(s, &c, e))
+        return false;
+    *seconds = s->answer.seconds;
+    *url = arena_dup(&s->a, s->answer.body);
+    return true;
 }
 
 /* ---- whole objects ---- */

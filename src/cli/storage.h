@@ -22,7 +22,7 @@ struct storage_options {
         "virtual-host", FLAG_SWITCH, (at) + offsetof(struct storage_options, virtual_host), NULL,                                          \
             "the bucket is part of the host's name: https://BUCKET.HOST, as at AWS"                                                        \
     }
-enum { STORAGE_FLAG_COUNT = 5 };
+enum { STORAGE_FLAG_COUNT = 5, STORAGE_SERVERS = 3 /* the store, the issuer of credentials, Google's service accounts */ };
 
 struct storage {
     struct storage_options o;
@@ -34,7 +34,7 @@ struct storage {
     struct tls_trust *trust;
     struct cloud_surroundings from;
     struct cloud_store_options with;
-    struct net_proxy proxies[2]; /* of the store; of STS or the agent */
+    struct net_proxy proxies[STORAGE_SERVERS];
     struct cloud_store *store;
     bool over, loud;                        /* over: the call is done; loud: print the client's warnings to stderr */
     struct slice warning;                   /* the client's last one (cloud_store_options.say); empty: none */

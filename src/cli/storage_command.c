@@ -104,8 +104,6 @@ static int run_sign(struct work *w, struct err *e)
     int64_t seconds = w->o.valid_ms / 1000;
     if (seconds < 1 || seconds > CLOUD_URL_S)
         return err_set(e, ERR_CONFIG, "--valid is from 1s to 168h: no store takes a longer one");
-    if (w->s.with.settings.keys.id.len == 0 && !storage_head(&w->s, w->at.key, e) && e->code != ERR_NONE)
-        return false;
     if (!storage_url(&w->s, w->at.key, &seconds, &url, e))
         return false;
     if (seconds < w->o.valid_ms / 1000)

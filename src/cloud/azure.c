@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#define VERSION "2018-11-09" /* of the protocol and of SAS */
 enum { TEXT_MAX = 64 * KIB };
 
 /* ---- signatures ---- */
@@ -105,7 +104,11 @@ static void add_token(struct cloud_request *r, struct slice token, struct arena 
 static void sign(struct cloud_request *r, const struct cloud_signer *s, struct arena *a)
 {
     char date[HTTP_DATE];
-    add_header(r, "x-ms-version", SLICE(VERSION));
+    add_header(r, "x-ms-version", SLICE(CLOUD_AZURE_VERSION));
+    if (s->bearer) {
+        add_header(r, "Authorization", arena_printf(a, "Bearer %.*s", SLICE_ARG(s->keys.session)));
+        return;
+    }
     if (!slice_empty(s->keys.session)) {
         add_token(r, s->keys.session, a);
         return;
@@ -117,25 +120,46 @@ static void sign(struct cloud_request *r, const struct cloud_signer *s, struct a
                arena_printf(a, "SharedKey %.*s:%.*s", SLICE_ARG(s->keys.id), SLICE_ARG(sign_text(s->keys.secret, text, a))));
 }
 
+/* Appends texts of a delegation's key, each with a newline. */
+static void put_delegation(const struct cloud_delegation *d, struct buf *out)
+{
+    for (int i = 0; i < CLOUD_DELEGATION_VALUE; i++)
+        buf_printf(out, "%s\n", d->texts[i]);
+}
+
 /* The path of a blob in a SAS: without the account that an emulator has in its paths. */
+static struct slice sas_path(const struct cloud_request *r, struct slice account, struct arena *a)
+{
+    struct slice front = arena_printf(a, "/%.*s/", SLICE_ARG(account));
+    return slice_starts(r->path, front) ? slice_skip(r->path, front.len - 1) : r->path;
+}
+
+/* A SAS of the service, signed by the account's key, or one of the user that a bearer's delegation is for. */
 static void sign_url(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a)
 {
+    static const char *const names[] = {"skoid", "sktid", "skt", "ske", "sks", "skv"};
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = TEXT_MAX};
     char until[TIME_TEXT_MAX];
-    struct slice expires = arena_dup(a, time_format((s->wall_us / 1000000 + seconds) * 1000000, until)), path = r->path;
-    struct slice account = arena_printf(a, "/%.*s/", SLICE_ARG(s->keys.id));
-    if (!slice_empty(s->keys.session)) {
+    struct slice expires = arena_dup(a, time_format((s->wall_us / 1000000 + seconds) * 1000000, until));
+    const struct http_header given[] = {
+        {SLICE("sv"), SLICE(CLOUD_AZURE_VERSION)}, {SLICE("sr"), SLICE("b")}, {SLICE("sp"), SLICE("r")}, {SLICE("se"), expires}};
+    if (!slice_empty(s->keys.session) && !s->bearer) {
         add_token(r, s->keys.session, a);
         return;
     }
-    if (slice_starts(path, account))
-        path = slice_skip(path, account.len - 1);
-    struct slice text = arena_printf(a, "r\n\n%.*s\n/blob/%.*s%.*s\n\n\n\n" VERSION "\nb\n\n\n\n\n\n", SLICE_ARG(expires),
-                                     SLICE_ARG(s->keys.id), SLICE_ARG(path));
-    const struct http_header given[] = {
-        {SLICE("sv"), SLICE(VERSION)}, {SLICE("sr"), SLICE("b")}, {SLICE("sp"), SLICE("r")}, {SLICE("se"), expires}};
+    struct slice path = sas_path(r, s->keys.id, a);
+    buf_printf(&b, "r\n\n%.*s\n/blob/%.*s%.*s\n", SLICE_ARG(expires), SLICE_ARG(s->keys.id), SLICE_ARG(path));
+    if (s->bearer)
+        put_delegation(s->delegation, &b);
+    else
+        buf_putc(&b, '\n');
+    buf_put(&b, SLICE("\n\n" CLOUD_AZURE_VERSION "\nb\n\n\n\n\n\n"));
     for (size_t i = 0; i < COUNT_OF(given); i++)
         add_query(r, given[i].name, given[i].value);
-    add_query(r, SLICE("sig"), sign_text(s->keys.secret, text, a));
+    for (int i = 0; i < CLOUD_DELEGATION_VALUE && s->bearer; i++)
+        add_query(r, slice_of(names[i]), slice_of(s->delegation->texts[i]));
+    struct slice key = s->bearer ? slice_of(s->delegation->texts[CLOUD_DELEGATION_VALUE]) : s->keys.secret;
+    add_query(r, SLICE("sig"), sign_text(key, buf_slice(&b), a));
 }
 
 /* ---- settings ---- */
@@ -145,10 +169,30 @@ static struct slice get(const struct cloud_surroundings *from, const char *name)
     return slice_trim(from->get(from->owner, name));
 }
 
+/* Entra ID, in exchange for the pod's token, or the managed identity of the machine. */
+static bool read_identity(const struct cloud_surroundings *from, struct arena *a, struct cloud_settings *out, struct err *e)
+{
+    struct slice tenant = get(from, "AZURE_TENANT_ID"), host = get(from, "AZURE_AUTHORITY_HOST");
+    out->token_file = get(from, "AZURE_FEDERATED_TOKEN_FILE");
+    out->role = get(from, "AZURE_CLIENT_ID");
+    if (slice_empty(out->token_file)) {
+        host = get(from, "AZURE_POD_IDENTITY_AUTHORITY_HOST");
+        out->identity = slice_empty(host) ? SLICE("http://169.254.169.254") : host;
+        out->source = "the managed identity: no AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_FEDERATED_TOKEN_FILE is set";
+        return true;
+    }
+    host = slice_empty(host) ? SLICE("https://login.microsoftonline.com/") : host;
+    out->source = "AZURE_FEDERATED_TOKEN_FILE";
+    out->identity = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(host), slice_ends(host, SLICE("/")) ? "" : "/", SLICE_ARG(tenant));
+    return (!slice_empty(tenant) && !slice_empty(out->role)) ||
+           err_set(e, ERR_CONFIG,
+                   "AZURE_FEDERATED_TOKEN_FILE is set without AZURE_CLIENT_ID or AZURE_TENANT_ID: annotate the pod's service account with "
+                   "azure.workload.identity/client-id");
+}
+
 static bool read_settings(const struct cloud_surroundings *from, struct arena *a, struct cloud_settings *out, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf key = {.max = LIMIT_CLOUD_SECRET};
-    (void)a;
     *out = (struct cloud_settings){
         .keys = {get(from, "AZURE_STORAGE_ACCOUNT"), get(from, "AZURE_STORAGE_KEY"), get(from, "AZURE_STORAGE_SAS_TOKEN")},
         .endpoint = get(from, "AZURE_STORAGE_BLOB_ENDPOINT"),
@@ -159,10 +203,10 @@ static bool read_settings(const struct cloud_surroundings *from, struct arena *a
         return out->keys.session.len <= LIMIT_CLOUD_TOKEN ||
                err_set(e, ERR_LIMIT, "AZURE_STORAGE_SAS_TOKEN has more than %d bytes (LIMIT_CLOUD_TOKEN)", LIMIT_CLOUD_TOKEN);
     out->keys.session = SLICE("");
-    if (slice_empty(out->keys.id) || slice_empty(out->keys.secret))
-        return err_set(e, ERR_CONFIG,
-                       "no credentials for azure://: set AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or AZURE_STORAGE_SAS_TOKEN "
-                       "(workload identity is not supported yet)");
+    if (slice_empty(out->keys.secret))
+        return read_identity(from, a, out, e);
+    if (slice_empty(out->keys.id))
+        return err_set(e, ERR_CONFIG, "AZURE_STORAGE_KEY is set without AZURE_STORAGE_ACCOUNT: set both");
     bool well = out->keys.secret.len <= LIMIT_CLOUD_SECRET && base64_decode(out->keys.secret, &key, &(struct err){0});
     if (key.ptr)
         mem_wipe(key.ptr, key.cap);
@@ -238,4 +282,5 @@ const struct cloud_protocol cloud_azure = {
     .sign = sign,
     .sign_url = sign_url,
     .upload = &upload,
+    .errand = cloud_errand_azure,
 };

@@ -37,8 +37,13 @@ static void judge_answer(struct cloud_probe *p, const struct cloud_answer *answe
 static void on_done(void *owner, const struct cloud_answer *answer, struct now now)
 {
     struct cloud_probe *p = owner;
-    judge_answer(p, answer, &p->errors[p->step]);
-    p->step++;
+    bool sign = p->step == CLOUD_PROBE_SIGN && slice_empty(p->url) && answer->err.code == ERR_NONE;
+    if (sign) {
+        p->url = arena_dup(&p->a, answer->body);
+    } else {
+        judge_answer(p, answer, &p->errors[p->step]);
+        p->step++;
+    }
     begin_step(p, now);
 }
 
@@ -71,10 +76,9 @@ static void begin_step(struct cloud_probe *p, struct now now)
     } else if (p->step != CLOUD_PROBE_DELETE) {
         c.piece = compare;
     }
-    if (p->step == CLOUD_PROBE_SIGN && !cloud_store_url(p->store, &c, URL_S, now.wall_us, &p->a, &c.url, &p->errors[p->step])) {
-        p->step++;
-        begin_step(p, now);
-        return;
+    if (p->step == CLOUD_PROBE_SIGN) {
+        c.url = p->url;
+        c.sign_s = slice_empty(p->url) ? URL_S : 0;
     }
     cloud_store_call(p->store, &c, now);
 }

@@ -1,17 +1,38 @@
 /* Error messages for a store's error answers: status, code, message and a remedy. */
 #include "store.h"
 
+#include <mobula/json.h>
+
 #include <stdio.h>
 
 enum { WORDS = 200 /* bytes of each text in a message */ };
 
+/* OAuth's {"error": CODE, "error_description": TEXT}, or Google's {"error": {"status": CODE, "message": TEXT}}. */
+static void read_json(struct slice body, struct arena *a, struct cloud_refusal *out)
+{
+    struct jval doc, inner;
+    if (!json_read(&doc, body, a, NULL))
+        return;
+    inner = json_get(doc, "error.status");
+    out->code = json_there(inner) ? json_str(inner, a) : json_get_str(doc, "error", a);
+    out->message = json_get_str(doc, json_there(inner) ? "error.message" : "error_description", a);
+}
+
 void cloud_refusal_read(const struct cloud_store *s, struct arena *a, struct cloud_refusal *out)
 {
-    struct slice body = buf_slice(&s->answer), none = SLICE(""), code = cloud_xml_text(body, "Code", a);
-    struct slice message = cloud_xml_text(body, "Message", a), region = http_header_get(&s->reader, SLICE("x-amz-bucket-region"));
-    if (slice_empty(region))
-        region = cloud_xml_text(body, "Region", a);
-    *out = (struct cloud_refusal){s->reader.status, code.ptr ? code : none, message.ptr ? message : none, region.ptr ? region : none};
+    struct slice body = buf_slice(&s->answer), none = SLICE("");
+    struct slice region = http_header_get(&s->reader, SLICE("x-amz-bucket-region"));
+    *out =
+        (struct cloud_refusal){s->reader.status, SLICE_NONE, SLICE_NONE, slice_empty(region) ? cloud_xml_text(body, "Region", a) : region};
+    if (slice_starts(body, SLICE("{"))) {
+        read_json(body, a, out);
+    } else {
+        out->code = cloud_xml_text(body, "Code", a);
+        out->message = cloud_xml_text(body, "Message", a);
+    }
+    out->code = out->code.ptr ? out->code : none;
+    out->message = out->message.ptr ? out->message : none;
+    out->region = out->region.ptr ? out->region : none;
 }
 
 /* The first match counts. An entry with a status matches any code; one without matches its code. */
@@ -56,7 +77,11 @@ static const char *remedy_of(const struct cloud_store *s, const struct cloud_ref
         i++;
     if (i < COUNT_OF(remedies) && remedies[i].remedy)
         return remedies[i].remedy;
-    if (r->status != 403 || s->to_identity)
+    if (r->status == 403 && s->errand && s->errand->right) {
+        snprintf(out, WORDS, "grant %s", s->errand->right);
+        return out;
+    }
+    if (r->status != 403 || s->errand)
         return r->status == 429 || r->status >= 500 ? "the store is overloaded or broken: try again later" : "";
     bool object = !slice_empty(s->call.key);
     const struct cloud_protocol *p = s->o.protocol;

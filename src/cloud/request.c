@@ -1,4 +1,4 @@
-/* Writes the client's HTTP requests: calls to the store, and requests for new credentials. */
+/* Writes the client's HTTP requests: calls to the store, signed URLs, and requests for credentials of AWS. */
 #include "store.h"
 
 enum { VALID_S = 3600 /* requested lifetime of an assumed role's credentials */ };
@@ -9,32 +9,48 @@ enum { VALID_S = 3600 /* requested lifetime of an assumed role's credentials */ 
 /* Keeps credentials that were fetched, until they expire. False: they do not fit, which keys_fit has checked. */
 static bool keep_keys(struct cloud_store *s, const struct cloud_keys *k, int64_t expires_us)
 {
-    s->expires_us = expires_us == TIME_NEVER ? TIME_NEVER - 1 : expires_us; /* TIME_NEVER: those of the settings */
-    return slice_copy(k->id, s->id, sizeof s->id) && slice_copy(k->secret, s->secret, sizeof s->secret) &&
-           slice_copy(k->session.ptr ? k->session : SLICE(""), s->session, sizeof s->session);
+    struct cloud_fetched *to = &s->keys;
+    to->expires_us = expires_us == TIME_NEVER ? TIME_NEVER - 1 : expires_us; /* TIME_NEVER: those of the settings */
+    return slice_copy(k->id, to->id, sizeof to->id) && slice_copy(k->secret, to->secret, sizeof to->secret) &&
+           slice_copy(k->session.ptr ? k->session : SLICE(""), to->session, sizeof to->session);
 }
 
 bool cloud_credentials_due(const struct cloud_store *s, struct now now)
 {
-    return s->expires_us != TIME_NEVER && s->expires_us <= now.wall_us + s->skew_us + (int64_t)CLOUD_RENEW_S * 1000000;
+    int64_t expires_us = s->keys.expires_us;
+    return expires_us != TIME_NEVER && !s->keys.fresh && expires_us <= now.wall_us + s->skew_us + (int64_t)CLOUD_RENEW_S * 1000000;
 }
 
-bool cloud_credentials_take(struct cloud_store *s, struct err *e)
+static bool take_credentials(struct cloud_store *s, struct now now, struct err *e)
 {
     struct cloud_keys k;
     int64_t expires_us;
-    bool well = cloud_credentials_read(buf_slice(&s->answer), &s->a, &k, &expires_us, e) && keep_keys(s, &k, expires_us);
-    if (s->answer.len)
-        mem_wipe(s->answer.ptr, s->answer.len);
-    return well || err_wrap(e, "%s", s->o.settings.source);
+    (void)now;
+    s->keys.fresh = cloud_credentials_read(buf_slice(&s->answer), &s->a, &k, &expires_us, e) && keep_keys(s, &k, expires_us);
+    return s->keys.fresh;
+}
+
+bool cloud_pod_token(struct cloud_store *s, struct slice *token, struct err *e)
+{
+    const struct cloud_surroundings *from = s->o.from;
+    struct slice file = s->o.settings.token_file;
+    *token = SLICE("");
+    if (!slice_empty(file) && !from->read(from->owner, file, &s->a, token, e))
+        return err_wrap(e, "the pod's identity token cannot be read");
+    *token = slice_trim(*token);
+    return true;
 }
 
 /* AssumeRoleWithWebIdentity: the pod's token authenticates the request, which is therefore not signed. */
-static bool write_role(struct cloud_store *s, struct slice token, struct err *e)
+static bool write_role(struct cloud_store *s, struct now now, struct err *e)
 {
     const struct cloud_settings *o = &s->o.settings;
     __attribute__((cleanup(buf_free))) struct buf body = {.max = 4 * LIMIT_HTTP_HEAD};
     const struct http_header type = {SLICE("Content-Type"), SLICE("application/x-www-form-urlencoded")};
+    struct slice token;
+    (void)now;
+    if (!cloud_pod_token(s, &token, e))
+        return false;
     buf_printf(&body, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&DurationSeconds=%d&RoleSessionName=", VALID_S);
     http_percent_encode(slice_empty(o->session_name) ? SLICE("mobula") : o->session_name, &body);
     buf_put(&body, SLICE("&RoleArn="));
@@ -47,19 +63,23 @@ static bool write_role(struct cloud_store *s, struct slice token, struct err *e)
     return well || err_set(e, ERR_CONFIG, "AWS_ROLE_ARN or the token of AWS_WEB_IDENTITY_TOKEN_FILE is too long for a request to STS");
 }
 
-static bool write_identity(struct cloud_store *s, struct err *e)
+/* The EKS Pod Identity agent. */
+static bool write_pod(struct cloud_store *s, struct now now, struct err *e)
 {
-    const struct cloud_settings *o = &s->o.settings;
-    const struct cloud_surroundings *from = s->o.from;
-    struct slice file = slice_empty(o->role) ? o->container_token_file : o->token_file, token = SLICE("");
-    if (!slice_empty(file) && !from->read(from->owner, file, &s->a, &token, e))
-        return err_wrap(e, "the pod's identity token cannot be read");
-    token = slice_trim(token);
-    if (!slice_empty(o->role))
-        return write_role(s, token, e);
+    struct slice token;
+    (void)now;
+    if (!cloud_pod_token(s, &token, e))
+        return false;
     const struct http_header given = {SLICE("Authorization"), token};
     return http_write_request(&s->head, SLICE("GET"), s->o.identity.path, s->o.identity.authority, &given, !slice_empty(token), NULL) ||
-           err_set(e, ERR_CONFIG, "%s: the URL or its token is too long, or has a control character", o->source);
+           err_set(e, ERR_CONFIG, "the URL or its token is too long, or has a control character");
+}
+
+const struct cloud_errand *cloud_errand_aws(const struct cloud_store *s, struct now now)
+{
+    static const struct cloud_errand role = {"new credentials", NULL, CLOUD_TO_IDENTITY, write_role, take_credentials},
+                                     pod = {"new credentials", NULL, CLOUD_TO_IDENTITY, write_pod, take_credentials};
+    return !cloud_credentials_due(s, now) ? NULL : slice_empty(s->o.settings.role) ? &pod : &role;
 }
 
 /* ---- calls to the store ---- */
@@ -85,9 +105,12 @@ static void fill_request(struct cloud_store *s, const struct cloud_call *c, stru
 
 static struct cloud_signer signer_of(const struct cloud_store *s, int64_t wall_us)
 {
-    bool fixed = s->expires_us == TIME_NEVER;
+    const struct cloud_fetched *k = &s->keys;
+    bool fixed = k->expires_us == TIME_NEVER;
     return (struct cloud_signer){.keys = fixed ? s->o.settings.keys
-                                               : (struct cloud_keys){slice_of(s->id), slice_of(s->secret), slice_of(s->session)},
+                                               : (struct cloud_keys){slice_of(k->id), slice_of(k->secret), slice_of(k->session)},
+                                 .bearer = !fixed && s->o.protocol != &cloud_s3,
+                                 .delegation = &k->delegation,
                                  .region = slice_of(s->region),
                                  .service = slice_of(s->o.protocol == &cloud_gcs ? "storage" : "s3"),
                                  .wall_us = wall_us + s->skew_us};
@@ -97,8 +120,6 @@ bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e)
 {
     const struct cloud_call *c = &s->call;
     struct cloud_request r;
-    if (s->to_identity)
-        return write_identity(s, e);
     if (!slice_empty(c->url)) {
         struct slice rest = slice_skip(c->url, (size_t)slice_find_text(c->url, "://") + 3);
         rest = slice_skip(rest, (size_t)slice_find(rest, '/'));
@@ -122,15 +143,17 @@ bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e)
            err_set(e, ERR_LIMIT, "the request is too long: shorten the object's name, or get a shorter session token");
 }
 
-bool cloud_store_url(struct cloud_store *s, const struct cloud_call *call, int64_t seconds, int64_t wall_us, struct arena *a,
-                     struct slice *url, struct err *e)
+/* ---- signed URLs ---- */
+
+struct cloud_signer cloud_url_begin(struct cloud_store *s, int64_t max_s, struct now now, struct cloud_request *r)
 {
-    struct cloud_request r;
-    if (!s->expires_us)
-        return err_set(e, ERR_CONFIG, "a URL cannot be signed yet: the client fetches credentials with its first call");
-    fill_request(s, call, &r);
-    const struct cloud_signer signer = signer_of(s, wall_us);
-    s->o.protocol->sign_url(&r, &signer, seconds, a);
-    *url = arena_printf(a, "%s://%.*s%.*s", s->o.store.at.tls ? "https" : "http", SLICE_ARG(r.host), SLICE_ARG(cloud_target(&r, a)));
-    return true;
+    fill_request(s, &s->call, r);
+    s->url_s = s->call.sign_s < max_s ? s->call.sign_s : max_s;
+    return signer_of(s, now.wall_us);
+}
+
+void cloud_url_end(struct cloud_store *s, const struct cloud_request *r)
+{
+    s->url =
+        arena_printf(&s->a, "%s://%.*s%.*s", s->o.store.at.tls ? "https" : "http", SLICE_ARG(r->host), SLICE_ARG(cloud_target(r, &s->a)));
 }

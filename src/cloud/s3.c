@@ -55,6 +55,7 @@ const struct cloud_protocol cloud_s3 = {
     .sign = cloud_sign,
     .sign_url = cloud_sign_query,
     .upload = &upload,
+    .errand = cloud_errand_aws,
 };
 
 void cloud_add_header(struct cloud_call *c, const char *name, struct slice value)

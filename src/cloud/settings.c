@@ -124,8 +124,8 @@ bool cloud_settings_read(const struct cloud_surroundings *from, struct arena *a,
                      {FIELD(keys.session), "AWS_SESSION_TOKEN"},     {FIELD(token_file), "AWS_WEB_IDENTITY_TOKEN_FILE"},
                      {FIELD(session_name), "AWS_ROLE_SESSION_NAME"}, {FIELD(region), "AWS_REGION"},
                      {FIELD(region), "AWS_DEFAULT_REGION"},          {FIELD(endpoint), "AWS_ENDPOINT_URL_S3"},
-                     {FIELD(endpoint), "AWS_ENDPOINT_URL"},          {FIELD(sts_endpoint), "AWS_ENDPOINT_URL_STS"},
-                     {FIELD(sts_endpoint), "AWS_ENDPOINT_URL"},      {FIELD(ca_file), "AWS_CA_BUNDLE"}};
+                     {FIELD(endpoint), "AWS_ENDPOINT_URL"},          {FIELD(identity), "AWS_ENDPOINT_URL_STS"},
+                     {FIELD(identity), "AWS_ENDPOINT_URL"},          {FIELD(ca_file), "AWS_CA_BUNDLE"}};
     struct cloud_keys in_file = {SLICE(""), SLICE(""), SLICE("")};
     *out = (struct cloud_settings){.source = "the environment"};
     for (size_t i = 0; i < COUNT_OF(variables); i++) {
@@ -143,17 +143,17 @@ bool cloud_settings_read(const struct cloud_surroundings *from, struct arena *a,
         return false;
     if (!slice_empty(out->role))
         return true;
-    if (!slice_empty(out->keys.id) || !slice_empty(out->keys.secret))
-        return keys_fit(&out->keys, out->source, e);
-    if (!slice_empty(in_file.id) || !slice_empty(in_file.secret)) {
+    out->identity = SLICE("");
+    if (slice_empty(out->keys.id) && slice_empty(out->keys.secret) && (!slice_empty(in_file.id) || !slice_empty(in_file.secret))) {
         out->keys = in_file;
         out->source = "~/.aws/credentials";
-        return keys_fit(&out->keys, out->source, e);
     }
-    out->container = get(from, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
-    out->container_token_file = get(from, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+    if (!slice_empty(out->keys.id) || !slice_empty(out->keys.secret))
+        return keys_fit(&out->keys, out->source, e);
+    out->identity = get(from, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    out->token_file = get(from, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
     out->source = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
-    return !slice_empty(out->container) || nothing_found(from, e);
+    return !slice_empty(out->identity) || nothing_found(from, e);
 }
 
 bool cloud_credentials_read(struct slice body, struct arena *a, struct cloud_keys *out, int64_t *expires_us, struct err *e)

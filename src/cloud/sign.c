@@ -132,12 +132,11 @@ static void sign_hmac(const struct cloud_signer *s, const char *stamp, struct sl
     mem_wipe(key, sizeof key);
 }
 
-static struct slice sign(const struct cloud_request *r, const struct canonical *c, const struct words *w, const struct cloud_signer *s,
-                         struct arena *a)
+/* The string to sign. */
+static struct slice text_of(const struct cloud_request *r, const struct canonical *c, const struct words *w, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf b = {.max = TEXT_MAX};
-    char hex[TLS_SHA256_HEX], signature[TLS_RSA_MAX], long_hex[2 * TLS_RSA_MAX + 1];
-    size_t len;
+    char hex[TLS_SHA256_HEX];
     buf_printf(&b, "%.*s\n", SLICE_ARG(r->method));
     encode_path(r->path, &b);
     buf_putc(&b, '\n');
@@ -150,15 +149,28 @@ static struct slice sign(const struct cloud_request *r, const struct canonical *
     }
     buf_printf(&b, "\n%.*s\n%.*s", SLICE_ARG(c->names), SLICE_ARG(r->payload));
     tls_sha256_hex(buf_slice(&b), hex);
-    struct slice text = arena_printf(a, "%s\n%s\n%.*s\n%s", w->algorithm, c->stamp, SLICE_ARG(c->scope), hex);
-    if (!w->rsa) {
-        sign_hmac(s, c->stamp, text, hex);
-        return arena_dup(a, slice_of(hex));
-    }
-    if (!tls_rsa_sign(s->keys.secret, text, signature, &len, &(struct err){0})) /* checked when the settings were read */
+    return arena_printf(a, "%s\n%s\n%.*s\n%s", w->algorithm, c->stamp, SLICE_ARG(c->scope), hex);
+}
+
+static struct slice sign_rsa(struct slice key, struct slice text, struct arena *a)
+{
+    char signature[TLS_RSA_MAX], hex[2 * TLS_RSA_MAX + 1];
+    size_t len;
+    if (!tls_rsa_sign(key, text, signature, &len, &(struct err){0})) /* checked when the settings were read */
         len = 0;
-    hex_encode((struct slice){signature, len}, long_hex);
-    return arena_dup(a, slice_of(long_hex));
+    hex_encode((struct slice){signature, len}, hex);
+    return arena_dup(a, slice_of(hex));
+}
+
+static struct slice sign(const struct cloud_request *r, const struct canonical *c, const struct words *w, const struct cloud_signer *s,
+                         struct arena *a)
+{
+    char hex[TLS_SHA256_HEX];
+    struct slice text = text_of(r, c, w, a);
+    if (w->rsa)
+        return sign_rsa(s->keys.secret, text, a);
+    sign_hmac(s, c->stamp, text, hex);
+    return arena_dup(a, slice_of(hex));
 }
 
 /* ---- signed headers and signed URLs ---- */
@@ -183,21 +195,28 @@ void cloud_sign(struct cloud_request *r, const struct cloud_signer *s, struct ar
                      SLICE_ARG(c.scope), SLICE_ARG(c.names), SLICE_ARG(sign(r, &c, &of_aws, s, a))));
 }
 
-static void sign_query(struct cloud_request *r, const struct words *w, const struct cloud_signer *s, int64_t seconds, struct arena *a)
+/* Adds the query of a signed URL, but for the signature. */
+static void begin_query(struct cloud_request *r, const struct words *w, const struct cloud_signer *s, int64_t seconds, struct canonical *c,
+                        struct arena *a)
 {
-    struct canonical c;
-    begin(&c, w, s, a);
-    sort_headers(r, &c, a);
+    begin(c, w, s, a);
+    sort_headers(r, c, a);
     r->payload = SLICE(CLOUD_UNSIGNED);
     const struct http_header given[] = {{SLICE("Algorithm"), slice_of(w->algorithm)},
-                                        {SLICE("Credential"), arena_printf(a, "%.*s/%.*s", SLICE_ARG(s->keys.id), SLICE_ARG(c.scope))},
-                                        {SLICE("Date"), arena_dup(a, slice_of(c.stamp))},
+                                        {SLICE("Credential"), arena_printf(a, "%.*s/%.*s", SLICE_ARG(s->keys.id), SLICE_ARG(c->scope))},
+                                        {SLICE("Date"), arena_dup(a, slice_of(c->stamp))},
                                         {SLICE("Expires"), arena_printf(a, "%lld", (long long)seconds)},
-                                        {SLICE("SignedHeaders"), c.names},
-                                        {SLICE("Security-Token"), s->keys.session}};
+                                        {SLICE("SignedHeaders"), c->names},
+                                        {SLICE("Security-Token"), w->rsa ? SLICE("") : s->keys.session}};
     for (size_t i = 0; i < COUNT_OF(given); i++)
         if (!slice_empty(given[i].value))
             add(r->query, &r->query_count, arena_printf(a, "%s%.*s", w->prefix, SLICE_ARG(given[i].name)), given[i].value);
+}
+
+static void sign_query(struct cloud_request *r, const struct words *w, const struct cloud_signer *s, int64_t seconds, struct arena *a)
+{
+    struct canonical c;
+    begin_query(r, w, s, seconds, &c, a);
     struct slice signature = sign(r, &c, w, s, a);
     add(r->query, &r->query_count, arena_printf(a, "%sSignature", w->prefix), signature);
 }
@@ -210,4 +229,11 @@ void cloud_sign_query(struct cloud_request *r, const struct cloud_signer *s, int
 void cloud_sign_google(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a)
 {
     sign_query(r, &of_google, s, seconds, a);
+}
+
+struct slice cloud_google_text(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a)
+{
+    struct canonical c;
+    begin_query(r, &of_google, s, seconds, &c, a);
+    return text_of(r, &c, &of_google, a);
 }

@@ -3,7 +3,13 @@
 
 #include <stdio.h>
 
-enum { HEAD_MAX = 4 * LIMIT_HTTP_HEAD, KEEP = 64 * KIB, OPEN_MS = NET_CONNECT_MS + NET_HANDSHAKE_MS, SKEW_S = 300 };
+enum {
+    HEAD_MAX = 4 * LIMIT_HTTP_HEAD,
+    KEEP = 64 * KIB,
+    OPEN_MS = NET_CONNECT_MS + NET_HANDSHAKE_MS,
+    SKEW_S = 300,
+    NEAR_MS = 3000 /* to connect to a server of this node */
+};
 
 static void say(struct cloud_store *s, const char *line)
 {
@@ -16,6 +22,14 @@ static void drop_link(struct cloud_store *s)
     if (s->link)
         link_close(s->link);
     s->link = NULL;
+}
+
+/* The server of the current request. */
+static const struct cloud_host *host_of(const struct cloud_store *s)
+{
+    const struct cloud_host *const hosts[] = {
+        [CLOUD_TO_STORE] = &s->o.store, [CLOUD_TO_IDENTITY] = &s->o.identity, [CLOUD_TO_SIGNER] = &s->o.signer};
+    return hosts[s->errand ? s->errand->to : CLOUD_TO_STORE];
 }
 
 /* ---- the end of a call ---- */
@@ -35,8 +49,8 @@ static void fail_call(struct cloud_store *s, const struct err *why, struct now n
 {
     struct cloud_answer answer = {.err = *why};
     drop_link(s);
-    if (s->to_identity)
-        err_wrap(&answer.err, "new credentials from %.*s", SLICE_ARG(s->o.identity.authority));
+    if (s->errand)
+        err_wrap(&answer.err, "%s from %.*s (%s)", s->errand->what, SLICE_ARG(host_of(s)->authority), s->o.settings.source);
     end_call(s, &answer, now);
 }
 
@@ -102,11 +116,12 @@ static bool mend_region(struct cloud_store *s, const struct cloud_refusal *r)
 
 static bool mend_credentials(struct cloud_store *s, const struct cloud_refusal *r)
 {
-    bool expired = slice_is(r->code, "ExpiredToken") || slice_is(r->code, "InvalidToken") || slice_is(r->code, "TokenRefreshRequired");
-    if (s->renewed || !expired || s->expires_us == TIME_NEVER)
+    bool expired = slice_is(r->code, "ExpiredToken") || slice_is(r->code, "InvalidToken") || slice_is(r->code, "TokenRefreshRequired") ||
+                   r->status == 401;
+    if (s->renewed || !expired || s->keys.expires_us == TIME_NEVER)
         return false;
     s->renewed = true;
-    s->expires_us = 0;
+    s->keys.expires_us = 0;
     return true;
 }
 
@@ -124,25 +139,43 @@ static bool is_error(const struct cloud_store *s)
     return strcmp(s->call.method, "POST") == 0 && slice_has(slice_head(buf_slice(&s->answer), 512), "<Error>");
 }
 
+/* Ends a call for a signed URL. */
+static void end_signed(struct cloud_store *s, struct now now)
+{
+    struct cloud_answer answer = {.body = s->url, .seconds = s->url_s};
+    end_call(s, &answer, now);
+}
+
+/* The answer has credentials, and is wiped. */
+static void take_errand(struct cloud_store *s, struct now now)
+{
+    struct err e = {0};
+    bool well = s->errand->take(s, now, &e);
+    if (s->answer.len)
+        mem_wipe(s->answer.ptr, s->answer.len);
+    if (!well)
+        fail_call(s, &e, now);
+    else if (!slice_empty(s->url))
+        end_signed(s, now);
+    else
+        retry_now(s, now);
+}
+
 static void take_answer(struct cloud_store *s, struct now now)
 {
     struct cloud_refusal r;
     struct err e = {0};
-    bool whole = slice_empty(s->unsent) && (s->to_identity || s->sent == s->call.size);
+    bool whole = slice_empty(s->unsent) && (s->errand || s->sent == s->call.size);
     bool well = s->reader.status / 100 == 2 && !is_error(s);
     if (!s->reader.keep_alive || !whole || s->link->state != LINK_OPEN)
         drop_link(s);
     s->reused = true;
-    if (well && s->to_identity) {
-        s->fresh = cloud_credentials_take(s, &e);
-        if (s->fresh)
-            retry_now(s, now);
-        else
-            fail_call(s, &e, now);
+    if (well && s->errand) {
+        take_errand(s, now);
         return;
     }
     cloud_refusal_read(s, &s->a, &r);
-    if (!well && !s->to_identity && (mend_clock(s, &r, now) || mend_region(s, &r) || mend_credentials(s, &r))) {
+    if (!well && !s->errand && (mend_clock(s, &r, now) || mend_region(s, &r) || mend_credentials(s, &r))) {
         retry_now(s, now);
         return;
     }
@@ -150,7 +183,7 @@ static void take_answer(struct cloud_store *s, struct now now)
         return;
     if (!well)
         cloud_refusal_words(s, &r, &e);
-    if (!well && s->to_identity) {
+    if (!well && s->errand) {
         fail_call(s, &e, now);
         return;
     }
@@ -164,7 +197,7 @@ static void take_answer(struct cloud_store *s, struct now now)
 /* Writes the rest of the head and as much of the body as the link takes. False: call.read failed. */
 static bool send_some(struct cloud_store *s, struct link *l, struct err *e)
 {
-    if (!link_put(l, &s->unsent) || s->to_identity)
+    if (!link_put(l, &s->unsent) || s->errand)
         return true;
     while (s->sent < s->call.size) {
         size_t n;
@@ -188,14 +221,14 @@ static bool check_head(struct cloud_store *s, struct err *e)
     struct slice etag = http_header_get(&s->reader, SLICE("etag"));
     if (!s->got && (slice_empty(etag) || !slice_copy(etag, s->etag, sizeof s->etag)))
         s->etag[0] = '\0';
-    return s->to_identity || !s->call.piece || s->reader.status != 200 || s->call.from + s->got == 0 ||
+    return s->errand || !s->call.piece || s->reader.status != 200 || s->call.from + s->got == 0 ||
            err_set(e, ERR_STATUS,
                    "the store ignores the header Range: after a lost connection it sent the object from its beginning; get it again");
 }
 
 static bool take_piece(struct cloud_store *s, struct slice piece, struct err *e)
 {
-    if (s->call.piece && !s->to_identity && s->reader.status / 100 == 2) {
+    if (s->call.piece && !s->errand && s->reader.status / 100 == 2) {
         s->got += piece.len;
         return s->call.piece(s->call.owner, piece, e);
     }
@@ -245,33 +278,56 @@ static void on_link(struct link_owner *owner, struct link *l, struct now now)
     }
 }
 
-static void begin_attempt(struct cloud_store *s, struct now now)
+/* Signs the URL of a call, with what the client has. */
+static void sign_url(struct cloud_store *s, struct now now)
 {
-    struct err e = {0};
-    bool identity = cloud_credentials_due(s, now) && !s->fresh;
-    const struct cloud_host *to = identity ? &s->o.identity : &s->o.store;
-    if (s->to_identity != identity)
-        drop_link(s);
-    s->to_identity = identity;
-    s->fresh = false;
+    const struct cloud_fetched *k = &s->keys;
+    struct cloud_request r;
+    int64_t until_us = k->delegation.until_us ? k->delegation.until_us : k->expires_us;
+    struct cloud_signer signer =
+        cloud_url_begin(s, until_us == TIME_NEVER ? CLOUD_URL_S : (until_us - now.wall_us - s->skew_us) / 1000000, now, &r);
+    s->o.protocol->sign_url(&r, &signer, s->url_s, &s->a);
+    cloud_url_end(s, &r);
+    end_signed(s, now);
+}
+
+static bool write_request(struct cloud_store *s, struct now now, struct err *e)
+{
     arena_reset(&s->a, KEEP);
     buf_clear(&s->head);
     buf_shrink(&s->answer, KEEP);
     http_reader_free(&s->reader);
     http_reader_init(&s->reader, HTTP_RESPONSES);
-    s->reader.encoded = !identity; /* of an object, which is handed out as it is stored */
-    if (!identity && strcmp(s->call.method, "HEAD") == 0)
+    s->reader.encoded = !s->errand; /* of an object, which is handed out as it is stored */
+    if (!s->errand && strcmp(s->call.method, "HEAD") == 0)
         http_reader_expect_no_body(&s->reader);
     s->next_ms = TIME_NEVER;
     s->sent = 0;
-    if (!cloud_request_write(s, now, &e)) {
+    return s->errand ? s->errand->write(s, now, e) : s->call.sign_s || cloud_request_write(s, now, e);
+}
+
+static void begin_attempt(struct cloud_store *s, struct now now)
+{
+    struct err e = {0};
+    s->errand = s->o.protocol->errand(s, now);
+    const struct cloud_host *to = host_of(s);
+    if (!s->errand)
+        s->keys.fresh = false;
+    if (s->linked != to)
+        drop_link(s);
+    s->linked = to;
+    if (!write_request(s, now, &e)) {
         fail_call(s, &e, now);
+        return;
+    }
+    if (!s->errand && s->call.sign_s) {
+        sign_url(s, now);
         return;
     }
     s->unsent = buf_slice(&s->head);
     s->reused = s->link != NULL;
     if (!s->link)
-        s->link = net_open(s->net, &to->at, &s->owner, now.mono_ms + OPEN_MS, &e);
+        s->link = net_open(s->net, &to->at, &s->owner, now.mono_ms + (s->errand && !to->at.tls ? NEAR_MS : OPEN_MS), &e);
     if (!s->link)
         fail_call(s, &e, now);
     else
@@ -292,8 +348,9 @@ struct cloud_store *cloud_store_new(struct net *net, const struct cloud_store_op
     buf_init(&s->answer, LIMIT_CLOUD_ANSWER);
     http_reader_init(&s->reader, HTTP_RESPONSES);
     slice_copy(slice_empty(o->settings.region) ? SLICE("us-east-1") : o->settings.region, s->region, sizeof s->region);
-    if (slice_empty(o->settings.role) && slice_empty(o->settings.container))
-        s->expires_us = TIME_NEVER;
+    if (slice_empty(o->settings.role) && slice_empty(o->settings.identity))
+        s->keys.expires_us = TIME_NEVER;
+    slice_copy(o->settings.keys.id.ptr ? o->settings.keys.id : SLICE(""), s->keys.id, sizeof s->keys.id);
     return s;
 }
 
@@ -316,7 +373,8 @@ void cloud_store_call(struct cloud_store *s, const struct cloud_call *call, stru
 {
     s->call = *call;
     s->busy = true;
-    s->renewed = false;
+    s->renewed = s->keys.delegated = false;
+    s->url = SLICE("");
     s->tries = 0;
     s->got = 0;
     s->next_ms = now.mono_ms;
@@ -324,12 +382,8 @@ void cloud_store_call(struct cloud_store *s, const struct cloud_call *call, stru
 
 int64_t cloud_store_tick(struct cloud_store *s, struct now now)
 {
-    if (s->busy && s->next_ms <= now.mono_ms)
-        begin_attempt(s, now);
-    return s->next_ms;
-}
-
-int64_t cloud_store_expires_us(const struct cloud_store *s)
-{
-    return s->expires_us;
+    if (!s->busy || s->next_ms > now.mono_ms)
+        return s->next_ms;
+    begin_attempt(s, now);
+    return s->busy ? s->next_ms : now.mono_ms; /* it may have ended the call */
 }

@@ -17,7 +17,7 @@ static struct slice get(void *owner, const char *name)
 static bool read_it(void *owner, struct slice path, struct arena *a, struct slice *text, struct err *e)
 {
     static const struct slice folder = SLICE("/home/u/.aws/");
-    struct slice part = slice_starts(path, folder) ? case_part(owner, slice_skip(path, folder.len).ptr) : SLICE_NONE;
+    struct slice part = slice_starts(path, folder) ? case_part(owner, arena_dup(a, slice_skip(path, folder.len)).ptr) : SLICE_NONE;
     *text = part.ptr ? arena_dup(a, part) : part;
     return part.ptr || err_set(e, ERR_IO, "%.*s: no such file", SLICE_ARG(path));
 }
@@ -27,9 +27,9 @@ static void write_lines(const struct cloud_settings *s, struct buf *b)
     const struct {
         const char *name;
         struct slice value;
-    } lines[] = {{"id", s->keys.id},       {"secret", s->keys.secret},     {"session", s->keys.session}, {"role", s->role},
-                 {"token", s->token_file}, {"container", s->container},    {"region", s->region},        {"endpoint", s->endpoint},
-                 {"ca", s->ca_file},       {"source", slice_of(s->source)}};
+    } lines[] = {{"id", s->keys.id},        {"secret", s->keys.secret}, {"session", s->keys.session},   {"role", s->role},
+                 {"token", s->token_file},  {"identity", s->identity},  {"signer", s->signer},          {"region", s->region},
+                 {"endpoint", s->endpoint}, {"ca", s->ca_file},         {"source", slice_of(s->source)}};
     for (size_t i = 0; i < COUNT_OF(lines); i++)
         if (!slice_empty(lines[i].value))
             buf_printf(b, "%s %.*s\n", lines[i].name, SLICE_ARG(lines[i].value));
@@ -46,7 +46,9 @@ static void test_cases(void)
         struct cloud_settings s;
         struct err e = {0};
         struct slice bad = slice_trim(case_part(&c, "bad"));
-        CHECK(cloud_settings_read(&from, &a, &s, &e) == !bad.ptr);
+        struct slice scheme = slice_trim(case_part(&c, "scheme"));
+        const struct cloud_protocol *of = slice_is(scheme, "azure") ? &cloud_azure : slice_is(scheme, "gs") ? &cloud_gcs : &cloud_s3;
+        CHECK(of->settings(&from, &a, &s, &e) == !bad.ptr);
         if (bad.ptr && !CHECK(slice_has(slice_of(e.text), arena_dup(&a, bad).ptr)))
             printf("  %s\n", e.text);
         CHECK(!slice_has(slice_of(e.text), "hush"));
