@@ -154,7 +154,8 @@ static bool fill(struct gather *g, const struct egress_format *format, struct er
                            "--format %s holds addresses only, and would cut the operator off from %.*s: name the API server's addresses "
                            "with --api-server",
                            format->name, SLICE_ARG(r->host));
-    if (!add_plane(g, e) || !cli_egress_entries(&g->o->entries, g->o->strict, g->allow, e))
+    if (!add_plane(g, e) || !egress_bucket(&g->o->bucket, g->allow, g->arena, e) ||
+        !cli_egress_entries(&g->o->entries, g->o->strict, g->allow, e))
         return false;
     while (cli_items_next(&profiles, &profile))
         if (!add_profile(g, profile, e))
@@ -320,6 +321,10 @@ static const struct flag list[] = {
     {"proxy", FLAG_TEXT, AT(proxies.https), "URL", "the way to it, as install has it"},
     {"no-proxy", FLAG_LIST, AT(proxies.none), "LIST", "likewise"},
     {"proxies", FLAG_LIST, AT(proxies.table), "ENTRY=URL|direct[,...]", "likewise"},
+    {"bucket", FLAG_TEXT, AT(bucket.url), "URL", "the operator's bucket, and the issuers of credentials to its pods' identities"},
+    {"bucket-endpoint", FLAG_TEXT, AT(bucket.endpoint), "URL", "likewise"},
+    {"bucket-region", FLAG_TEXT, AT(bucket.region), "NAME", "likewise"},
+    {"bucket-secret", FLAG_TEXT, AT(bucket.secret), "NAME", "likewise: with keys no issuers are needed"},
     {"egress-allow", FLAG_TEXTS, AT(entries), "HOST[:PORT][,...]", "what the operator's flag of this name has"},
     {"profile", FLAG_TEXTS, AT(profiles), "NAME", "with the domains that this service needs: anyscale-azure, anyscale"},
     {"cloud-id", FLAG_TEXTS, AT(cloud_ids), "ID[,ID...]", "of the profile, entries for these clouds instead of wildcards"},

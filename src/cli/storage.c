@@ -28,7 +28,7 @@ static struct slice get_setting(void *owner, const char *name)
 static bool read_setting(void *owner, struct slice path, struct arena *a, struct slice *text, struct err *e)
 {
     struct storage *s = owner;
-    return cli_read_file(path, a == &s->a ? &s->secrets : a, text, e);
+    return cli_read_file(arena_dup(&s->a, path), a == &s->a ? &s->secrets : a, text, e);
 }
 
 static void say(void *owner, const char *line)
@@ -39,33 +39,38 @@ static void say(void *owner, const char *line)
         fprintf(stderr, "mobula: %s\n", line);
 }
 
-/* URL of the store without --endpoint; empty: it has none. AWS: s3.REGION.amazonaws.com, with BUCKET. in front unless the bucket has a dot
- * (the wildcard certificate covers one label). */
-static struct slice usual_endpoint(struct storage *s, const struct cloud_place *at)
+/* Whether the bucket is part of the host's name: at AWS, unless it has a dot (the wildcard certificate covers one label). */
+static bool is_virtual(const struct cloud_place *at, struct slice endpoint, bool asked)
 {
-    const struct cloud_settings *set = &s->with.settings;
-    struct slice account = set->keys.id, domain = slice_empty(at->domain) ? SLICE("core.windows.net") : at->domain;
+    return at->protocol == &cloud_s3 && (slice_empty(endpoint) ? slice_find(at->bucket, '.') < 0 : asked);
+}
+
+struct slice storage_endpoint(const struct cloud_place *at, struct slice given, struct slice region, struct arena *a)
+{
+    struct slice account = at->account, domain = slice_empty(at->domain) ? SLICE("core.windows.net") : at->domain;
+    if (!slice_empty(given))
+        return given;
     if (at->protocol == &cloud_gcs)
         return SLICE("https://storage.googleapis.com");
     if (at->protocol == &cloud_azure)
-        return slice_empty(account) ? SLICE("") : arena_printf(&s->a, "https://%.*s.blob.%.*s", SLICE_ARG(account), SLICE_ARG(domain));
-    struct slice region = slice_empty(set->region) ? SLICE("us-east-1") : set->region;
-    struct slice front = slice_head(at->bucket, s->with.path_style ? 0 : at->bucket.len);
-    return arena_printf(&s->a, "https://%.*s%s%.*s", SLICE_ARG(front), s->with.path_style ? "" : ".",
-                        SLICE_ARG(cloud_aws_host("s3", region, &s->a)));
+        return slice_empty(account) ? SLICE("") : arena_printf(a, "https://%.*s.blob.%.*s", SLICE_ARG(account), SLICE_ARG(domain));
+    bool front = is_virtual(at, given, false);
+    return arena_printf(a, "https://%.*s%s%.*s", SLICE_ARG(slice_head(at->bucket, front ? at->bucket.len : 0)), front ? "." : "",
+                        SLICE_ARG(cloud_aws_host("s3", region, a)));
 }
 
 static struct slice find_endpoint(struct storage *s, const struct cloud_place *at)
 {
-    struct slice given = s->with.settings.endpoint, bucket = at->bucket;
-    s->with.path_style = at->protocol != &cloud_s3 || (slice_empty(given) ? slice_find(bucket, '.') >= 0 : !s->o.virtual_host);
-    if (slice_empty(given))
-        return usual_endpoint(s, at);
+    const struct cloud_settings *set = &s->with.settings;
+    struct slice given = set->endpoint, bucket = at->bucket, region = slice_empty(set->region) ? SLICE("us-east-1") : set->region;
+    struct cloud_place with = *at;
+    with.account = set->keys.id;
+    s->with.path_style = !is_virtual(at, given, s->o.virtual_host);
+    if (slice_empty(given) || s->with.path_style)
+        return storage_endpoint(&with, given, region, &s->a);
     ptrdiff_t scheme = slice_find_text(given, "://");
     size_t n = scheme < 0 ? 0 : (size_t)scheme + 3;
-    return s->with.path_style
-               ? given
-               : arena_printf(&s->a, "%.*s%.*s.%.*s", SLICE_ARG(slice_head(given, n)), SLICE_ARG(bucket), SLICE_ARG(slice_skip(given, n)));
+    return arena_printf(&s->a, "%.*s%.*s.%.*s", SLICE_ARG(slice_head(given, n)), SLICE_ARG(bucket), SLICE_ARG(slice_skip(given, n)));
 }
 
 /* Servers of this node: only these may be sent tokens without TLS. */

@@ -47,7 +47,9 @@ struct storage {
  * failure. */
 bool storage_prepare(struct storage *s, const struct storage_options *o, const struct cloud_place *at, struct net_allow *allow,
                      struct err *e);
-/* The same, and opens a client on a loop of its own. */
+/* URL of the store: the given one, or the provider's own; empty: at Azure, no account is known. */
+struct slice storage_endpoint(const struct cloud_place *at, struct slice given, struct slice region, struct arena *a);
+/* The same as storage_prepare, and opens a client on a loop of its own. */
 bool storage_open(struct storage *s, const struct storage_options *o, const struct cloud_place *at, struct err *e);
 void storage_close(struct storage *s);
 /* Makes a call and waits for its end. False: *e; status and error code are in s->answer. */

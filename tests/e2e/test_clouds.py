@@ -72,7 +72,7 @@ def test_every_operation(store, tmp_path):
 
 def test_what_is_refused(store):
     no = {name: "" for name in store.env}
-    away = {"AZURE_POD_IDENTITY_AUTHORITY_HOST": "http://127.0.0.1:9", "GCE_METADATA_HOST": "127.0.0.1:9"}  # nobody listens there
+    away = {"AZURE_POD_IDENTITY_AUTHORITY_HOST": "http://127.0.0.1:9", "GCE_METADATA_HOST": "127.0.0.1:9"}  # a closed port
     said = storage(store, "ls", f"{store.scheme}://bucket", code=1, **no, **away).decode()
     assert "a token from 127.0.0.1:9 (the m" in said and f": no {list(store.env)[-1]}" in said and "refused" in said, said
     said = storage(store, "check", f"{store.scheme}://absent-bucket", code=3).decode()

@@ -188,7 +188,7 @@ static void wait_for(struct run *r, struct cloud_call *c, cloud_done *then)
     cloud_store_call(r->s, c, r->now);
     for (int i = 0; i < 1000 && !r->over; i++) {
         int64_t next = cloud_store_tick(r->s, r->now);
-        CHECK(!r->over || next <= r->now.mono_ms); /* who waits for that time sees that the call is over */
+        CHECK(!r->over || next <= r->now.mono_ms); /* the owner must look at the call at once */
         if (net_dispatch(&r->f.net, r->now) || r->over)
             continue;
         if (next == TIME_NEVER && r->f.l.state == LINK_OPEN) {

@@ -52,7 +52,7 @@ static const struct {
      {{TOKEN("T1", "\"86399\""), true, false}, {OK, false, false}},
      2,
      NULL,
-     {"GET /id/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fstorage.azure.com%2F&client_id=cid HTTP/1.1\r\n",
+     {"GET /id/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fstorage.azure.com%2F&client_id=cid HTTP",
       "Metadata: true\r\n", "Authorization: Bearer T1\r\n"},
      NULL,
      0},
@@ -226,8 +226,8 @@ static void test_cases(void)
 
 static void test_again(void)
 {
-    static const struct answer script[] = {{TOKEN("T1", "3599"), true, false},          {KEY("2013-05-30T23:55:00Z"), true, false},
-                                           {TOKEN("T2", "3599"), true, false},          {OK, false, false},
+    static const struct answer script[] = {{TOKEN("T1", "3599"), true, false},         {KEY("2013-05-30T23:55:00Z"), true, false},
+                                           {TOKEN("T2", "3599"), true, false},         {OK, false, false},
                                            {KEY("2013-06-07T00:00:00Z"), true, false}, {NULL, false, false}};
     struct run r;
     struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = SLICE("a"), .sign_s = 3600};
