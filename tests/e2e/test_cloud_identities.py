@@ -274,7 +274,8 @@ def test_a_pod_outside_of_google(google, tmp_path):
     token, file = tmp_path / "token", tmp_path / "federation.json"
     token.write_text(POD_TOKEN + "\n")
     federation = {"type": "external_account", "audience": "//iam.googleapis.com/projects/1/pool",
-                  "token_url": "https://sts.googleapis.com/v1/token", "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "credential_source": {"file": str(token)},
+                  "token_url": "https://sts.googleapis.com/v1/token", "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+                  "credential_source": {"file": str(token)},
                   "service_account_impersonation_url": "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/"
                                                        "ray@project.iam.gserviceaccount.com:generateAccessToken"}
     file.write_text(json.dumps(federation))
