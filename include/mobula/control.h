@@ -447,6 +447,9 @@ bool say_once(struct op *op, enum said_kind kind,
 bool say_failed(struct op *op, int failed, uint64_t action, uint64_t whose);
 void say_event(struct op *op, struct record *c, bool warning, const char *reason, struct slice note);
 void say_stored(struct op *op, struct record *c); /* the events of the plan whose status was stored */
+/* history.c: the same in the bucket, if there is one. object: with its new status */
+void history_event(struct op *op, const struct record *c, const struct kube_event *ev);
+void history_status(struct op *op, const struct record *c, struct jval object);
 
 /* ---- verbs: how they are carried out ---- */
 

@@ -106,7 +106,11 @@ enum {
     SHIP_SCAN_MS = 1000,           /* between two looks at Ray's folder */
     SHIP_QUIET_MS = 2 * 1000,      /* at the end of a pod: its log is complete when no file has grown for so long … */
     SHIP_END_MS = 25 * 1000,       /* … and at the latest then, within the pod's grace period */
-    SHIP_RETRY_MAX_MS = 60 * 1000, /* between two attempts while the store fails */
+    SHIP_RETRY_MS = 1000,          /* before the second attempt while the store fails, doubled before each further one … */
+    SHIP_RETRY_MAX_MS = 60 * 1000, /* … up to this */
+    LIMIT_JOURNAL_HELD = 4 * MIB,  /* bytes of the history of objects that wait to be stored; further lines are dropped */
+    LIMIT_JOURNAL_FILES = 4096,    /* objects whose history waits */
+    JOURNAL_FLUSH_MS = 10 * 1000,  /* how long a line of history waits for more */
 };
 
 /* serve */

@@ -48,11 +48,12 @@ struct operator_checks {
     struct slice gateway, gateway_ns, ingress_class; /* empty: none */
 };
 
-/* A bucket that is checked: STORAGE_BUCKET. */
+/* A bucket that is checked (STORAGE_BUCKET), and gets the history of objects. */
 struct operator_bucket {
-    struct slice url, prefix;               /* url empty: none */
+    struct slice url, prefix, logs;         /* url empty: none; logs: prefix of the names of logs */
     const struct cloud_store_options *with; /* NULL: the settings cannot be used … */
     struct err why;                         /* … for this reason */
+    struct ship_journal *journal;           /* of the operator, while it runs; NULL: no history is kept */
 };
 
 struct operator_options {

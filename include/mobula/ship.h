@@ -61,4 +61,17 @@ int64_t ship_step(struct ship *s, struct now now); /* after every net_dispatch; 
 /* The process is to end: ships all that is left. True: done, and no file has grown for SHIP_QUIET_MS. */
 bool ship_stop(struct ship *s, struct now now);
 
+/* ---- journals: lines of this process, in files beside those of pods ----
+ *
+ * Lines of a file wait up to JOURNAL_FLUSH_MS for more, and are one object then: PREFIX FILE/GENERATION-000000000000.gz. */
+
+struct ship_journal;
+/* prefix: of object names, ends in a slash; stays the caller's. */
+struct ship_journal *ship_journal_new(struct net *net, const struct cloud_store_options *with, struct slice prefix);
+void ship_journal_free(struct ship_journal *j);
+/* Adds a line without its end. False: it is dropped, because the store does not take earlier ones (LIMIT_JOURNAL_HELD). */
+bool ship_journal_add(struct ship_journal *j, struct slice file, struct slice line, struct now now);
+int64_t ship_journal_step(struct ship_journal *j, struct now now); /* after every net_dispatch; returns the monotonic ms of the next call */
+bool ship_journal_stop(struct ship_journal *j);                    /* stores without waiting for more lines; true: all are stored */
+
 #endif

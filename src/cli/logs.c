@@ -342,7 +342,13 @@ static int read_bucket(struct logs *l)
     if (slice_empty(ns) && !seek_open(&l->seek, &o->seek, &l->a, &l->e))
         return cli_fail(&l->e);
     ns = slice_empty(ns) ? l->seek.ns : ns;
-    return logs_bucket_read(&o->bucket, ns, o->name, !o->cluster, &l->e) ? STATUS_OK : cli_fail(&l->e);
+    return logs_bucket_read(&o->bucket, ns, o->name,
+                            o->cluster   ? NULL
+                            : o->service ? "rayservice."
+                                         : "rayjob.",
+                            &l->e)
+               ? STATUS_OK
+               : cli_fail(&l->e);
 }
 
 /* A RayJob that was deleted, or whose API server is away, may have its log in the bucket. */

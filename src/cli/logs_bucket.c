@@ -70,10 +70,11 @@ static bool is_recent(const struct reading *r, struct slice modified)
     return !r->o->since_ms || !time_parse(modified, &at_us, NULL) || at_us >= clock_now().wall_us - r->o->since_ms * 1000;
 }
 
-/* Hands out the segments of a cluster that the options ask for, in the order of their files and of the files' lines. */
-static bool each_segment(struct reading *r, struct slice cluster, struct slice file, on_segment *on, struct err *e)
+/* Hands out the segments below CLUSTER/NODE, a prefix of a node's name, that the options ask for, in the order of their files and of the
+ * files' lines. */
+static bool each_segment(struct reading *r, struct slice cluster, const char *node, struct slice file, on_segment *on, struct err *e)
 {
-    struct slice more = SLICE(""), prefix = arena_printf(&r->s.a, "%.*s%.*s/", SLICE_ARG(r->prefix), SLICE_ARG(cluster));
+    struct slice more = SLICE(""), prefix = arena_printf(&r->s.a, "%.*s%.*s/%s", SLICE_ARG(r->prefix), SLICE_ARG(cluster), node);
     do {
         struct cloud_list page;
         if (!storage_list(&r->s, prefix, true, &more, &page, e))
@@ -246,7 +247,7 @@ static bool each_cluster(struct reading *r, struct slice name, struct slice file
                 slice_starts(page.objects[i].key, prefix) ? arena_dup(&kept, slice_skip(page.objects[i].key, r->prefix.len)) : SLICE("");
         for (uint32_t i = 0; i < page.count; i++) {
             struct slice cluster = slice_head(clusters[i], clusters[i].len ? clusters[i].len - 1 : 0);
-            if (is_made_by(cluster, name) && !each_segment(r, cluster, file, on, e))
+            if (is_made_by(cluster, name) && !each_segment(r, cluster, "", file, on, e))
                 return false;
         }
     } while (!slice_empty(more));
@@ -285,12 +286,13 @@ bool logs_bucket_asked(const struct logs_bucket_options *o)
     return !slice_empty(o->node) || !slice_empty(o->file) || !slice_empty(o->download) || o->since_ms;
 }
 
-bool logs_bucket_read(const struct logs_bucket_options *o, struct slice ns, struct slice name, bool made, struct err *e)
+bool logs_bucket_read(const struct logs_bucket_options *o, struct slice ns, struct slice name, const char *made, struct err *e)
 {
     struct reading r;
     on_segment *on = !slice_empty(o->download) ? download_segment : !slice_empty(o->file) ? print_segment : list_segment;
     bool well = open_reading(&r, o, ns, e);
-    well = well && (made ? each_cluster(&r, name, o->file, on, e) : each_segment(&r, name, o->file, on, e));
+    well = well && (!made || each_segment(&r, name, made, o->file, on, e)) &&
+           (made ? each_cluster(&r, name, o->file, on, e) : each_segment(&r, name, "", o->file, on, e));
     if (well && on == list_segment)
         print_row(&r);
     if (well && on == download_segment)
@@ -334,7 +336,7 @@ bool logs_bucket_driver(const struct logs_bucket_options *o, struct slice ns, st
         r.found = 0;
         keep(&r.path, SLICE(""));
     }
-    well = well && (slice_empty(cluster) || each_segment(&r, cluster, file, print_segment, e));
+    well = well && (slice_empty(cluster) || each_segment(&r, cluster, "", file, print_segment, e));
     bool found = r.found > 0;
     close_reading(&r);
     return well && found;

@@ -24,8 +24,8 @@ struct logs_bucket_options {
 
 /* Whether the options ask for more than the log of a job's driver. */
 bool logs_bucket_asked(const struct logs_bucket_options *o);
-/* Lists, prints or downloads the logs of a cluster; of a job or service (made), those of all its clusters. */
-bool logs_bucket_read(const struct logs_bucket_options *o, struct slice ns, struct slice name, bool made, struct err *e);
+/* Lists, prints or downloads the logs of a cluster; of a job or service (made: "rayjob."), its history and those of all its clusters. */
+bool logs_bucket_read(const struct logs_bucket_options *o, struct slice ns, struct slice name, const char *made, struct err *e);
 /* Prints the log of a job's driver, without its first `skip` bytes. id: submission id; empty: of the last attempt of the RayJob `cluster`.
  * False without an error: the bucket has none. */
 bool logs_bucket_driver(const struct logs_bucket_options *o, struct slice ns, struct slice cluster, struct slice id, uint64_t skip,

@@ -51,6 +51,7 @@ bool operator_bucket_read(const struct bucket_options *o, struct net_allow *allo
     to->ray.ship = ship;
     to->bucket.url = o->url;
     to->bucket.prefix = at.key;
+    to->bucket.logs = storage_logs(at.key, a);
     /* Settings that cannot be used are a finding of STORAGE_BUCKET: the operator runs all the same. */
     if (storage_prepare(s, &o->storage, &at, allow, &to->bucket.why))
         to->bucket.with = &s->with;

@@ -35,6 +35,8 @@ bool cli_listen_tls(struct loop *l, struct slice address, struct link_accept *ac
     return true;
 }
 
+enum { STOP_LOOK_MS = 100 };
+
 void cli_daemon_run(const struct cli_daemon *d, struct loop *l, void *of)
 {
     int64_t deadline = 0, stop_by = TIME_NEVER;
@@ -52,8 +54,11 @@ void cli_daemon_run(const struct cli_daemon *d, struct loop *l, void *of)
             d->wake(of, now);
         net_dispatch(loop_net(l), now);
         deadline = d->step(of, now);
-        if (stop_by != TIME_NEVER && (d->stop(of, now) || now.mono_ms >= stop_by))
+        if (stop_by == TIME_NEVER)
+            continue;
+        if (d->stop(of, now) || now.mono_ms >= stop_by)
             return;
+        deadline = earlier(deadline, now.mono_ms + STOP_LOOK_MS); /* work of stop() may be over before the next step is due */
     }
 }
 

@@ -37,6 +37,7 @@ void say_event(struct op *op, struct record *c, bool warning, const char *reason
                             .action = SLICE("Reconcile"),
                             .note = note};
     kube_event_say(op->events, &ev, op->now);
+    history_event(op, c, &ev);
 }
 
 /* An event that a decision asked for. */

@@ -49,6 +49,7 @@ bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
     struct jval object = answer_object(op, a, &version);
     if (!json_there(object))
         return false;
+    history_status(op, c, object);
     extract_record(op, from, object, version, 0);
     c->status.hash = f->hash;
     c->status_ours = c->seen.version == version; /* else the watch has told of something newer */

@@ -1,5 +1,7 @@
 #include "op.h"
 
+#include <mobula/ship.h>
+
 enum { PATH_MAX_BYTES = 2 * KIB };
 
 static bool start_lease(struct op *op, struct err *e)
@@ -34,6 +36,8 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     op->events = kube_events_new(op->client, SLICE("mobula"), o->instance);
     workloads_init(op, net);
     checks_init(op);
+    if (o->bucket.with)
+        op->o.bucket.journal = ship_journal_new(net, o->bucket.with, o->bucket.logs);
     op->serve.health = health_new(op, HEALTH_PROBES);
     op->serve.status = health_new(op, HEALTH_STATUS);
     op->serve.metrics = health_new(op, HEALTH_FIGURES);
@@ -64,6 +68,7 @@ void operator_free(struct op *op)
     workloads_free(op);
     kube_client_free(op->client);
     checks_free(op);
+    ship_journal_free(op->o.bucket.journal);
     tools_free(op);
     heads_free(op);
     settings_free(op);
@@ -181,6 +186,8 @@ int64_t operator_step(struct op *op, struct now now)
     }
     next = earlier(next, earlier(workloads_tick(op), checks_tick(op)));
     next = earlier(next, heads_tick(op));
+    if (op->o.bucket.journal)
+        next = earlier(next, ship_journal_step(op->o.bucket.journal, now));
     next = earlier(next, kube_events_tick(op->events, now));
     next = earlier(next, kube_client_tick(op->client, now));
     if (op->phase.farewell_ms || op->phase.stop_ms)
@@ -205,6 +212,7 @@ bool operator_stop(struct op *op, struct now now)
     if (op->flights)
         return false;
     bool left = workloads_stop(op);
+    left &= !op->o.bucket.journal || ship_journal_stop(op->o.bucket.journal);
     if (op->lease && !op->phase.released) {
         op->phase.released = true;
         kube_lease_release(op->lease, now);

@@ -1,5 +1,5 @@
 /* Finds Ray's log files and reads them in batches. */
-#include <mobula/ship.h>
+#include "put.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -148,19 +148,24 @@ static void lose(struct ship_files *t, struct ship_file *f, const char *why)
 
 /* ---- the scan ---- */
 
+uint64_t ship_generation(int64_t wall_s, uint64_t more)
+{
+    return (uint64_t)wall_s << NANOSECOND_BITS | (more & UINT32_MAX);
+}
+
 static uint64_t generation_of(const struct statx *st)
 {
     char text[64];
     struct statx_timestamp made = st->stx_mask & STATX_BTIME ? st->stx_btime : (struct statx_timestamp){0};
     int n = snprintf(text, sizeof text, "%llu %u %u", (unsigned long long)st->stx_ino, made.tv_nsec, st->stx_dev_minor);
-    return (uint64_t)made.tv_sec << NANOSECOND_BITS | (hash64((struct slice){text, (size_t)n}, 0) & UINT32_MAX);
+    return ship_generation(made.tv_sec, hash64((struct slice){text, (size_t)n}, 0));
 }
 
 /* A file that became shorter was begun again by a program that does not rename its logs: it gets another generation, as a new file does. */
 static struct ship_file *begin_again(struct ship_files *t, struct ship_file *f, struct now now)
 {
     struct slice name = arena_dup(&t->a, slice_of(f->name));
-    uint64_t generation = (uint64_t)(now.wall_us / 1000000) << NANOSECOND_BITS | (f->generation & UINT32_MAX);
+    uint64_t generation = ship_generation(now.wall_us / 1000000, f->generation);
     drop(t, f);
     return find(t, generation) ? NULL : add(t, generation, name);
 }

@@ -1,7 +1,5 @@
 /* Stores batches of log files, one after the other. */
-#include <mobula/ship.h>
-
-enum { RETRY_MS = 1000 };
+#include "put.h"
 
 enum errand { IDLE, LISTING, ASKING, STORING };
 
@@ -52,7 +50,7 @@ void ship_free(struct ship *s)
 
 static void fail(struct ship *s, const char *why, struct now now)
 {
-    s->retry_ms = now.mono_ms + backoff_ms(&s->rng, s->failures++, RETRY_MS, SHIP_RETRY_MAX_MS);
+    s->retry_ms = now.mono_ms + backoff_ms(&s->rng, s->failures++, SHIP_RETRY_MS, SHIP_RETRY_MAX_MS);
     if (s->file)
         s->file->since_ms = now.mono_ms; /* the others first */
     if (log_limit_pass(&s->log, now))
@@ -106,7 +104,7 @@ static void take_stored(struct ship *s, const struct cloud_answer *answer, struc
     } else if (answer->status == 412 || answer->status == 409) {
         s->file->recovered = true; /* stored already: an attempt whose answer was lost, or another agent */
         s->file->since_ms = 1;
-        s->retry_ms = now.mono_ms + RETRY_MS; /* or the container is being deleted, and there is no object either */
+        s->retry_ms = now.mono_ms + SHIP_RETRY_MS; /* or the container is being deleted, and there is no object either */
     } else if (answer->status == 501 && !s->unconditional) {
         s->unconditional = true;
         log_warn("the store has no conditional PUT: if the agent is restarted while it stores lines, they may be stored twice");
@@ -159,26 +157,34 @@ static void ask_size(struct ship *s, struct ship_file *f, struct now now)
     call(s, ASKING, f, &c, now);
 }
 
+void ship_put(struct cloud_call *c, const struct cloud_protocol *p, struct slice plain, bool unconditional, struct buf *packed,
+              struct arena *a)
+{
+    char hex[TLS_SHA256_HEX];
+    buf_clear(packed);
+    if (!gzip(plain, packed))
+        fatal("a batch of logs does not fit when it is compressed");
+    c->method = "PUT";
+    c->right = CLOUD_WRITE;
+    c->body = buf_slice(packed);
+    c->size = c->body.len;
+    tls_sha256_hex(c->body, hex);
+    c->sha256 = arena_dup(a, slice_of(hex));
+    if (p->put)
+        p->put(c);
+    cloud_add_header(c, "Content-Type", SLICE("text/plain; charset=utf-8"));
+    cloud_add_header(c, "Content-Encoding", SLICE("gzip"));
+    cloud_add_header(c, p->size, arena_printf(a, "%zu", plain.len));
+    if (!unconditional)
+        cloud_add_header(c, p->absent.name.ptr, p->absent.value);
+}
+
 static void store(struct ship *s, struct ship_file *f, struct now now)
 {
-    struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE};
+    struct cloud_call c = {.owner = NULL};
     if (!ship_file_read(&s->files, f, s->stopping, &s->plain))
         return;
-    buf_clear(&s->packed);
-    if (!gzip(buf_slice(&s->plain), &s->packed))
-        fatal("a batch of logs does not fit when it is compressed");
-    c.body = buf_slice(&s->packed);
-    c.size = c.body.len;
-    char hex[TLS_SHA256_HEX];
-    tls_sha256_hex(c.body, hex);
-    c.sha256 = arena_dup(&s->a, slice_of(hex));
-    if (s->o.protocol->put)
-        s->o.protocol->put(&c);
-    cloud_add_header(&c, "Content-Type", SLICE("text/plain; charset=utf-8"));
-    cloud_add_header(&c, "Content-Encoding", SLICE("gzip"));
-    cloud_add_header(&c, s->o.protocol->size, arena_printf(&s->a, "%zu", s->plain.len));
-    if (!s->unconditional)
-        cloud_add_header(&c, s->o.protocol->absent.name.ptr, s->o.protocol->absent.value);
+    ship_put(&c, s->o.protocol, buf_slice(&s->plain), s->unconditional, &s->packed, &s->a);
     call(s, STORING, f, &c, now);
 }
 

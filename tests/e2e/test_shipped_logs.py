@@ -282,3 +282,44 @@ def test_a_job_whose_cluster_is_gone(space, operator, board, tmp_path):
         assert "refused" in logs(gate, *flags, code=1)[1]
     finally:
         gate.stop()
+
+
+def test_why_it_failed_last_night(space, operators, board, tmp_path):
+    """Events and statuses are in the bucket as lines of JSON, and are read when RayJob, cluster and pods are gone."""
+    gate = run_versitygw(tmp_path)
+    gate.bucket("bucket")
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    for name, value in KEYS.items():
+        (secret / name).write_text(value)
+    flags = ("--bucket=s3://bucket/team", f"--bucket-credentials-dir={secret}", f"--bucket-endpoint={gate.url}")
+
+    def history(*words):
+        text, _ = logs(gate, *words, "-n", space.name, "--file", "history.jsonl")
+        return [json.loads(line) for line in text.splitlines()]
+
+    try:
+        operator = operators(*flags)
+        start(space, board, shutdownAfterJobFinishes=True)
+        cluster = running(space)["rayClusterName"]
+        board.end("FAILED")
+        space.becomes("j", "Failed")
+        space.kubectl("delete", "rayjob", "j")
+        eventually(lambda: not space.find(space.path("rayclusters", cluster, "/apis/ray.io/v1")))
+        operator.stop()  # stores what waits
+        files = {line[34:] for line in logs(gate, "job", "j", "-n", space.name, "--since", "24h")[0].splitlines()}
+        plain = {re.sub(r"\.[0-9a-f-]{36}/", "/", file) for file in files}
+        assert plain == {"j/rayjob/history.jsonl", f"{cluster}/raycluster/history.jsonl"}
+        node = next(file for file in files if file.startswith("j/")).split("/")[1]
+        lines = history("job", "j", "--node", node)
+        assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
+        states = [line["status"].get("jobDeploymentStatus") for line in lines if line["type"] == "status"]
+        assert states[-1] == "Failed" and "Running" in states, states
+        last = [line["status"] for line in lines if line["type"] == "status"][-1]
+        assert last["jobStatus"] == "FAILED" and "line one" in last["message"], last
+        assert "SubmittedRayJob" in [line["reason"] for line in lines if line["type"] == "event"], lines
+        lines = history("cluster", cluster)
+        assert "CreatedHeadPod" in [line.get("reason") for line in lines], lines
+        assert [line["status"]["state"] for line in lines if line["type"] == "status"][-1] == "ready", lines
+    finally:
+        gate.stop()
