@@ -19,7 +19,7 @@ struct check_row {
 };
 
 struct check_options {
-    struct slice ns, operator_ns, kubeconfig, context, output, image, reach, support, cluster_domain, bucket;
+    struct slice ns, operator_ns, kubeconfig, context, output, image, reach, support, cluster_domain, bucket, origin;
     int64_t idle_ms;    /* 0: not asked for */
     int64_t timeout_ms; /* 0: the default */
 };

@@ -144,6 +144,7 @@ struct cloud_host { /* a server's address */
 bool cloud_host(struct slice url, const char *what, struct arena *a, struct cloud_host *out, struct err *e);
 
 enum cloud_right { CLOUD_READ, CLOUD_LIST, CLOUD_WRITE, CLOUD_DELETE, CLOUD_ABORT, CLOUD_RIGHTS };
+enum { CLOUD_ETAG_MAX = 160 };
 #define CLOUD_PAGE "1000" /* objects in one page of a list: S3's maximum */
 
 struct cloud_call;

@@ -48,6 +48,7 @@ static const struct flag list[] = {
     {"image", FLAG_TEXT, AT(image), "REF", "of the pods that are tried in a dry run (rayproject/ray:2.52.0)"},
     {"reach", FLAG_LIST, AT(reach), "HOST[:PORT][,...]", "what must be reached from here, through the proxy where HTTPS_PROXY says so"},
     {"bucket", FLAG_TEXT, AT(bucket), "s3://BUCKET[/NAME]", "writes, reads and deletes an object there, as mobula storage check does"},
+    {"origin", FLAG_TEXT, AT(origin), "URL", "pages of this origin must be allowed to read the bucket (CORS): https://HOST[:PORT]"},
     {"idle", FLAG_DURATION, AT(idle_ms), "TIME",
      "how long the path to the API server keeps idle connections: tried up to this time, such as 5m, which it takes"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of the cluster's DNS (cluster.local)"},

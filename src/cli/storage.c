@@ -195,7 +195,9 @@ static void on_done(void *owner, const struct cloud_answer *answer, struct now n
     s->answer.body = arena_dup(&s->last, answer->body);
     s->sha256[0] = s->etag[0] = '\0';
     s->size = -1;
+    s->allowed = SLICE("");
     if (answer->reader) {
+        s->allowed = arena_dup(&s->last, http_header_get(answer->reader, SLICE("access-control-allow-origin")));
         slice_copy(http_header_get(answer->reader, slice_of(s->with.protocol->sha256)), s->sha256, sizeof s->sha256);
         slice_copy(http_header_get(answer->reader, SLICE("etag")), s->etag, sizeof s->etag);
         s->size = answer->reader->length;

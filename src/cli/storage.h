@@ -36,12 +36,13 @@ struct storage {
     struct cloud_store_options with;
     struct net_proxy proxies[STORAGE_SERVERS];
     struct cloud_store *store;
-    bool over, loud;                        /* over: the call is done; loud: print the client's warnings to stderr */
-    struct slice warning;                   /* the client's last one (cloud_store_options.say); empty: none */
-    int signal;                             /* received during the last call, and ended it; 0: none */
-    struct cloud_answer answer;             /* of the last call, until the next one */
-    char sha256[TLS_SHA256_HEX], etag[160]; /* headers of the last answer: x-amz-meta-sha256, ETag; empty: none */
-    int64_t size;                           /* Content-Length of the last answer; -1: unknown */
+    bool over, loud;                                   /* over: the call is done; loud: print the client's warnings to stderr */
+    struct slice warning;                              /* the client's last one (cloud_store_options.say); empty: none */
+    int signal;                                        /* received during the last call, and ended it; 0: none */
+    struct cloud_answer answer;                        /* of the last call, until the next one */
+    char sha256[TLS_SHA256_HEX], etag[CLOUD_ETAG_MAX]; /* headers of the last answer: x-amz-meta-sha256, ETag; empty: none */
+    struct slice allowed;                              /* its Access-Control-Allow-Origin */
+    int64_t size;                                      /* Content-Length of the last answer; -1: unknown */
 };
 /* Reads settings, adds the servers to `allow`, and fills s->with, for a client on the caller's loop. Call storage_close also after a
  * failure. */

@@ -9,6 +9,24 @@ static const char *const fine[] = {[CLOUD_PROBE_WRITE] = "an object was written"
                                    [CLOUD_PROBE_SIGN] = "a signed URL gives it without credentials",
                                    [CLOUD_PROBE_DELETE] = "it was deleted"};
 
+/* Whether a page of this origin may read objects by signed URLs: the question that a browser asks first. */
+static void check_cors(struct check *c, struct storage *s, struct slice key, struct slice origin)
+{
+    struct err e = {0};
+    int64_t seconds = 60;
+    struct cloud_call ask = {.method = "OPTIONS", .right = CLOUD_READ};
+    cloud_add_header(&ask, "Origin", origin);
+    cloud_add_header(&ask, "Access-Control-Request-Method", SLICE("GET"));
+    if (storage_url(s, arena_printf(&s->a, "%.*smobula-cors", SLICE_ARG(key)), &seconds, &ask.url, &e) && storage_call(s, &ask, &e) &&
+        (slice_is(s->allowed, "*") || slice_eq(s->allowed, origin)))
+        check_say(c, CHECK_PASS, NULL, "pages of %.*s may read (CORS)", SLICE_ARG(origin));
+    else
+        check_say(c, CHECK_FAIL, NULL,
+                  "pages of %.*s may not read%s%s: give the bucket a CORS rule with this origin, methods GET and HEAD, and exposed headers "
+                  "Accept-Ranges, Content-Range and Content-Length",
+                  SLICE_ARG(origin), e.text[0] ? ": " : "", e.text);
+}
+
 void storage_probe(struct check *c, struct storage *s, struct slice prefix)
 {
     struct rng rng;
@@ -25,6 +43,9 @@ void storage_probe(struct check *c, struct storage *s, struct slice prefix)
         check_say(c, well ? CHECK_PASS : CHECK_FAIL, NULL, "%s", well ? fine[i] : p.errors[i].text);
     }
     cloud_probe_free(&p);
+    c->current = name ? name : "cors";
+    if (whole && !slice_empty(c->o->origin))
+        check_cors(c, s, prefix, c->o->origin);
     c->current = name ? name : "settings";
     if (!whole)
         check_say(c, CHECK_FAIL, NULL, "%s", ended.text);

@@ -24,6 +24,7 @@ static const struct flag list[] = {
     {"recursive", FLAG_SWITCH, AT(deep), NULL, "of ls: all objects below it, not folder by folder"},
     {"valid", FLAG_DURATION, AT(valid_ms), "TIME", "of sign: how long the URL may be used, at most 168h (1h)"},
     {"o", FLAG_TEXT, AT(check.output), "text|json", "of check: lines (default) or one JSON object"},
+    {"origin", FLAG_TEXT, AT(check.origin), "URL", "of check: pages of this origin must be allowed to read (CORS): https://HOST[:PORT]"},
     STORAGE_FLAGS(AT(storage)),
     TLS_FLAG,
 };

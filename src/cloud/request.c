@@ -123,7 +123,7 @@ bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e)
     if (!slice_empty(c->url)) {
         struct slice rest = slice_skip(c->url, (size_t)slice_find_text(c->url, "://") + 3);
         rest = slice_skip(rest, (size_t)slice_find(rest, '/'));
-        return http_write_request_head(&s->head, slice_of(c->method), rest, s->o.store.authority, NULL, 0, -1) ||
+        return http_write_request_head(&s->head, slice_of(c->method), rest, s->o.store.authority, c->headers, c->header_count, -1) ||
                err_set(e, ERR_LIMIT, "the signed URL has more than %d bytes (LIMIT_HTTP_URL)", LIMIT_HTTP_URL);
     }
     fill_request(s, c, &r);

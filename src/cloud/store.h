@@ -5,7 +5,7 @@
 #include <mobula/cloud.h>
 
 #define CLOUD_AZURE_VERSION "2018-11-09" /* of Azure's protocol and of SAS */
-enum { CLOUD_REGION_MAX = 64, CLOUD_ETAG_MAX = 160 };
+enum { CLOUD_REGION_MAX = 64 };
 
 /* A request that the client makes by itself before a call. */
 struct cloud_errand {
