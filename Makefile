@@ -357,7 +357,7 @@ fuzz-seeds: ## seeds for make fuzz of what a real kube-apiserver (tests/rig) say
 	+$(Q)tests/fuzz/seeds.sh
 
 # The rooms where every branch is somebody's bytes or somebody's pods, and how much of them tests must go through.
-COVERED := json http tls kube scale plan decisions
+COVERED := json http tls kube remote scale work plan decisions
 COVERED_PERCENT := 90
 coverage: $(UNIT:%=build/cover/%) $(FUZZ:%=build/cover/fuzz/%) ## branches that unit tests and the fuzz corpora go through, by room and file
 	$(Q)tests/tools/coverage build/cover $(COVERED_PERCENT) $(COVERED) -- $^
