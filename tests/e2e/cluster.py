@@ -73,7 +73,7 @@ def objects(*flags):
 
 def definitions():
     """Names of the definitions that an installation with all kinds brings."""
-    return sorted(path.stem for path in (ROOT / "airgap/crds").glob("*ray.io.yaml"))
+    return sorted(path.stem for path in (ROOT / "airgap/crds").glob("*.yaml") if path.stem.endswith("ray.io") or "versioned" in path.stem)
 
 
 def eventually(what, seconds=PATIENCE, step=0.05):

@@ -24,10 +24,10 @@ ROOMS = ("base json yaml spec tls http net cloud ship serve kube grpc heads remo
          "shape work plan control kinds hub edge operator command schema artifact release explain check cli").split()
 ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "spec",
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
-    "rayjob": "kinds", "rayservice": "kinds", "route": "kinds", "inspect": "operator"}
+    "rayjob": "kinds", "rayservice": "kinds", "versioned": "kinds", "route": "kinds", "inspect": "operator"}
 
 ROOM_OF_HEADER |= {"carried": "artifact", "preview": "control", "record": "control", "setting_patches": "kinds"}
-ROOM_OF_HEADER |= {f"kind_{k}": "kinds" for k in ("child", "route", "raycluster", "rayjob", "rayservice", "workload")}
+ROOM_OF_HEADER |= {f"kind_{k}": "kinds" for k in ("child", "route", "raycluster", "rayjob", "rayservice", "versioned", "workload")}
 
 # What decisions of kinds may not see: the core, and whatever makes calls. (heads.h they may: it says what a head has answered.)
 IMPURE = set("tls http net cloud ship serve kube grpc remote".split() + ROOMS[ROOMS.index("control"):])

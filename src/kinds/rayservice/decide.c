@@ -124,6 +124,8 @@ bool rayservice_apps_run(const struct service_decision *d, const struct service_
     for (uint32_t i = 0; i < d->s->app_count && wanted; i++)
         if (!app_of(c, d->s->apps[i]))
             return no(why, arena_printf(d->a, "Ray Serve does not list application %.*s yet", SLICE_ARG(d->s->apps[i])));
+    if (wanted && said->answered_ms < said->put_ms)
+        return no(why, arena_printf(d->a, "the head of RayCluster %.*s is asked whether all runs", SLICE_ARG(c->name)));
     for (uint32_t i = 0; i < said->app_count; i++)
         if (!slice_is(said->apps[i].status, "RUNNING"))
             return no(why,

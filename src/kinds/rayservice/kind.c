@@ -2,6 +2,7 @@
 #include "record.h"
 
 #include <mobula/kind_route.h>
+#include <mobula/versioned.h>
 
 /* On a change of leader refusals are forgotten. A process that no longer leads drops the answers of heads, and asks again when it leads. */
 static void lead_service(struct op *op, struct record *c, bool leads)
@@ -134,4 +135,6 @@ const struct kind kind_rayservice = {.name = "RayService",
                                                   .install = "with RayServices: six rights more; --kinds=all has them"},
                                      .creation = true,
                                      .finalizers = true,
+                                     .owned = true,
+                                     .orphan = {.mark = VERSIONED_HASH, .maker = VERSIONED_LABEL},
                                      .controller = &controller};

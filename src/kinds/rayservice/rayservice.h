@@ -56,6 +56,7 @@ struct rayservice {
     uint64_t cluster_hash; /* rayservice_hash of the cluster spec */
     uint64_t scale_hash;   /* rayservice_scale_hash of it */
     uint32_t group_count;
+    int32_t serve_port; /* of its serve Service; 0: not known, because of errors */
     struct service_options options;
 };
 
@@ -98,8 +99,6 @@ bool rayservice_build_gateway(const struct rayservice *s, uint64_t seed, struct 
 /* canary: NULL: none; weight: its percent of the requests. */
 bool rayservice_build_route(const struct rayservice *s, const struct service_cluster *primary, const struct service_cluster *canary,
                             int32_t weight, uint64_t seed, struct arena *a, struct buf *out, struct err *e);
-/* The configuration with target_capacity, in a. of: the spec's, or what a head has told. */
-struct slice rayservice_with_capacity(struct slice config, int32_t capacity, struct arena *a);
 /* The value that means a change of capacity in serve_said.refused_hash. */
 uint64_t serve_scale_id(int32_t capacity);
 

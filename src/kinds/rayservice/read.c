@@ -172,11 +172,20 @@ static void read_options(struct reader *r, const struct place *spec, struct rays
         read_array(r, ports, OPTIONAL);
 }
 
+/* Of its serve Service. */
+static int32_t port_of(struct jval serve_service, const struct ray_cluster *cluster, struct arena *a)
+{
+    struct jval ports = json_get(serve_service, "spec.ports"), serve = list_find(ports, "name", SLICE("serve"));
+    int64_t given = json_get_int(json_there(serve) ? serve : json_at(ports, 0), "port", 0);
+    return given > 0 && given <= UINT16_MAX ? (int32_t)given : ray_serve_port(cluster, a);
+}
+
 static void read_cluster(struct reader *r, const struct place *spec, struct rayservice *s)
 {
     const struct place *at = place_key(spec, "rayClusterConfig"), *type = place_key(place_key(at, "upgradeStrategy"), "type"),
                        *name = place_key(place_key(place_key(place_key(at, "headGroupSpec"), "headService"), "metadata"), "name");
     struct ray_cluster *cluster = arena_new(r->arena, struct ray_cluster);
+    uint32_t before = spec_errors_count(r->errors);
     if (!read_object(r, at, REQUIRED))
         return;
     ray_read_cluster_spec(at, s->annotations, r->arena, cluster, r->errors);
@@ -184,33 +193,55 @@ static void read_cluster(struct reader *r, const struct place *spec, struct rays
         place_bad(r, type, "must not be set on a cluster that a RayService makes");
     if (place_given(name))
         place_bad(r, name, "must not be set: two clusters of one RayService would have a service of the same name");
+    s->serve_port = spec_errors_count(r->errors) == before ? port_of(s->serve_service, cluster, r->arena) : 0;
     s->cluster_spec = at->value;
     s->group_count = cluster->group_count;
     s->cluster_hash = rayservice_hash(at->value, UINT32_MAX, r->arena);
     s->scale_hash = rayservice_scale_hash(at->value, r->arena);
 }
 
+static void read_spec(struct reader *r, const struct place *spec, struct rayservice *s)
+{
+    read_config(r, spec, s);
+    read_upgrade(r, spec, s);
+    read_options(r, spec, s);
+    read_cluster(r, spec, s);
+}
+
+static struct rayservice nothing(void)
+{
+    return (struct rayservice){.labels = NO_VALUE, .annotations = NO_VALUE, .cluster_spec = NO_VALUE, .serve_service = NO_VALUE};
+}
+
+bool rayservice_facts_read(const struct place *spec, struct arena *a, struct rayservice_facts *out, struct spec_errors *errors)
+{
+    struct reader r = {.arena = a, .errors = errors};
+    uint32_t before = spec_errors_count(errors);
+    struct rayservice s = nothing();
+    if (read_object(&r, spec, REQUIRED))
+        read_spec(&r, spec, &s);
+    *out = (struct rayservice_facts){
+        .config = s.config, .config_hash = s.config_hash, .port = s.serve_port, .in_steps = s.upgrade == SERVICE_UPGRADE_STEPS};
+    return spec_errors_count(errors) == before;
+}
+
 bool rayservice_read(const struct spec_object *from, struct arena *a, struct rayservice *out, struct spec_errors *errors)
 {
     struct reader r = {.arena = a, .errors = errors};
     uint32_t before = spec_errors_count(errors);
-    *out = (struct rayservice){.labels = NO_VALUE, .annotations = NO_VALUE, .cluster_spec = NO_VALUE, .serve_service = NO_VALUE};
+    *out = nothing();
     if (!from->kept && json_type(from->root->value) != JSON_OBJECT) {
         place_bad(&r, from->root, "the resource is not an object");
         return false;
     }
     read_type_meta(&r, from->root, "ray.io/v1", "RayService");
     read_service_metadata(&r, from, out);
-    if (read_object(&r, from->spec, REQUIRED)) {
-        read_config(&r, from->spec, out);
-        read_upgrade(&r, from->spec, out);
-        read_options(&r, from->spec, out);
-        read_cluster(&r, from->spec, out);
-    }
+    if (read_object(&r, from->spec, REQUIRED))
+        read_spec(&r, from->spec, out);
     return spec_errors_count(errors) == before;
 }
 
-static void note_upgrade(struct reader *r, const struct place *spec, enum service_upgrade type)
+static void note_upgrade(struct reader *r, const struct place *spec)
 {
     static const char *const strategy[] = {"type", "clusterUpgradeOptions", NULL}, *const options[] = {"maxSurgePercent", "stepSizePercent",
                                                                                                        "intervalSeconds",
@@ -218,11 +249,11 @@ static void note_upgrade(struct reader *r, const struct place *spec, enum servic
     const struct place *upgrade = place_key(spec, "upgradeStrategy"), *at = place_key(upgrade, "clusterUpgradeOptions");
     note_unknown(r, upgrade, strategy);
     note_unknown(r, at, options);
-    if (place_given(at) && type != SERVICE_UPGRADE_STEPS)
+    if (place_given(at) && !json_is(json_get(upgrade->value, "type"), "NewClusterWithIncrementalUpgrade"))
         place_bad(r, at, "has no effect: upgradeStrategy.type is not NewClusterWithIncrementalUpgrade");
 }
 
-void rayservice_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
+void rayservice_spec_notes(const struct place *spec, struct jval annotations, struct arena *a, struct spec_errors *notes)
 {
     static const char *const known[] = {"rayClusterConfig",
                                         "serveConfigV2",
@@ -237,19 +268,24 @@ void rayservice_check(struct jval object, struct arena *a, struct spec_errors *e
                                         NULL};
     static const char *const unused[] = {"serviceUnhealthySecondThreshold", "deploymentUnhealthySecondThreshold"};
     struct reader r = {.arena = a, .errors = notes};
-    const struct spec_object from = spec_object_of(object, a);
-    const struct place *cluster = place_key(from.spec, "rayClusterConfig"), *config = place_key(from.spec, "serveConfigV2");
-    struct rayservice *s = arena_new(a, struct rayservice);
-    rayservice_read(&from, a, s, errors);
-    note_unknown(&r, from.spec, known);
-    note_upgrade(&r, from.spec, s->upgrade);
+    const struct place *cluster = place_key(spec, "rayClusterConfig"), *config = place_key(spec, "serveConfigV2");
+    note_unknown(&r, spec, known);
+    note_upgrade(&r, spec);
     for (size_t i = 0; i < COUNT_OF(unused); i++) {
-        const struct place *at = place_key(from.spec, unused[i]);
+        const struct place *at = place_key(spec, unused[i]);
         if (place_given(at))
             place_bad(&r, at, "has no effect: KubeRay has given it up, too");
     }
-    if (slice_empty(s->config) && !place_given(config))
+    if (!place_given(config))
         place_bad(&r, config, "is missing: the service gets no traffic before somebody deploys an application");
     if (json_type(cluster->value) == JSON_OBJECT)
-        ray_cluster_spec_notes(cluster, s->annotations, a, notes);
+        ray_cluster_spec_notes(cluster, annotations, a, notes);
+}
+
+void rayservice_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
+{
+    const struct spec_object from = spec_object_of(object, a);
+    struct rayservice *s = arena_new(a, struct rayservice);
+    rayservice_read(&from, a, s, errors);
+    rayservice_spec_notes(from.spec, s->annotations, a, notes);
 }

@@ -100,7 +100,8 @@ struct slice rayservice_with_capacity(struct slice config, int32_t capacity, str
     jout_init(&w, &text);
     jout_object(&w);
     splice_members(&w, doc, skipped, a);
-    jout_kint(&w, "target_capacity", capacity);
+    if (capacity >= 0)
+        jout_kint(&w, "target_capacity", capacity);
     jout_end(&w);
     return text.full ? config : arena_dup(a, buf_slice(&text));
 }

@@ -110,7 +110,10 @@ static void write_cluster(const struct service_decision *d, struct jout *w, cons
     if (c->said.known || other)
         write_apps(w, c, json_get(prior, "applicationStatuses"), d->a);
     uint64_t given = rayservice_given(d, c);
-    if (given) {
+    if (c->said.answered_ms < c->said.put_ms) { /* the applications are from before */
+        if (!other)
+            status_put(w, NO_VALUE, "serveConfigHash", json_get_str(prior, "serveConfigHash", d->a));
+    } else if (given) {
         ray_hash_format(given, hash);
         jout_kstr(w, "serveConfigHash", (struct slice){hash, sizeof hash});
     } else {

@@ -54,7 +54,7 @@ static void read_httproute(struct jval object, struct arena *a, struct slice *tr
 }
 
 const struct route_kind route_kinds[] = {
-    {&kind_ingress, &ingress_delete, SLICE("-head-ingress"), read_ingress},
+    {&kind_ingress, &ingress_delete, SLICE("-ingress"), read_ingress},
     {&kind_gateway, &gateway_delete, SLICE("-gateway"), read_gateway},
     {&kind_httproute, &httproute_delete, SLICE("-httproute"), read_httproute},
     {NULL, NULL, SLICE(""), NULL},

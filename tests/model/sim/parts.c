@@ -78,6 +78,7 @@ static const struct part parts[] = {
      .delete_all = crons_delete_all,
      .residue = crons_residue,
      .end = crons_end},
+    {.kind = "versionedservices.mobula.dev", .none = "as RayServices, of which it is made: tests/kinds/versioned"},
     {.kind = "rayservices.ray.io", .none = "its heads would have to answer as Ray Serve: tests/kinds/rayservice has such a world"},
     {.kind = "rayclusters.cluster.ray.io", .late = legacy_late},
     {.kind = "workloads.mobula.dev", .none = "a control plane has them, and no API server of this world: tests/fleet"},

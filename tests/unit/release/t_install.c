@@ -118,7 +118,7 @@ static void one_kind(struct arena *a)
     CHECK_STR(slice_of(e.text), "");
 }
 
-#define OPTIONAL_KINDS "raycronjobs.ray.io rayservices.ray.io"
+#define OPTIONAL_KINDS "raycronjobs.ray.io rayservices.ray.io versionedservices.mobula.dev"
 
 /* The definitions of the kinds of this group (empty: of all), without those that the list names. */
 static struct slice definitions_of(const char *group, const char *without, struct arena *a)
@@ -128,6 +128,7 @@ static struct slice definitions_of(const char *group, const char *without, struc
     for (uint32_t i = 0; inspect_kind(i, &k); i++) {
         struct slice of = slice_of(k.resource);
         slice_cut(&of, '.');
+        of = slice_is(of, "mobula.dev") ? SLICE("ray.io") : of; /* made of kinds of this group, and installed with them */
         if (!k.stored || !k.decided || (*group && !slice_is(of, group)) || strstr(without, k.resource))
             continue;
         struct slice file = read_file(arena_printf(a, "airgap/crds/%s.yaml", k.resource).ptr, a);

@@ -1,0 +1,14 @@
+/* versioned: names and values of a VersionedService that its decisions and the command line compute alike. Pure. */
+#ifndef MOBULA_VERSIONED_FACTS_H
+#define MOBULA_VERSIONED_FACTS_H
+
+#define VERSIONED_API "mobula.dev/v1"
+#define VERSIONED_KIND "VersionedService"
+#define VERSIONED_LABEL "mobula.dev/versioned-service" /* label of the RayServices and routes of one: its name */
+#define VERSIONED_HASH "mobula.dev/version-hash"       /* annotation of its RayServices: hash of the spec that they were given */
+/* Annotation: the generation whose rollout is to be rolled back. One of another generation has no effect. */
+#define VERSIONED_BACK "mobula.dev/rollback"
+#define VERSION_HEADER "X-Mobula-Version"         /* a request with it gets the version that it names … */
+#define VERSION_HEADER_OTHER "X-ANYSCALE-VERSION" /* … and so does one with this */
+
+#endif

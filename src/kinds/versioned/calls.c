@@ -1,0 +1,143 @@
+/* The view of a VersionedService, and the calls of its plan. */
+#include "record.h"
+
+#include <mobula/kind_route.h>
+
+/* ---- the view ---- */
+
+static struct versioned_child view_child(const struct record *own, struct arena *a)
+{
+    struct jval meta = json_document(istr_slice(own->seen.meta), a, NULL), notes = json_get(meta, "annotations");
+    struct versioned_child v = {.name = slice_of(own->name),
+                                .uid = slice_of(own->uid),
+                                .version = json_str(json_child(json_get(meta, "labels"), VERSIONED_VERSION), a),
+                                .deleting = own->deleting,
+                                .generation = own->seen.generation,
+                                .status = record_status(own, a),
+                                .spec = json_document(istr_slice(own->seen.spec), a, NULL),
+                                .hash = json_str(json_child(notes, VERSIONED_HASH), a)};
+    const struct service_record *serve = service_of(own, rayservice_serve_name(v.name, json_get(v.spec, "serveService"), a));
+    v.service = serve && !serve->service.deleting;
+    if (!slice_int(json_str(json_child(notes, VERSIONED_CAPACITY), a), &v.capacity))
+        v.capacity = -1;
+    return v;
+}
+
+static void view_children(struct op *op, const struct record *c, struct versioned_view *v)
+{
+    uint32_t count = 0;
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
+        count++;
+    struct versioned_child *list = arena_array(&op->arenas.plan, count + 1, sizeof *list);
+    for (const struct record *own = c->family.owned; own; own = own->family.next)
+        if (own->present && own->kind == &kind_rayservice)
+            list[v->child_count++] = view_child(own, &op->arenas.plan);
+    v->children = list;
+}
+
+static const struct {
+    const char *name;
+    const struct kind *kind;
+    const struct verb *apply;
+} routes[] = {[VERSIONED_HTTPROUTE] = {"httproute", &kind_httproute, &versioned_apply_httproute},
+              [VERSIONED_INGRESS] = {"ingress", &kind_ingress, &versioned_apply_ingress},
+              [VERSIONED_CANARY] = {"canary-ingress", &kind_ingress, &versioned_apply_canary}};
+
+/* Those that the spec asks for, and those that status or a watch tells are there. */
+static void view_routes(struct op *op, struct record *c, const struct versioned *s, struct versioned_view *v)
+{
+    struct arena *a = &op->arenas.plan;
+    struct slice was = json_get_str(v->status, "routeKind", a);
+    v->patches = patches_in_force(op);
+    v->patches_revision = patches_revision(op);
+    for (size_t i = 0; i < COUNT_OF(routes); i++) {
+        const struct kind *k = routes[i].kind;
+        struct slice name = arena_printf(a, "%.*s-%s", SLICE_ARG(s->name), routes[i].name);
+        if ((i == VERSIONED_HTTPROUTE) != (s->gateway.len > 0) && !slice_is(was, k->name) && !route_seen(op, c, k, name))
+            continue;
+        v->routes[i] = arena_new(a, struct route_view);
+        *v->routes[i] = route_look(op, c, k, name);
+        v->routes[i]->apply = routes[i].apply;
+    }
+}
+
+int64_t versioned_decide_record(struct op *op, struct record *c, struct plan *p)
+{
+    struct arena *a = &op->arenas.plan;
+    arena_reset(a, 256 * KIB);
+    const struct versioned *s = op->models.loaded->model;
+    struct versioned_view v = {.service = s,
+                               .errors = &op->models.loaded->errors,
+                               .status = record_status(c, a),
+                               .status_hash = c->status_ours ? c->status.hash : 0,
+                               .status_not_before_ms = c->status.not_before_ms,
+                               .refusals = failures_of(op, c, SLICE_NONE, true, false),
+                               .now = op->now};
+    view_children(op, c, &v);
+    view_routes(op, c, s, &v);
+    versioned_decide(&v, a, p);
+    op->stats.decisions++;
+    return p->next_ms;
+}
+
+/* ---- calls ---- */
+
+bool versioned_make_version(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    const struct record *there = name_find(op, &kind_rayservice, c->ns, act->name);
+    slice_copy(act->name, f->name, sizeof f->name);
+    f->fresh = slice_empty(act->uid);
+    if (there && there->family.owner != c)
+        return err_set(
+            e, ERR_CONFIG,
+            "RayService %.*s exists and belongs to somebody else, and is left as it is: delete it or give the version another name",
+            SLICE_ARG(act->name));
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
+    kube_path(&op->out.path, kind_rayservice.resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    buf_put(&op->out.path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    if (!f->fresh)
+        buf_put(&op->out.path, SLICE("&force=true"));
+    return buf_put(&op->out.body, act->text);
+}
+
+bool versioned_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    (void)e;
+    slice_copy(act->name, f->name, sizeof f->name);
+    slice_copy(act->uid, f->uid, sizeof f->uid);
+    utf8_copy(slice_of(act->why), f->why, sizeof f->why);
+    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
+    kube_path(&op->out.path, kind_rayservice.resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    return kube_delete_options(&op->out.body, act->uid, 0, SLICE("Background"));
+}
+
+static void say_done(struct op *op, const struct flight *f, const char *reason, const char *did)
+{
+    char note[LIMIT_KUBE_EVENT_NOTE + ANSWER_WORDS]; /* cut where it is sent */
+    snprintf(note, sizeof note, "%s RayService %s%s%s", did, f->name, f->why[0] ? ": " : "", f->why);
+    log_info("version of a service changed", LF("namespace", istr_slice(f->c->ns)), LF_CSTR(f->c->kind->word, f->c->name),
+             LF_CSTR("service", f->name), LF_CSTR("done", did), LF_CSTR("why", f->why));
+    say_event(op, f->c, false, reason, slice_of(note));
+}
+
+bool versioned_answer(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    bool removes = f->verb == &versioned_delete_version;
+    if (a->outcome != KUBE_OK) {
+        object_write_failed(op, f, a);
+    } else if (removes) {
+        object_deleting(op, record_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
+        say_done(op, f, "DeletedRayService", "deleted");
+    } else {
+        failures_clear(op, f->c);
+        object_answered(op, f, a, &kind_rayservice);
+        say_done(op, f, f->fresh ? "CreatedRayService" : "UpdatedRayService", f->fresh ? "created" : "updated");
+    }
+    return false;
+}
+
+bool versioned_make_route(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    const struct kind *k = act->verb == &versioned_apply_httproute ? &kind_httproute : &kind_ingress;
+    return route_make(op, c, k, act, f, t, e);
+}

@@ -1,0 +1,95 @@
+/* Decides about a VersionedService: its step, and what is made of the state that status has. */
+#include "decide.h"
+
+/* ---- RayServices ---- */
+
+static bool backs_off(struct versioned_decision *d)
+{
+    const struct group_failures *r = d->in->refusals;
+    if (!r || d->in->now.mono_ms >= r->not_before_ms)
+        return false;
+    plan_look_again(d->p, r->not_before_ms);
+    return true;
+}
+
+static void delete_child(struct versioned_decision *d, const struct versioned_child *c, const char *why)
+{
+    if (c->deleting)
+        return;
+    struct action *act = plan_add(d->p, &versioned_delete_version);
+    act->name = c->name;
+    act->uid = c->uid;
+    act->why = why;
+}
+
+/* Whether the last requests that a version got are long over. */
+static bool is_over(struct versioned_decision *d)
+{
+    int64_t step_us = versioned_time(d, "stepTime"), end_us = versioned_time(d, "endTime");
+    int64_t left_ms = ((step_us > end_us ? step_us : end_us) - d->in->now.wall_us) / 1000 + VERSIONED_LEAVE_MS;
+    if (left_ms > 0)
+        plan_look_again(d->p, d->in->now.mono_ms + (left_ms < VERSIONED_LEAVE_MS ? left_ms : VERSIONED_LEAVE_MS));
+    return left_ms <= 0;
+}
+
+static void decide_version(struct versioned_decision *d, struct version *v)
+{
+    if (v->child && v->weight == 0 && !versioned_keeps(d, v) && is_over(d)) {
+        delete_child(d, v->child, "its version gets no requests any more");
+        return;
+    }
+    if (v->text.len == 0 || (v->child && v->child->deleting) || (v->child && slice_eq(v->child->hash, v->hash)) || backs_off(d))
+        return;
+    struct action *act = plan_add(d->p, &versioned_apply_version);
+    act->name = versioned_child_name(d->s, v->name, d->a);
+    act->uid = v->child ? v->child->uid : SLICE_NONE;
+    act->text = v->text;
+}
+
+static void decide_children(struct versioned_decision *d)
+{
+    for (uint32_t i = 0; i < d->count; i++)
+        decide_version(d, &d->list[i]);
+    for (uint32_t i = 0; i < d->in->child_count; i++) {
+        bool listed = false;
+        for (uint32_t j = 0; j < d->count; j++)
+            listed |= d->list[j].child == &d->in->children[i];
+        if (!listed)
+            delete_child(d, &d->in->children[i], "it is none of the service's versions");
+    }
+}
+
+/* ---- routes ---- */
+
+static void decide_routes(struct versioned_decision *d)
+{
+    for (int i = 0; i <= VERSIONED_CANARY; i++) {
+        struct route_view *v = d->in->routes[i];
+        if (v && (v->want.text.len || v->want.trouble.len))
+            route_decide(v, d->in->now, d->p);
+        else if (v)
+            route_end(v, "the VersionedService does not ask for it any more", d->in->now, d->p);
+    }
+}
+
+/* ---- the whole decision ---- */
+
+void versioned_decide(const struct versioned_view *in, struct arena *a, struct plan *out)
+{
+    struct versioned_decision d = {
+        .in = in, .s = in->service, .a = a, .p = out, .prior = in->status, .rollout = json_get(in->status, "rollout")};
+    *out = (struct plan){.arena = a, .next_ms = TIME_NEVER};
+    if (d.s->deleting)
+        return;
+    if (in->errors->count == 0) {
+        versioned_gather(&d);
+        versioned_begin(&d);
+        versioned_observe(&d);
+        versioned_advance(&d);
+    }
+    /* The answer to the write brings the record here again, and then what is made is what status says. */
+    if (!versioned_decide_status(&d) || in->errors->count)
+        return;
+    decide_children(&d);
+    decide_routes(&d);
+}

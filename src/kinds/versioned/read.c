@@ -1,0 +1,179 @@
+/* Reads VersionedServices. */
+#include "versioned.h"
+
+const struct kube_resource versioned_resource = {SLICE("mobula.dev"), SLICE("v1"), SLICE("versionedservices")};
+
+static void read_service_metadata(struct reader *r, const struct spec_object *from, struct versioned *s)
+{
+    struct metadata m;
+    if (!read_metadata(r, from, VERSIONED_NAME_MAX - 2, "the names of its RayServices fit", &m))
+        return;
+    s->ns = m.ns;
+    s->name = m.name;
+    s->uid = m.uid;
+    s->generation = m.generation;
+    s->deleting = m.deleting;
+    if (!slice_int(json_str(json_child(m.annotations, VERSIONED_BACK), r->arena), &s->back))
+        s->back = -1;
+}
+
+/* ---- versions ---- */
+
+static void read_name(struct reader *r, const struct place *at, struct versioned *s, struct versioned_version *v)
+{
+    if (!read_text(r, at, REQUIRED, &v->name))
+        return;
+    if (!name_dns1123_label(v->name) || s->name.len + 1 + v->name.len > VERSIONED_NAME_MAX)
+        place_bad(r, at,
+                  "is \"%.*s\": must be lower case letters, digits and dashes, and at most %d bytes with the service's name and a dash",
+                  SLICE_ARG(slice_head(v->name, 60)), (int)VERSIONED_NAME_MAX);
+    for (const struct versioned_version *o = s->versions; o < v; o++)
+        if (slice_eq(o->name, v->name))
+            place_bad(r, at, "is \"%.*s\", as another version's: each needs its own", SLICE_ARG(slice_head(v->name, 60)));
+}
+
+static void read_version(struct reader *r, const struct place *at, bool only, struct versioned *s, struct versioned_version *v)
+{
+    const struct place *weight = place_key(at, "weight"), *spec = place_key(at, "rayServiceConfig");
+    int64_t n = only ? 100 : 0;
+    read_name(r, place_key(at, "name"), s, v);
+    if (!only && !place_given(weight))
+        place_bad(r, weight, "is missing: the percent of the requests that this version gets");
+    read_int(r, weight, 0, 100, &n);
+    v->weight = (int32_t)n;
+    v->spec = spec->value;
+    if (rayservice_facts_read(spec, r->arena, &v->facts, r->errors) && v->facts.in_steps)
+        place_bad(r, place_key(place_key(spec, "upgradeStrategy"), "type"),
+                  "asks for a Gateway of its own: versions share a route. Leave it out and see spec.rollout");
+}
+
+static void read_versions(struct reader *r, const struct place *spec, struct versioned *s)
+{
+    const struct place *list = place_key(spec, "versions");
+    size_t count = json_len(list->value);
+    int32_t sum = 0;
+    if (!read_array(r, list, REQUIRED))
+        return;
+    if (count == 0 || count > VERSIONED_MAX) {
+        place_bad(r, list, "has %zu versions: must be 1 to %d (VERSIONED_MAX)", count, (int)VERSIONED_MAX);
+        return;
+    }
+    s->versions = arena_array(r->arena, count, sizeof *s->versions);
+    for (; s->count < count; s->count++) {
+        struct versioned_version *v = &s->versions[s->count];
+        const struct place *at = place_element(list, s->count, json_at(list->value, s->count));
+        *v = (struct versioned_version){.spec = NO_VALUE};
+        if (read_object(r, at, REQUIRED))
+            read_version(r, at, count == 1, s, v);
+        sum += v->weight;
+    }
+    if (sum != 100)
+        place_bad(r, list, "has weights of %d in all: must be 100", (int)sum);
+}
+
+/* ---- routes ---- */
+
+static void read_hosts(struct reader *r, const struct place *at, struct versioned *s)
+{
+    struct jval k, v;
+    if (!place_given(at) || !read_text_list(r, at))
+        return;
+    if (json_len(at->value) > VERSIONED_HOSTS)
+        place_bad(r, at, "has %zu names: at most %d (VERSIONED_HOSTS)", json_len(at->value), (int)VERSIONED_HOSTS);
+    for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
+        struct slice host = json_str(v, r->arena), name = slice_starts(host, SLICE("*.")) ? slice_skip(host, 2) : host;
+        if (!name_dns1123_subdomain(name))
+            place_bad(r, at, "has \"%.*s\", which is no host: write a name such as rag.example.org, or *.example.org",
+                      SLICE_ARG(slice_head(host, 80)));
+    }
+    s->hosts = at->value;
+}
+
+static void read_label(struct reader *r, const struct place *at, enum presence presence, struct slice *out)
+{
+    if (read_text(r, at, presence, out) && !name_dns1123_subdomain(*out))
+        place_bad(r, at, "is \"%.*s\": must be the name of an object", SLICE_ARG(slice_head(*out, 80)));
+}
+
+static void read_route(struct reader *r, const struct place *spec, struct versioned *s)
+{
+    const struct place *gateway = place_key(spec, "gateway"), *class = place_key(spec, "ingressClassName");
+    read_hosts(r, place_key(spec, "hostnames"), s);
+    if (place_given(gateway) == place_given(class)) {
+        place_bad(r, gateway,
+                  "or spec.ingressClassName must be given, and not both: requests come through a Gateway of yours, or through "
+                  "Ingresses of this class");
+        return;
+    }
+    read_label(r, class, OPTIONAL, &s->class);
+    if (!read_object(r, gateway, OPTIONAL))
+        return;
+    s->gateway_ns = s->ns;
+    read_label(r, place_key(gateway, "name"), REQUIRED, &s->gateway);
+    read_label(r, place_key(gateway, "namespace"), OPTIONAL, &s->gateway_ns);
+    read_label(r, place_key(gateway, "sectionName"), OPTIONAL, &s->section);
+}
+
+/* ---- the rollout ---- */
+
+static void read_rollout(struct reader *r, const struct place *spec, struct versioned *s)
+{
+    const struct place *at = place_key(spec, "rollout");
+    int64_t surge = 0, step = 10, interval_s = 30, timeout_min = 120;
+    bool rollback = true;
+    if (read_object(r, at, OPTIONAL)) {
+        read_int(r, place_key(at, "maxSurgePercent"), 1, 100, &surge);
+        read_int(r, place_key(at, "stepPercent"), 1, 100, &step);
+        read_int(r, place_key(at, "intervalSeconds"), VERSIONED_INTERVAL_S, INT32_MAX, &interval_s);
+        read_int(r, place_key(at, "timeoutMinutes"), 1, INT32_MAX, &timeout_min);
+        read_flag(r, place_key(at, "automaticRollback"), &rollback);
+    }
+    s->surge = (int32_t)surge;
+    s->step = (int32_t)step;
+    s->interval_ms = interval_s * 1000;
+    s->timeout_ms = timeout_min * 60000;
+    s->no_rollback = !rollback;
+}
+
+bool versioned_read(const struct spec_object *from, struct arena *a, struct versioned *out, struct spec_errors *errors)
+{
+    struct reader r = {.arena = a, .errors = errors};
+    uint32_t before = spec_errors_count(errors);
+    *out = (struct versioned){.hosts = NO_VALUE, .back = -1};
+    if (!from->kept && json_type(from->root->value) != JSON_OBJECT) {
+        place_bad(&r, from->root, "the resource is not an object");
+        return false;
+    }
+    read_type_meta(&r, from->root, VERSIONED_API, VERSIONED_KIND);
+    read_service_metadata(&r, from, out);
+    if (read_object(&r, from->spec, REQUIRED)) {
+        read_versions(&r, from->spec, out);
+        read_route(&r, from->spec, out);
+        read_rollout(&r, from->spec, out);
+    }
+    return spec_errors_count(errors) == before;
+}
+
+void versioned_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
+{
+    static const char *const known[] = {"versions", "gateway", "ingressClassName", "hostnames", "rollout", NULL},
+                             *const version[] = {"name", "weight", "rayServiceConfig", NULL}, *const rollout[] = {"maxSurgePercent",
+                                                                                                                  "stepPercent",
+                                                                                                                  "intervalSeconds",
+                                                                                                                  "timeoutMinutes",
+                                                                                                                  "automaticRollback",
+                                                                                                                  NULL};
+    struct reader r = {.arena = a, .errors = notes};
+    const struct spec_object from = spec_object_of(object, a);
+    const struct place *list = place_key(from.spec, "versions");
+    struct versioned *s = arena_new(a, struct versioned);
+    versioned_read(&from, a, s, errors);
+    note_unknown(&r, from.spec, known);
+    note_unknown(&r, place_key(from.spec, "rollout"), rollout);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct place *at = place_element(list, i, json_at(list->value, i)), *spec = place_key(at, "rayServiceConfig");
+        note_unknown(&r, at, version);
+        if (place_given(spec))
+            rayservice_spec_notes(spec, NO_VALUE, a, notes);
+    }
+}

@@ -1,0 +1,184 @@
+/* Writes the status of a VersionedService, and the events that belong to it. */
+#include "decide.h"
+
+#include <mobula/status.h>
+
+/* ---- rollout and versions ---- */
+
+static const char *state_of(const struct versioned_decision *d, const struct version *v)
+{
+    if (!versioned_keeps(d, v) && v->weight == 0)
+        return "Terminating";
+    if (v->failed.len)
+        return "Failed";
+    if (!v->serves)
+        return v->weight > 0 ? "Unhealthy" : "Starting";
+    return v->settled ? "Running" : "Updating";
+}
+
+static void write_versions(const struct versioned_decision *d, struct jout *w)
+{
+    jout_karray(w, "versions");
+    for (uint32_t i = 0; i < d->count; i++) {
+        const struct version *v = &d->list[i];
+        if (!v->child && !versioned_keeps(d, v) && v->weight == 0)
+            continue;
+        struct slice child = versioned_child_name(d->s, v->name, d->a), why = arena_cut(d->a, v->why, LIMIT_JOB_MESSAGE / 8);
+        jout_form(w, "{name:'%.*s',weight:%d,targetWeight:%d,share:%d,capacity:%d,state:'%s',rayService:'%.*s',message?:'%.*s'}",
+                  SLICE_ARG(v->name), (int)v->weight, (int)v->goal, (int)v->share, (int)v->capacity, state_of(d, v), SLICE_ARG(child),
+                  SLICE_ARG(why));
+    }
+    jout_end(w);
+}
+
+static void write_rollout(const struct versioned_decision *d, struct jout *w, struct slice stamp)
+{
+    struct jval prior = d->rollout;
+    jout_kobject(w, "rollout");
+    jout_kint(w, "generation", d->s->generation);
+    jout_kstr(w, "phase", slice_of(versioned_phases[d->phase]));
+    status_put(w, prior, "startTime", d->began ? stamp : json_get_str(prior, "startTime", d->a));
+    status_put(w, prior, "stepTime", d->stepped ? stamp : d->began ? SLICE("") : json_get_str(prior, "stepTime", d->a));
+    status_put(w, prior, "endTime", d->ended ? stamp : d->began ? SLICE("") : json_get_str(prior, "endTime", d->a));
+    status_put(w, prior, "reason", arena_cut(d->a, d->why, LIMIT_JOB_MESSAGE));
+    jout_karray(w, "previous");
+    for (uint32_t i = 0; i < d->count; i++)
+        if (d->list[i].previous >= 0)
+            jout_form(w, "{name:'%.*s',weight:%d}", SLICE_ARG(d->list[i].name), (int)d->list[i].previous);
+    jout_end(w);
+    jout_end(w);
+}
+
+/* ---- conditions ---- */
+
+static bool any_serves(const struct versioned_decision *d)
+{
+    for (uint32_t i = 0; i < d->count; i++)
+        if (d->list[i].serves && d->list[i].weight > 0)
+            return true;
+    return false;
+}
+
+static struct condition ready_condition(const struct versioned_decision *d)
+{
+    struct condition c = {.type = "Ready", .reason = SLICE("Starting"), .message = d->waits, .generation = d->s->generation};
+    c.yes = any_serves(d);
+    for (uint32_t i = 0; i < d->count && !c.yes; i++)
+        if (d->list[i].weight > 0) {
+            c.reason = SLICE("NoVersionServes");
+            c.message = d->list[i].why;
+        }
+    if (c.yes) {
+        c.reason = SLICE("Serving");
+        c.message = SLICE("");
+    }
+    c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);
+    return c;
+}
+
+static struct condition rollout_condition(const struct versioned_decision *d)
+{
+    bool back = d->phase == VERSIONED_BACK_AGAIN;
+    struct condition c = {.type = "Progressing",
+                          .yes = d->phase == VERSIONED_PROGRESSING,
+                          .reason = slice_of(versioned_phases[d->phase]),
+                          .message = back ? d->why : d->waits,
+                          .generation = d->s->generation};
+    if (back)
+        c.message =
+            arena_printf(d->a, "requests go as before the rollout, because %.*s: change spec.versions to try again", SLICE_ARG(d->why));
+    c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);
+    return c;
+}
+
+static struct condition routes_condition(const struct versioned_decision *d)
+{
+    struct slice trouble = versioned_routes_trouble(d);
+    const struct route_view *v = d->in->routes[d->s->gateway.len ? VERSIONED_HTTPROUTE : VERSIONED_INGRESS];
+    struct slice address = v && v->have ? v->have->address : SLICE("");
+    struct condition c = {.type = "RoutesReady", .yes = slice_empty(trouble), .generation = d->s->generation};
+    c.reason = c.yes ? SLICE("RouteApplied") : SLICE("RouteNotReady");
+    c.message = !c.yes ? trouble : address.len ? arena_printf(d->a, "requests come in at %.*s", SLICE_ARG(address)) : SLICE("");
+    if (v && !v->known && v->why_not.len)
+        c.message =
+            arena_printf(d->a, "%.*s; see `mobula install --%s`", SLICE_ARG(trouble), d->s->gateway.len ? "httproutes" : "ingresses");
+    c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);
+    return c;
+}
+
+/* The kind of the routes that there may be: the former one until those are gone. */
+static struct slice route_kind(const struct versioned_decision *d)
+{
+    struct slice now = d->s->gateway.len ? SLICE("HTTPRoute") : SLICE("Ingress"), was = json_get_str(d->prior, "routeKind", d->a);
+    bool left = false;
+    for (int i = 0; i <= VERSIONED_CANARY; i++) {
+        const struct route_view *v = d->in->routes[i];
+        left |= v && (i == VERSIONED_HTTPROUTE) != (d->s->gateway.len > 0) && (!v->known || v->have);
+    }
+    return left && was.len ? was : now;
+}
+
+static void write_status(const void *about, struct jout *w, struct slice stamp)
+{
+    static const char *const ours[] = {"Valid", "Ready", "Progressing", "RoutesReady", NULL};
+    const struct versioned_decision *d = about;
+    struct condition all[4] = {{"Valid", true, SLICE("SpecAccepted"), SLICE(""), d->s->generation}};
+    size_t count = 1;
+    jout_kint(w, "observedGeneration", d->s->generation);
+    if (d->in->errors->count) { /* all goes on as it was */
+        all[0].yes = false;
+        all[0].reason = SLICE("InvalidSpec");
+        all[0].message = spec_errors_text(d->in->errors, LIMIT_JOB_MESSAGE, d->a);
+        jout_karray(w, "conditions");
+        status_write_condition(w, &all[0], d->prior, stamp, d->a);
+        status_write_foreign(w, d->prior, (const char *const[]){"Valid", NULL});
+        jout_end(w);
+        return;
+    }
+    all[count++] = ready_condition(d);
+    all[count++] = rollout_condition(d);
+    all[count++] = routes_condition(d);
+    const char *state = d->phase != VERSIONED_PROGRESSING || all[1].yes ? versioned_phases[d->phase] : "Starting";
+    status_put(w, d->prior, "state",
+               d->phase == VERSIONED_COMPLETE ? (all[1].yes ? SLICE("Running") : SLICE("Unhealthy")) : slice_of(state));
+    status_put(w, d->prior, "primaryVersion", d->primary ? d->primary->name : SLICE(""));
+    status_put(w, d->prior, "canaryVersion", d->canary ? d->canary->name : SLICE(""));
+    status_put(w, d->prior, "routeKind", route_kind(d));
+    write_versions(d, w);
+    write_rollout(d, w, stamp);
+    status_write_all(w, all, count, d->prior, stamp, d->a, ours);
+}
+
+/* ---- events ---- */
+
+static void say_changes(const struct versioned_decision *d)
+{
+    if (d->began)
+        plan_event(d->p, false, "RolloutStarted", arena_printf(d->a, "generation %lld is rolled out", (long long)d->s->generation));
+    if (d->ended && d->phase == VERSIONED_COMPLETE)
+        plan_event(d->p, false, "RolloutComplete", SLICE("each version gets its weight of the requests"));
+    if (d->ended && d->phase == VERSIONED_BACK_AGAIN)
+        plan_event(d->p, true, "RolledBack", arena_cut(d->a, rollout_condition(d).message, LIMIT_KUBE_EVENT_NOTE));
+}
+
+bool versioned_decide_status(struct versioned_decision *d)
+{
+    struct status_writer w = {.plan = d->p,
+                              .prior = d->prior,
+                              .hash = d->in->status_hash,
+                              .not_before_ms = d->in->status_not_before_ms,
+                              .now = d->in->now,
+                              .uid = d->s->uid,
+                              .about = d,
+                              .write = write_status};
+    enum status_news news = status_look(&w);
+    if (news != STATUS_NEWS)
+        return news == STATUS_SAME;
+    if (d->in->errors->count)
+        status_say_invalid(&w, d->s->generation, "InvalidVersionedServiceSpec",
+                           spec_errors_text(d->in->errors, LIMIT_KUBE_EVENT_NOTE, d->a));
+    else
+        say_changes(d);
+    status_send(&w);
+    return false;
+}

@@ -1,0 +1,9 @@
+/* The verbs of VersionedServices: their names, how they are carried out, and the reason of the event if one is refused. The handlers are in
+ * kind.c. */
+#include "versioned.h"
+
+const struct verb versioned_apply_version = {"apply-version", VERB_APPLY, {"FailedToApplyRayService"}};
+const struct verb versioned_delete_version = {"delete-version", VERB_DELETE, {"FailedToDeleteRayService"}};
+const struct verb versioned_apply_httproute = {"apply-version-httproute", VERB_APPLY, {"FailedToApplyHTTPRoute"}};
+const struct verb versioned_apply_ingress = {"apply-version-ingress", VERB_APPLY, {"FailedToApplyIngress"}};
+const struct verb versioned_apply_canary = {"apply-canary-ingress", VERB_APPLY, {"FailedToApplyIngress"}};

@@ -1,0 +1,120 @@
+/* VersionedService: versions of one service, each a RayService of its own, and a route that divides the requests between them. Pure
+ * functions: the resource becomes a model, a view of it, of its RayServices and of its routes becomes a plan.
+ *
+ * A change of the versions or of their weights is a rollout. status has its state: the weight and the capacity that each version is to have
+ * now, and the weights before. One decision takes one step, into status alone. When the server has that status, RayServices and route are
+ * made as it says, and the next step waits until they are. So an operator that starts at any time goes on from there, and a rollback, by
+ * failure, by time or on request, is one step: the weights from before.
+ *
+ * Capacity is target_capacity of Serve's configuration, in percent. It is held back only with maxSurgePercent: then a version that is to
+ * get requests first gets capacity, then requests up to it by steps, and then the others lose as much capacity as they have lost requests.
+ */
+#ifndef MOBULA_VERSIONED_H
+#define MOBULA_VERSIONED_H
+
+#include <mobula/plan.h>
+#include <mobula/ray.h>
+#include <mobula/rayservice.h>
+#include <mobula/route.h>
+#include <mobula/spec.h>
+#include <mobula/versioned.h>
+
+extern const struct kube_resource versioned_resource;
+#define VERSIONED_VERSION "mobula.dev/version"   /* label of its RayServices: the name of the version */
+#define VERSIONED_CAPACITY "mobula.dev/capacity" /* annotation of them, beside VERSIONED_HASH: capacity in percent */
+enum {
+    VERSIONED_NAME_MAX = 47,   /* bytes: "<name>-<version>" is a RayService's name */
+    VERSIONED_MAX = 10,        /* versions of one spec */
+    VERSIONED_KEPT = 24,       /* versions at one time, with those that leave. What is beyond is deleted first */
+    VERSIONED_HOSTS = 16,      /* of the Gateway API */
+    VERSIONED_INTERVAL_S = 15, /* at least: a head whose applications run is asked every 10 s, so that a step goes by a later answer */
+    VERSIONED_LOOK_MS = 2 * 1000,
+    VERSIONED_LEAVE_MS = 60 * 1000, /* a version without requests is kept so long, for those under way */
+};
+
+struct versioned_version {
+    struct slice name;
+    int32_t weight;
+    struct jval spec; /* a RayServiceSpec */
+    struct rayservice_facts facts;
+};
+
+/* All slices and values lie in the document or in the arena given to the reader. */
+struct versioned {
+    struct slice ns, name, uid;
+    int64_t generation;
+    bool deleting, no_rollback; /* no_rollback: a rollout that fails stays as it is */
+    int64_t back;               /* the rollout of this generation is to be rolled back; -1: none */
+    struct versioned_version *versions;
+    uint32_t count;
+    struct slice gateway, gateway_ns, section; /* of the HTTPRoute; gateway empty: an Ingress is made, for … */
+    struct slice class;                        /* … this class */
+    struct jval hosts;
+    int32_t surge, step;             /* percent; surge 0: capacity is not held back */
+    int64_t interval_ms, timeout_ms; /* between two steps; of a rollout */
+};
+
+/* Collects all errors. Returns whether there were none. */
+bool versioned_read(const struct spec_object *from, struct arena *a, struct versioned *out, struct spec_errors *errors);
+void versioned_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes); /* kind.check */
+
+/* ---- objects ---- */
+
+struct slice versioned_child_name(const struct versioned *s, struct slice version, struct arena *a);
+struct owner versioned_owner(const struct versioned *s);
+/* The RayService of a version. spec: a RayServiceSpec; config: its serveConfigV2 as JSON, which gets the capacity; empty: as in the spec.
+ * The hash of what it is made of is an annotation, and *hash. Empty: it is too large. */
+struct slice versioned_build_child(const struct versioned *s, struct slice version, struct jval spec, struct slice config, int32_t capacity,
+                                   struct slice *hash, struct arena *a);
+
+struct version;
+/* list: versions with a Service, the primary one and, if there is one, the canary first; weight: of struct version.share. seed: see
+ * route_object. */
+struct versioned_shares {
+    const struct version *list;
+    uint32_t count;
+    const struct version *primary, *canary; /* NULL: none */
+    uint64_t seed;
+};
+bool versioned_build_route(const struct versioned *s, const struct versioned_shares *in, struct arena *a, struct buf *out, struct err *e);
+/* canary: the Ingress of the canary's share, else that of the primary. */
+bool versioned_build_ingress(const struct versioned *s, const struct versioned_shares *in, bool canary, struct arena *a, struct buf *out,
+                             struct err *e);
+
+/* ---- decisions ---- */
+
+/* A RayService of it. */
+struct versioned_child {
+    struct slice name, uid, version; /* version: of its label */
+    bool deleting, service;          /* service: its serve Service exists, so that a route can lead to it */
+    int64_t generation;
+    struct jval status, spec;
+    struct slice hash; /* VERSIONED_HASH */
+    int64_t capacity;  /* VERSIONED_CAPACITY; -1: not there */
+};
+
+struct versioned_view {
+    const struct versioned *service;
+    const struct spec_errors *errors;
+    const struct versioned_child *children;
+    uint32_t child_count;
+    struct jval status; /* as the API server has it */
+    uint64_t status_hash;
+    int64_t status_not_before_ms;
+    const struct group_failures *refusals; /* of writes of RayServices; NULL: none */
+    struct route_view *routes[3];          /* HTTPRoute, Ingress, Ingress of the canary; NULL: neither asked for nor there */
+    const struct shape_patches *patches;   /* NULL: none */
+    uint64_t patches_revision;
+    struct now now;
+};
+enum { VERSIONED_HTTPROUTE, VERSIONED_INGRESS, VERSIONED_CANARY };
+
+/* Behind a verb: the fields of struct action that it uses. */
+extern const struct verb versioned_apply_version;  /* name, uid (empty: there is none yet), text: the object */
+extern const struct verb versioned_delete_version; /* name, uid; why */
+extern const struct verb versioned_apply_httproute, versioned_apply_ingress, versioned_apply_canary; /* name, text: the object */
+
+/* Every prefix of the plan is legal. */
+void versioned_decide(const struct versioned_view *in, struct arena *a, struct plan *out);
+
+#endif

@@ -1,0 +1,68 @@
+/* VersionedServices: errors of the reader. */
+#include "tests/unit/spec/errors.h"
+
+#include "src/kinds/versioned/versioned.h"
+
+#define POD "'template':{'spec':{'containers':[{'name':'r','image':'i'}]}}"
+#define CONFIG "'rayServiceConfig':{'rayClusterConfig':{'headGroupSpec':{" POD "}}}"
+#define ONE(name) "{'name':'" name "'," CONFIG "}"
+#define SHARE(name, weight) "{'name':'" name "','weight':" weight "," CONFIG "}"
+#define SERVICE(spec) "{'apiVersion':'mobula.dev/v1','kind':'VersionedService','metadata':{'name':'rag'},'spec':{" spec "}}"
+#define VERSIONS(list) SERVICE("'gateway':{'name':'g'},'versions':[" list "]")
+#define WITH(fields) SERVICE("'versions':[" ONE("v1") "]," fields)
+
+static const struct {
+    const char *id, *json, *errors;
+} cases[] = {
+    {"smallest", VERSIONS(ONE("v1")), NULL},
+    {"two", VERSIONS(SHARE("v1", "90") "," SHARE("v2", "10")), NULL},
+    {"ten",
+     VERSIONS(SHARE("a", "100") "," SHARE("b", "0") "," SHARE("c", "0") "," SHARE("d", "0") "," SHARE("e", "0") "," SHARE(
+         "f", "0") "," SHARE("g", "0") "," SHARE("h", "0") "," SHARE("i", "0") "," SHARE("j", "0")),
+     NULL},
+    {"eleven", VERSIONS("1,2,3,4,5,6,7,8,9,10,11"), "spec.versions: has 11 versions: must be 1 to 10 (VERSIONED_MAX)"},
+    {"none", VERSIONS(""), "spec.versions: has 0 versions: must be 1 to 10 (VERSIONED_MAX)"},
+    {"a sum of 90", VERSIONS(SHARE("v1", "80") "," SHARE("v2", "10")), "spec.versions: has weights of 90 in all: must be 100"},
+    {"no weight", VERSIONS(SHARE("v1", "100") "," ONE("v2")), "spec.versions[1].weight: is missing"},
+    {"a weight above 100", VERSIONS(SHARE("v1", "101")), "spec.versions[0].weight: is 101"},
+    {"a name twice", VERSIONS(SHARE("v1", "50") "," SHARE("v1", "50")), "spec.versions[1].name: is \"v1\", as another version's"},
+    {"a name of 43 bytes beside one of 3", VERSIONS(ONE("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopq")), NULL},
+    {"a name of 44", VERSIONS(ONE("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqr")), "spec.versions[0].name: is \"abcdefghij"},
+    {"a bad name", VERSIONS(ONE("V_1")), "spec.versions[0].name: is \"V_1\": must be"},
+    {"errors of a version have their whole path", VERSIONS("{'name':'v1','rayServiceConfig':{'serveConfigV2':'['}}"),
+     "spec.versions[0].rayServiceConfig.serveConfigV2: cannot be read: \nspec.versions[0].rayServiceConfig.rayClusterConfig: is missing"},
+    {"no config", VERSIONS("{'name':'v1'}"), "spec.versions[0].rayServiceConfig: is missing"},
+    {"a route of its own",
+     VERSIONS("{'name':'v1','rayServiceConfig':{'upgradeStrategy':{'type':'NewClusterWithIncrementalUpgrade','clusterUpgradeOptions':{"
+              "'gatewayClassName':'c','stepSizePercent':1,'intervalSeconds':1}},'rayClusterConfig':{'enableInTreeAutoscaling':true,"
+              "'headGroupSpec':{" POD "}}}}"),
+     "spec.versions[0].rayServiceConfig.upgradeStrategy.type: asks for a Gateway of its own"},
+    {"no route", WITH("'hostnames':[]"), "spec.gateway: or spec.ingressClassName must be given"},
+    {"two routes", WITH("'gateway':{'name':'g'},'ingressClassName':'c'"), "spec.gateway: or spec.ingressClassName must be given"},
+    {"a class", WITH("'ingressClassName':'nginx','hostnames':['a.example.org','*.example.org']"), NULL},
+    {"no host", WITH("'ingressClassName':'nginx','hostnames':['http://x']"), "spec.hostnames: has \"http://x\", which is no host"},
+    {"no Gateway's name", WITH("'gateway':{}"), "spec.gateway.name: is missing"},
+    {"an interval of 14 s", WITH("'gateway':{'name':'g'},'rollout':{'intervalSeconds':14}"), "spec.rollout.intervalSeconds: is 14"},
+    {"limits of a rollout",
+     WITH("'gateway':{'name':'g'},'rollout':{'intervalSeconds':15,'stepPercent':100,'maxSurgePercent':100,'timeoutMinutes':1}"), NULL},
+    {"beyond them", WITH("'gateway':{'name':'g'},'rollout':{'stepPercent':0,'maxSurgePercent':101,'timeoutMinutes':0}"),
+     "spec.rollout.maxSurgePercent: is 101\nspec.rollout.stepPercent: is 0\nspec.rollout.timeoutMinutes: is 0"},
+};
+
+int main(void)
+{
+    struct arena a = {0};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct spec_errors errors = {.count = 0}, notes = {.count = 0};
+        test_case("%s", cases[i].id);
+        versioned_check(parse_quoted(cases[i].json, &a), &a, &errors, &notes);
+        check_spec_errors(&errors, cases[i].errors ? cases[i].errors : "", &a);
+        arena_reset(&a, 0);
+    }
+    struct spec_errors errors = {.count = 0}, notes = {.count = 0};
+    test_case("notes");
+    versioned_check(parse_quoted(WITH("'gateway':{'name':'g'},'rollouts':{},'rollout':{'steps':1}"), &a), &a, &errors, &notes);
+    check_spec_errors(&notes, "spec.rollouts: \nspec.rollout.steps: \nspec.versions[0].rayServiceConfig.serveConfigV2: is missing", &a);
+    arena_free(&a);
+    return test_done();
+}
