@@ -191,6 +191,10 @@ bool seek_head(struct seek *s, struct slice cluster, struct seek_head *out, bool
 /* Appends why the object of that name is as it is, in words. False: *e. */
 bool explain_cluster_named(struct seek *s, struct slice name, struct buf *out, struct err *e);
 bool explain_job_named(struct seek *s, struct slice name, struct buf *out, struct err *e);
+/* A RayService, or a VersionedService where there is no RayService of that name. */
 bool explain_service_named(struct seek *s, struct slice name, struct buf *out, struct err *e);
+bool explain_versioned_named(struct seek *s, struct slice name, struct buf *out, struct err *e);
+/* Reports which version of a VersionedService gets what and why, and what its rollout waits for. */
+void explain_versioned_words(struct jval object, int64_t now_us, struct arena *a, struct buf *out);
 
 #endif

@@ -26,6 +26,7 @@ int cli_explain(int argc, char **argv);         /* the objects that would be mad
 int cli_explain_cluster(int argc, char **argv); /* `explain cluster`: why a cluster is as it is */
 int cli_explain_job(int argc, char **argv);     /* `explain job`: why a RayJob is as it is */
 int cli_explain_service(int argc, char **argv); /* `explain service`: why a RayService is as it is */
+int cli_service(int argc, char **argv);         /* versions of services */
 int cli_logs(int argc, char **argv);            /* output of a job */
 int cli_wait_gcs(int argc, char **argv);        /* waits until Ray's control service answers */
 int cli_egress(int argc, char **argv);          /* places that may be contacted, for firewalls */

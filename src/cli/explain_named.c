@@ -41,9 +41,8 @@ static const struct flags job_flags = {
 static const struct flags service_flags = {
     .usage = "mobula explain service NAME [-n NS] [FLAG...]",
     .about =
-        "Says why a RayService is as it is: which RayCluster gets its requests, what a second one waits for, how its applications and\n"
-        "deployments are, and what happens next and when. Needs get on RayServices, and for the rest get on services and list on\n"
-        "rayclusters.",
+        "Says why a RayService or VersionedService is as it is: what gets its requests, what a change waits for, how its applications\n"
+        "are, and what happens next and when. Needs get on them, and for the rest get on services and list on rayclusters.",
     .list = list,
     .count = COUNT_OF(list),
     .word = offsetof(struct named_options, name),

@@ -24,6 +24,7 @@ static const struct subcommand {
     {"cloud", "register clouds at a control plane, list, verify and delete them", cli_cloud},
     {"job", "submit jobs to the clouds of a control plane, list, follow and end them", cli_job},
     {"node", "list the nodes of a cloud", cli_node},
+    {"service", "deploy versions of a service of Ray Serve, move requests between them, and back", cli_service},
     {"install", "print or apply the manifests of an installation", cli_install},
     {"upgrade", "replace an installation of another version", cli_upgrade},
     {"rollback", "go back to what an installation was before", cli_rollback},

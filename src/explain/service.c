@@ -21,8 +21,9 @@ static void find_rest(struct seek *s, struct slice name, struct explain_service 
 bool explain_service_named(struct seek *s, struct slice name, struct buf *out, struct err *e)
 {
     struct explain_service f = {.serve = NO_VALUE, .clusters = NO_VALUE};
+    struct err other = {0};
     if (!explain_find_object(s, &kind_rayservice, name, &f.object, e))
-        return false;
+        return explain_versioned_named(s, name, out, &other) && (*e = (struct err){0}, true);
     find_rest(s, name, &f);
     f.unwatched = explain_unwatched(s, f.object);
     f.now_us = clock_now().wall_us;

@@ -1,0 +1,212 @@
+/* `mobula service`: versions of services (VersionedServices) in the cluster of a kubeconfig. */
+#include "service.h"
+
+#include "cli.h"
+
+#include <mobula/kind_rayservice.h>
+#include <mobula/kind_versioned.h>
+
+#include <stdio.h>
+
+enum { LOOK_MS = 1000 };
+
+#define AT(field) offsetof(struct service_options, field)
+static const struct flag list[] = {
+    {"f", FLAG_TEXT, AT(file), "FILE", "of deploy: a RayService, whose spec the new version gets"},
+    {"version-name", FLAG_TEXT, AT(version), "NAME", "of the new version (default: v- and 5 letters made of its spec)"},
+    {"canary-percent", FLAG_INT, AT(canary), "N", "of deploy: requests that the new version gets, until the next deploy; 100 completes"},
+    {"max-surge-percent", FLAG_INT, AT(surge), "N", "of deploy: capacity of all versions together is at most 100 and N percent"},
+    {"versions", FLAG_TEXT, AT(versions), "JSON", "of deploy: [{\"name\": …, \"traffic_percent\": …}, …]; a version left out ends"},
+    {"in-place", FLAG_SWITCH, AT(in_place), NULL, "of deploy: change the primary version, and make none"},
+    {"gateway", FLAG_TEXT, AT(gateway), "[NS/]NAME", "of the first deploy: the Gateway through which requests come"},
+    {"ingress-class", FLAG_TEXT, AT(class), "NAME", "instead of a Gateway: the class of Ingresses"},
+    {"hostname", FLAG_LIST, AT(hosts), "HOST[,HOST]", "of the first deploy: requests of which hosts (default: all)"},
+    {"wait", FLAG_SWITCH, AT(wait), NULL, "of deploy and rollback: wait for the end of the rollout"},
+    {"wait-timeout", FLAG_DURATION, AT(wait_ms), "TIME", "of waiting for that (2h30m)"},
+    SEEK_PLACE_FLAGS(AT(seek)),
+    ASK_TIMEOUT_FLAG(AT(seek.timeout_ms)),
+};
+
+static const struct flags flags = {
+    .examples = "mobula service deploy rag -f rag.yaml --gateway infra/public --hostname rag.example.org --wait\n"
+                "mobula service deploy rag -f rag2.yaml --canary-percent 10\n"
+                "mobula service rollback rag",
+    .usage = "mobula service deploy|status|rollback|terminate|list|wait [NAME] [FLAG...]",
+    .about =
+        "Versions of a service of Ray Serve, each on a cluster of its own, and their shares of the requests. deploy makes a version and\n"
+        "moves the requests to it; the operator carries it out. Needs rights on " VERSIONED_KIND "s.",
+    .list = list,
+    .count = COUNT_OF(list),
+    .word = AT(name),
+};
+#undef AT
+
+/* ---- reading ---- */
+
+bool service_send(struct service_desk *d, service_call *call, struct slice path, struct slice body, struct err *e)
+{
+    struct ask_answer answer;
+    char words[ASK_WORDS];
+    if (!call(&d->seek.ask, path, body, d->seek.a, &answer, e))
+        return false;
+    return answer.code / 100 == 2 || err_set(e, ERR_STATUS, "%s %.*s: %s", VERSIONED_KIND, SLICE_ARG(d->o.name), ask_words(&answer, words));
+}
+
+bool service_find(struct service_desk *d, const struct kube_resource *r, struct slice name, struct jval *out, bool *absent, struct err *e)
+{
+    struct ask_answer answer;
+    char words[ASK_WORDS];
+    *out = NO_VALUE;
+    if (!ask_get(&d->seek.ask, seek_path(&d->seek, r, name, SLICE_NONE), NULL, d->seek.a, &answer, e))
+        return false;
+    *absent = answer.code == 404;
+    if (answer.code == 200)
+        return json_read(out, answer.body, d->seek.a, e);
+    if (*absent && answer.object && slice_find_text(answer.message, "not found") >= 0)
+        return true;
+    return err_set(e, ERR_STATUS, "%.*s %.*s cannot be read: %s (mobula install --%s brings definition and operator)", SLICE_ARG(r->plural),
+                   SLICE_ARG(name), ask_words(&answer, words), kind_versioned.optional.flag);
+}
+
+static bool find_service(struct service_desk *d, struct err *e)
+{
+    bool absent = false;
+    if (!service_find(d, kind_versioned.resource, d->o.name, &d->live, &absent, e))
+        return false;
+    return !absent || err_set(e, ERR_MISSING, "there is no " VERSIONED_KIND " %.*s in namespace %.*s (mobula service list)",
+                              SLICE_ARG(d->o.name), SLICE_ARG(d->seek.ns));
+}
+
+/* ---- verbs ---- */
+
+static bool run_status(struct service_desk *d, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = EXPLAIN_WORDS_MAX};
+    if (!find_service(d, e))
+        return false;
+    explain_versioned_words(d->live, clock_now().wall_us, d->seek.a, &out);
+    return cli_print(buf_slice(&out));
+}
+
+static void put_row(struct service_desk *d, struct jval object, struct buf *out)
+{
+    static const char *const columns[] = {"metadata.name", "status.state", "status.primaryVersion", "status.canaryVersion"};
+    struct jval k, v;
+    for (size_t i = 0; i < COUNT_OF(columns); i++) {
+        struct slice text = arena_clean(d->seek.a, json_get_str(object, columns[i], d->seek.a), LIMIT_KUBE_NAME);
+        buf_printf(out, "%-*s ", i ? 12 : 32, text.len ? text.ptr : "-");
+    }
+    const char *comma = "";
+    for (struct jiter it = json_iter(json_get(object, "status.versions")); json_next(&it, &k, &v); comma = ",")
+        buf_printf(out, "%s%s=%lld", comma, arena_clean(d->seek.a, json_get_str(v, "name", d->seek.a), LIMIT_KUBE_NAME).ptr,
+                   (long long)json_get_int(v, "weight", 0));
+    buf_put(out, SLICE("\n"));
+}
+
+static bool run_list(struct service_desk *d, struct err *e)
+{
+    struct jval all, k, object;
+    bool absent = false;
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = 4 * MIB};
+    if (!service_find(d, kind_versioned.resource, SLICE_NONE, &all, &absent, e))
+        return false;
+    buf_printf(&out, "%-32s %-12s %-12s %-12s %s\n", "NAME", "STATE", "PRIMARY", "CANARY", "WEIGHTS");
+    for (struct jiter it = json_iter(json_get(all, "items")); json_next(&it, &k, &object);)
+        put_row(d, object, &out);
+    return cli_print(buf_slice(&out));
+}
+
+/* One look. False: the rollout has ended, but not well, or it cannot be read. */
+static bool look(struct service_desk *d, uint64_t *said, bool *over, struct err *e)
+{
+    if (!find_service(d, e))
+        return false;
+    struct jval rollout = json_get(d->live, "status.rollout"), told = status_condition(json_get(d->live, "status"), SLICE("Progressing"));
+    struct jval valid = status_condition(json_get(d->live, "status"), SLICE("Valid"));
+    bool now = json_get_int(d->live, "metadata.generation", 0) == json_get_int(rollout, "generation", -1);
+    struct slice phase = json_get_str(rollout, "phase", d->seek.a),
+                 words = arena_clean(d->seek.a, json_get_str(told, "message", d->seek.a), LIMIT_JOB_MESSAGE);
+    *over = now && slice_is(phase, "Complete");
+    if (json_is(json_get(valid, "status"), "False"))
+        return err_set(e, ERR_STATUS, "the spec is not carried out: %.*s", SLICE_ARG(json_get_str(valid, "message", d->seek.a)));
+    if (now && slice_is(phase, "RolledBack"))
+        return (d->back && (*over = true)) || err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(words));
+    if (words.len && hash64(words, 0) != *said)
+        fprintf(stderr, "service %.*s: %.*s\n", SLICE_ARG(d->o.name), SLICE_ARG(words));
+    *said = hash64(words, 0);
+    return true;
+}
+
+bool service_wait(struct service_desk *d, struct err *e)
+{
+    int64_t until_ms = clock_now().mono_ms + (d->o.wait_ms ? d->o.wait_ms : 150 * 60 * 1000);
+    struct arena kept = *d->seek.a;
+    uint64_t said = 0;
+    bool well = true, over = false;
+    *d->seek.a = (struct arena){0};
+    while (well && !over) {
+        arena_reset(d->seek.a, MIB);
+        well = look(d, &said, &over, e);
+        if (well && !over && clock_now().mono_ms >= until_ms)
+            well = err_set(e, ERR_TIMEOUT, "the rollout of %.*s has not ended within --wait-timeout; it goes on", SLICE_ARG(d->o.name));
+        if (well && !over && !ask_pause(&d->seek.ask, LOOK_MS))
+            well = err_set(e, ERR_CLOSED, "ended by a signal; the rollout goes on");
+    }
+    arena_free(d->seek.a);
+    *d->seek.a = kept;
+    d->live = NO_VALUE;
+    return well;
+}
+
+static bool run_rollback(struct service_desk *d, struct err *e)
+{
+    if (!find_service(d, e))
+        return false;
+    struct jval rollout = json_get(d->live, "status.rollout"), k, v;
+    long long generation = json_get_int(d->live, "metadata.generation", 0);
+    int64_t sum = 0;
+    for (struct jiter it = json_iter(json_get(rollout, "previous")); json_next(&it, &k, &v);)
+        sum += json_get_int(v, "weight", 0);
+    if (json_get_int(rollout, "generation", -1) != generation || sum == 0)
+        return err_set(e, ERR_STATUS, "there is nothing to go back to: no version served before this rollout, or it has not begun yet");
+    struct slice body = arena_printf(d->seek.a, "{\"metadata\":{\"annotations\":{\"" VERSIONED_BACK "\":\"%lld\"}}}", generation);
+    if (!service_send(d, ask_merge, seek_path(&d->seek, kind_versioned.resource, d->o.name, SLICE_NONE), body, e))
+        return false;
+    d->back = true;
+    return d->o.wait ? service_wait(d, e) : cli_print(SLICE("asked to go back; see: mobula service status\n"));
+}
+
+static bool run_terminate(struct service_desk *d, struct err *e)
+{
+    struct slice path = seek_path(&d->seek, kind_versioned.resource, d->o.name, SLICE_NONE);
+    return find_service(d, e) && service_send(d, ask_delete, path, SLICE("{\"propagationPolicy\":\"Background\"}"), e);
+}
+
+static const struct {
+    const char *name;
+    bool (*run)(struct service_desk *d, struct err *e);
+} verbs[] = {{"deploy", service_deploy},   {"status", run_status}, {"rollback", run_rollback},
+             {"terminate", run_terminate}, {"list", run_list},     {"wait", service_wait}};
+
+int cli_service(int argc, char **argv)
+{
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct service_desk d = {.o = {.canary = -1, .surge = -1}, .live = NO_VALUE};
+    struct err e = {0};
+    int status;
+    size_t verb = 0;
+    bool named = argc > 1 && argv[1][0] != '-';
+    if (!flags_parse(&flags, argc - named, argv + named, &d.o, &status))
+        return status;
+    while (named && verb < COUNT_OF(verbs) && strcmp(argv[1], verbs[verb].name) != 0)
+        verb++;
+    if (!named || verb == COUNT_OF(verbs))
+        return flags_wrong(&flags, "what is to be done? deploy, status, rollback, terminate, list or wait");
+    if (verbs[verb].run != run_list && verbs[verb].run != service_deploy && slice_empty(d.o.name))
+        return flags_wrong(&flags, "the name of a service is needed");
+    if (d.o.canary > 100 || d.o.surge > 100 || d.o.surge == 0)
+        return flags_wrong(&flags, "--canary-percent is 0 to 100, --max-surge-percent 1 to 100");
+    bool well = seek_open(&d.seek, &d.o.seek, &a, &e) && verbs[verb].run(&d, &e);
+    seek_close(&d.seek);
+    return well ? STATUS_OK : cli_fail(&e);
+}

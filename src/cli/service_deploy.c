@@ -1,0 +1,188 @@
+/* `mobula service deploy`: the spec of a VersionedService with a new version or other weights. */
+#include "cli.h"
+#include "service.h"
+
+#include <mobula/kind_rayservice.h>
+#include <mobula/kind_versioned.h>
+
+struct deploy {
+    struct service_desk *d;
+    struct jval given;    /* the spec in --f; absent: none */
+    struct slice version; /* the name of its version */
+    struct jout w;        /* the new spec */
+};
+
+static bool read_file(struct deploy *p, struct err *e)
+{
+    struct service_options *o = &p->d->o;
+    struct arena *a = p->d->seek.a;
+    struct slice text;
+    struct yaml_docs docs;
+    struct jval object;
+    if (slice_empty(o->file))
+        return true;
+    if (!cli_read_file(o->file, a, &text, e) || !yaml_parse(text, a, &docs, e))
+        return err_wrap(e, "%s", o->file.ptr);
+    if (docs.count != 1 || !json_read(&object, docs.docs[0].json, a, e) || !json_is(json_get(object, "kind"), "RayService"))
+        return err_set(e, ERR_CONFIG, "%s: must hold one RayService (kind: RayService), whose spec the version gets", o->file.ptr);
+    p->given = json_get(object, "spec");
+    o->name = slice_empty(o->name) ? json_get_str(object, "metadata.name", a) : o->name;
+    return true;
+}
+
+static struct jval version_of(const struct deploy *p, struct slice name)
+{
+    return list_find(json_get(p->d->live, "spec.versions"), "name", name);
+}
+
+/* The spec of a version: the given one, else that of the service, else that of its RayService, which may stay a while. */
+static bool spec_of(struct deploy *p, struct slice name, struct jval *out, struct err *e)
+{
+    struct arena *a = p->d->seek.a;
+    struct jval child;
+    bool absent = false;
+    *out = slice_eq(name, p->version) && json_there(p->given) ? p->given : json_get(version_of(p, name), "rayServiceConfig");
+    if (json_there(*out))
+        return true;
+    struct slice there = arena_printf(a, "%.*s-%.*s", SLICE_ARG(p->d->o.name), SLICE_ARG(name));
+    if (!service_find(p->d, kind_rayservice.resource, there, &child, &absent, e))
+        return false;
+    *out = json_get(child, "spec");
+    return !absent || err_set(e, ERR_MISSING, "version %.*s is not there any more: give its RayService with -f and --version-name %.*s",
+                              SLICE_ARG(name), SLICE_ARG(name));
+}
+
+static bool put_version(struct deploy *p, struct slice name, int64_t weight, struct err *e)
+{
+    struct jval spec;
+    if (!spec_of(p, name, &spec, e))
+        return false;
+    jout_form(&p->w, "{name:'%.*s',weight:%lld", SLICE_ARG(name), (long long)weight);
+    jout_kval(&p->w, "rayServiceConfig", spec);
+    jout_end(&p->w);
+    return true;
+}
+
+static bool put_listed(struct deploy *p, struct err *e)
+{
+    struct arena *a = p->d->seek.a;
+    struct jval all, k, v;
+    if (!json_read(&all, p->d->o.versions, a, e) || json_type(all) != JSON_ARRAY)
+        return err_set(e, ERR_CONFIG, "--versions is no JSON list: write '[{\"name\": \"v1\", \"traffic_percent\": 90}, …]'");
+    for (struct jiter it = json_iter(all); json_next(&it, &k, &v);)
+        if (!put_version(p, json_get_str(v, "name", a), json_get_int(v, "traffic_percent", -1), e))
+            return false;
+    return true;
+}
+
+static bool put_canary(struct deploy *p, struct slice primary, struct err *e)
+{
+    int64_t canary = p->d->o.canary;
+    struct slice name = json_there(p->given) ? p->version : json_get_str(p->d->live, "status.canaryVersion", p->d->seek.a);
+    if (slice_empty(name) || slice_empty(primary) || slice_eq(name, primary))
+        return err_set(e, ERR_CONFIG, "--canary-percent needs a version that serves, and another one: give that with -f");
+    return (canary == 100 || put_version(p, primary, 100 - canary, e)) && put_version(p, name, canary, e);
+}
+
+static bool put_versions(struct deploy *p, struct err *e)
+{
+    struct service_options *o = &p->d->o;
+    struct slice primary = json_get_str(p->d->live, "status.primaryVersion", p->d->seek.a);
+    struct jval k, v;
+    bool well = true;
+    if (o->versions.len)
+        return put_listed(p, e);
+    if (o->canary >= 0 && json_there(p->d->live))
+        return put_canary(p, primary, e);
+    if (!json_there(p->given))
+        return err_set(e, ERR_CONFIG, "-f FILE is needed: a RayService, whose spec the new version gets");
+    if (!o->in_place)
+        return put_version(p, p->version, 100, e);
+    p->version = o->version.len ? o->version : primary;
+    if (!json_there(version_of(p, p->version)))
+        return err_set(e, ERR_CONFIG, "--in-place: the service has no version \"%.*s\"", SLICE_ARG(p->version));
+    for (struct jiter it = json_iter(json_get(p->d->live, "spec.versions")); well && json_next(&it, &k, &v);)
+        well = put_version(p, json_get_str(v, "name", p->d->seek.a), json_get_int(v, "weight", 100), e);
+    return well;
+}
+
+/* Of a service that is made now. */
+static bool put_route(struct deploy *p, struct err *e)
+{
+    const struct service_options *o = &p->d->o;
+    ptrdiff_t slash = slice_find(o->gateway, '/');
+    struct slice ns = slice_head(o->gateway, slash > 0 ? (size_t)slash : 0), name = slice_skip(o->gateway, (size_t)(slash + 1)), host,
+                 hosts = o->hosts;
+    if (slice_empty(o->gateway) == slice_empty(o->class))
+        return err_set(e, ERR_CONFIG, "--gateway [NS/]NAME or --ingress-class NAME is needed: %.*s does not exist yet", SLICE_ARG(o->name));
+    if (o->class.len)
+        jout_kstr(&p->w, "ingressClassName", o->class);
+    if (o->gateway.len)
+        jout_form(&p->w, "gateway:{name:'%.*s',namespace?:'%.*s'}", SLICE_ARG(name), SLICE_ARG(ns));
+    if (slice_empty(hosts))
+        return true;
+    jout_karray(&p->w, "hostnames");
+    while ((host = slice_cut(&hosts, ',')).len)
+        jout_str(&p->w, host);
+    jout_end(&p->w);
+    return true;
+}
+
+static bool write_object(struct deploy *p, struct err *e)
+{
+    const struct service_options *o = &p->d->o;
+    bool fresh = !json_there(p->d->live), listed = o->versions.len > 0, stays = listed || (o->canary >= 0 && o->canary < 100);
+    struct slice version = json_get_str(p->d->live, "metadata.resourceVersion", p->d->seek.a);
+    jout_form(&p->w, "{apiVersion:'" VERSIONED_API "',kind:'" VERSIONED_KIND "',metadata:{name:'%.*s',resourceVersion?:'%.*s'},spec:{",
+              SLICE_ARG(o->name), SLICE_ARG(version));
+    if (fresh && !put_route(p, e))
+        return false;
+    jout_form(&p->w, "rollout:{automaticRollback:%hhd", (bool)!stays);
+    if (o->surge > 0)
+        jout_kint(&p->w, "maxSurgePercent", o->surge);
+    jout_end(&p->w);
+    jout_karray(&p->w, "versions");
+    if (!put_versions(p, e))
+        return false;
+    jout_form(&p->w, "]}}");
+    return true;
+}
+
+static struct slice name_version(const struct deploy *p)
+{
+    char five[NAME_SUFFIX];
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
+    if (p->d->o.version.len || !json_there(p->given))
+        return p->d->o.version;
+    if (!json_canonical(p->given, &text))
+        return SLICE("");
+    hash_suffix(hash64(buf_slice(&text), 0), five);
+    return arena_printf(p->d->seek.a, "v-%.*s", (int)sizeof five, five);
+}
+
+static bool create(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e)
+{
+    return ask_post(k, path, body, a, out, NULL, e);
+}
+
+bool service_deploy(struct service_desk *d, struct err *e)
+{
+    struct deploy p = {.d = d, .given = NO_VALUE};
+    __attribute__((cleanup(buf_free))) struct buf body = {.max = LIMIT_JSON_ITEM};
+    bool absent = false;
+    if (!read_file(&p, e))
+        return false;
+    if (slice_empty(d->o.name))
+        return err_set(e, ERR_CONFIG, "the name of a service is needed");
+    if (!service_find(d, kind_versioned.resource, d->o.name, &d->live, &absent, e))
+        return false;
+    p.version = name_version(&p);
+    jout_init(&p.w, &body);
+    if (!write_object(&p, e))
+        return false;
+    struct slice path = seek_path(&d->seek, kind_versioned.resource, absent ? SLICE_NONE : d->o.name, SLICE_NONE);
+    if (!service_send(d, absent ? create : ask_merge, path, buf_slice(&body), e))
+        return false;
+    return d->o.wait ? service_wait(d, e)
+                     : cli_print(arena_printf(d->seek.a, "deployed; see: mobula service status %.*s\n", SLICE_ARG(d->o.name)));
+}
