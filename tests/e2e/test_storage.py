@@ -1,5 +1,6 @@
 """mobula storage, and jobs with a folder in a bucket, against two independent stores."""
 
+import gzip
 import hashlib
 import http.server
 import io
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from cluster import MOBULA, RUN, eventually
-from hub import GROUP, PEOPLE, account, certificate, definitions, hubs, meet  # noqa: F401 (definitions and hubs are fixtures)
+from hub import GROUP, PEOPLE, account, certificate, definitions, deployment_id, hubs, meet, operator_rule  # noqa: F401 (two are fixtures)
 from stores import KEYS, Tunnel, run_moto, run_versitygw, store  # noqa: F401 (store is a fixture)
 
 NAMES = ["plain", "dir/a b+c", "ü/✓.txt", "looks%2Fencoded", "quote'\"&<>;=?#", "x" * 200 + "/" + "y" * 200]
@@ -235,3 +236,42 @@ def test_the_store_goes_away(store, tmp_path):
     said = storage(gone, "ls", "s3://bucket", code=1).decode()
     assert "GET s3://bucket: " in said and "refused" in said, said
     assert Path(store.log).exists()
+
+
+def test_the_log_of_a_job_from_its_clouds_bucket(space, hubs, tmp_path, store, monkeypatch):  # noqa: F811
+    """`mobula job logs` when the cluster is gone: the Cloud names the bucket, and the person has credentials for it."""
+    person = meet(space, hubs, tmp_path)
+    operator = account(space, "operator", operator_rule())
+    person.login(account(space, "ann", *PEOPLE))
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    where = deployment_id(person.type("cloud", "register", "--name", "edge", "--cloud-storage-bucket-name", "s3://bucket",
+                                      "--cloud-storage-bucket-endpoint", store.url))
+    person.type("job", "submit", "--name", "train", "--cloud", "edge", "--", "true")
+    uid = space.api.get(space.path("workloads", "train", GROUP))["metadata"]["uid"]
+    rayjob = {"apiVersion": "ray.io/v1", "kind": "RayJob", "namespace": "team", "name": "train-x1"}
+    told = {"uid": uid, "generation": 1, "state": "FAILED", "objects": [rayjob]}
+    code, answer = person.hub.sync(operator, where, wait=0, statuses=[told])
+    assert code == 200, answer
+    text, file = "epoch 1\nepoch 2: out of memory\n", tmp_path / "driver.gz"
+    file.write_bytes(gzip.compress(text.encode()))
+    at = "logs/team/train-x1-abcde/train-x1-abcde-head.0/job-driver-train-x1-fghij.log/0000000100000000-000000000000.gz"
+    storage(store, "put", f"s3://bucket/{at}", "-f", file)
+    over = threading.Event()
+
+    def answer():
+        """As the operator, whose cluster is gone."""
+        told, revision = [], ""
+        while not over.is_set():
+            _, news = person.hub.sync(operator, where, revision=revision, answers=told, wait=1)
+            revision = news["revision"]
+            told = [{"id": q["id"], "kind": "logTail", "error": "the log is gone", "code": 404} for q in news.get("questions", [])]
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        assert person.type("job", "logs", "--name", "train") == text
+    finally:
+        over.set()
+        thread.join(30)
+        storage(store, "rm", f"s3://bucket/{at}")
