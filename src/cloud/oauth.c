@@ -30,16 +30,14 @@ static bool get(struct cloud_store *s, const char *flavor, const char *value, st
 {
     const struct http_header header = {slice_of(flavor), slice_of(value)};
     return http_write_request(&s->head, SLICE("GET"), path, s->o.identity.authority, &header, 1, NULL) ||
-           err_set(e, ERR_CONFIG, "its URL is too long, or has a control character");
+           err_set(e, ERR_CONFIG, "its URL or a token is too long, or has a control character");
 }
 
-/* Appends "&NAME=VALUE", the values encoded. */
-static void put_form(struct buf *out, const char *const *names, const struct slice *values, size_t count)
+/* Appends a text that is encoded already, and a value that is not. */
+static void put_pair(struct buf *out, const char *text, struct slice value)
 {
-    for (size_t i = 0; i < count; i++) {
-        buf_printf(out, "&%s=", names[i]);
-        http_percent_encode(values[i], out);
-    }
+    buf_put(out, slice_of(text));
+    http_percent_encode(value, out);
 }
 
 /* Keeps the token of an answer, in which it has this name. */
@@ -69,28 +67,27 @@ static bool take_token(struct cloud_store *s, struct now now, struct err *e)
 
 static bool write_entra(struct cloud_store *s, struct now now, struct err *e)
 {
-    static const char *const names[] = {"scope", "client_assertion_type", "client_id", "client_assertion"};
     __attribute__((cleanup(buf_free))) struct buf body = {.max = BODY_MAX};
     struct slice token;
     (void)now;
     if (!cloud_pod_token(s, &token, e))
         return false;
-    buf_put(&body, SLICE("grant_type=client_credentials"));
-    put_form(&body, names,
-             (const struct slice[]){SLICE("https://storage.azure.com/.default"),
-                                    SLICE("urn:ietf:params:oauth:client-assertion-type:jwt-bearer"), s->o.settings.role, token},
-             COUNT_OF(names));
+    put_pair(&body,
+             "grant_type=client_credentials&scope=https%3A%2F%2Fstorage.azure.com%2F.default&client_assertion_type="
+             "urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer&client_id=",
+             s->o.settings.role);
+    put_pair(&body, "&client_assertion=", token);
     return post_form(s, arena_printf(&s->a, "%.*s/oauth2/v2.0/token", SLICE_ARG(s->o.identity.path)), &body, e);
 }
 
 static bool write_machine(struct cloud_store *s, struct now now, struct err *e)
 {
-    static const char *const names[] = {"resource", "client_id"};
     __attribute__((cleanup(buf_free))) struct buf query = {.max = BODY_MAX};
     (void)now;
-    buf_printf(&query, "%.*s/metadata/identity/oauth2/token?api-version=2018-02-01", SLICE_ARG(s->o.identity.path));
-    put_form(&query, names, (const struct slice[]){SLICE("https://storage.azure.com/"), s->o.settings.role},
-             slice_empty(s->o.settings.role) ? 1 : 2);
+    buf_printf(&query, "%.*s/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https%%3A%%2F%%2Fstorage.azure.com%%2F",
+               SLICE_ARG(s->o.identity.path));
+    if (!slice_empty(s->o.settings.role))
+        put_pair(&query, "&client_id=", s->o.settings.role);
     return get(s, "Metadata", "true", buf_slice(&query), e);
 }
 
@@ -151,18 +148,18 @@ static bool take_email(struct cloud_store *s, struct now now, struct err *e)
 
 static bool write_exchange(struct cloud_store *s, struct now now, struct err *e)
 {
-    static const char *const names[] = {"requested_token_type", "scope", "audience", "subject_token_type", "subject_token"};
     __attribute__((cleanup(buf_free))) struct buf body = {.max = BODY_MAX};
-    const struct cloud_settings *o = &s->o.settings;
     struct slice token;
     (void)now;
     if (!cloud_pod_token(s, &token, e))
         return false;
-    buf_put(&body, SLICE("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange"));
-    put_form(&body, names,
-             (const struct slice[]){SLICE("urn:ietf:params:oauth:token-type:access_token"),
-                                    SLICE("https://www.googleapis.com/auth/cloud-platform"), o->role, o->session_name, token},
-             COUNT_OF(names));
+    put_pair(
+        &body,
+        "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&requested_token_type="
+        "urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token&scope=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fcloud-platform&audience=",
+        s->o.settings.role);
+    put_pair(&body, "&subject_token_type=", s->o.settings.session_name);
+    put_pair(&body, "&subject_token=", token);
     return post_form(s, s->o.identity.path, &body, e);
 }
 
