@@ -49,6 +49,7 @@ bool service_send(struct service_desk *d, service_call *call, struct slice path,
     char words[ASK_WORDS];
     if (!call(&d->seek.ask, path, body, d->seek.a, &answer, e))
         return false;
+    d->conflict = answer.code == 409 && answer.reason == KUBE_CONFLICT;
     return answer.code / 100 == 2 || err_set(e, ERR_STATUS, "%s %.*s: %s", VERSIONED_KIND, SLICE_ARG(d->o.name), ask_words(&answer, words));
 }
 

@@ -16,6 +16,7 @@ struct service_desk {
     struct service_options o;
     struct seek seek;
     struct jval live; /* the VersionedService; absent: there is none */
+    bool conflict;    /* the last write was refused because the object had changed */
     bool back;        /* a rollout that is rolled back has ended well */
 };
 

@@ -165,15 +165,12 @@ static bool create(struct ask *k, struct slice path, struct slice body, struct a
     return ask_post(k, path, body, a, out, NULL, e);
 }
 
-bool service_deploy(struct service_desk *d, struct err *e)
+/* Reads the service and writes it. False with d->conflict: another client, such as the operator with its status, was between the two. */
+static bool send_once(struct service_desk *d, struct deploy *from, struct err *e)
 {
-    struct deploy p = {.d = d, .given = NO_VALUE};
+    struct deploy p = *from;
     __attribute__((cleanup(buf_free))) struct buf body = {.max = LIMIT_JSON_ITEM};
     bool absent = false;
-    if (!read_file(&p, e))
-        return false;
-    if (slice_empty(d->o.name))
-        return err_set(e, ERR_CONFIG, "the name of a service is needed");
     if (!service_find(d, kind_versioned.resource, d->o.name, &d->live, &absent, e))
         return false;
     p.version = name_version(&p);
@@ -181,7 +178,24 @@ bool service_deploy(struct service_desk *d, struct err *e)
     if (!write_object(&p, e))
         return false;
     struct slice path = seek_path(&d->seek, kind_versioned.resource, absent ? SLICE_NONE : d->o.name, SLICE_NONE);
-    if (!service_send(d, absent ? create : ask_merge, path, buf_slice(&body), e))
+    return service_send(d, absent ? create : ask_merge, path, buf_slice(&body), e);
+}
+
+enum { SEND_TRIES = 5 };
+
+bool service_deploy(struct service_desk *d, struct err *e)
+{
+    struct deploy p = {.d = d, .given = NO_VALUE};
+    bool sent = false;
+    if (!read_file(&p, e))
+        return false;
+    if (slice_empty(d->o.name))
+        return err_set(e, ERR_CONFIG, "the name of a service is needed");
+    for (int i = 0; !sent && (i == 0 || (d->conflict && i < SEND_TRIES)); i++) {
+        *e = (struct err){0};
+        sent = send_once(d, &p, e);
+    }
+    if (!sent)
         return false;
     return d->o.wait ? service_wait(d, e)
                      : cli_print(arena_printf(d->seek.a, "deployed; see: mobula service status %.*s\n", SLICE_ARG(d->o.name)));

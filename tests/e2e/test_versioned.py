@@ -147,8 +147,8 @@ def test_from_the_first_version_to_the_second(controller, operators, space, boar
     operator.stop()
     space.api.patch(space.path("rayservices", "rag-v2", V1), {"metadata": {"ownerReferences": None}})
     space.rest(operator.start())
-    owners = space.find(space.path("rayservices", "rag-v2", V1))["metadata"]["ownerReferences"]
-    assert [o["uid"] for o in owners] == [uid], "as after a restore"
+    child = space.path("rayservices", "rag-v2", V1)
+    eventually(lambda: [o["uid"] for o in space.find(child)["metadata"].get("ownerReferences", [])] == [uid])  # as after a restore
     service.space.api.call("DELETE", service.path)
     eventually(lambda: space.find(space.path("rayservices", "rag-v2", V1)) is None and route_of(space) is None)
 
