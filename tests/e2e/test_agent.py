@@ -60,7 +60,7 @@ def test_reports_go_through_the_operator(space, hubs, operators, tmp_path):
     try:
         operator = operators(f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={where}",
                              f"--control-plane-token-file={token_file}", "--kinds=ray.io", "--raycronjobs=false",
-                             "--rayservices=false", "--tools=configmap",
+                             "--rayservices=false", "--versionedservices=false", "--tools=configmap",
                              "--agent=operator", f"--agent-addr=127.0.0.1:{port}", f"--agent-url=http://127.0.0.1:{port}")
         put(space, "Workload", "workloads", "stays", {"cloud": "edge", "cluster": {}, "image": "rayproject/ray:2.52.0"})
         (pod,) = eventually(lambda: space.pods("stays"), 30)

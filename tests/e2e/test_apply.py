@@ -293,7 +293,8 @@ def test_no_pod_of_ray_starts_again(api, made, tmp_path):
     """Through an upgrade, a rollback, the rollback of that and an uninstall, with an operator that goes and comes with each: the same pods,
     no container of which was started again. (Fake kubelets run them; tests/e2e/ray has a real one.)"""
     run("install", "--apply", "--no-crds", "--namespace", made)
-    space, operator = Workspace(api, made), Operator(tmp_path, made, "--kinds=ray.io", "--raycronjobs=false", "--rayservices=false")
+    space, operator = Workspace(api, made), Operator(tmp_path, made, "--kinds=ray.io", "--raycronjobs=false",
+            "--versionedservices=false", "--rayservices=false")
     try:
         space.apply(raycluster("c", workers=3))
         space.ready("c", 4)

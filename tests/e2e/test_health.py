@@ -36,7 +36,8 @@ class Edge:
         apply(o for o in self.manifests if o["kind"] in ("Role", "RoleBinding"))
         put(self.space, TYPES)
         self.operator = edge_operator(person, self.space, operators, folder, "edge", self.where, "--kinds=ray.io", SHAPES,
-                                      "--raycronjobs=false", "--rayservices=false", "--status-addr=127.0.0.1:0",
+                                      "--raycronjobs=false",
+                                              "--versionedservices=false", "--rayservices=false", "--status-addr=127.0.0.1:0",
                                       "--exclude-component-verification=CLOUD_RESOURCES")
 
     def verify(self, *rows, code=0):

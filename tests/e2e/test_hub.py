@@ -298,7 +298,8 @@ def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, t
     token_file = tmp_path / "token"
     token_file.write_text(account(space, "edge-operator", operator_rule()))
     operator = operators(f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={where}",
-                         f"--control-plane-token-file={token_file}", "--kinds=ray.io", "--raycronjobs=false", "--rayservices=false")
+                         f"--control-plane-token-file={token_file}", "--kinds=ray.io", "--raycronjobs=false",
+                                 "--versionedservices=false", "--rayservices=false")
     packed = b"a zip file"
     work = job(space, "train", image="rayproject/ray:2.52.0", workingDir=f"upload:{hashlib.sha256(packed).hexdigest()}")
     eventually(lambda: 'cannot create resource "rayjobs"' in status(space, "train").get("message", ""))
@@ -413,7 +414,7 @@ def test_a_pod_gets_a_credential_and_reports(space, hubs, operators, tmp_path):
     token_file.write_text(account(space, "edge-operator", operator_rule()))
     operators(f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={where}",
               f"--control-plane-token-file={token_file}", "--kinds=ray.io", "--raycronjobs=false",
-              "--rayservices=false", "--tools=configmap", "--agent=direct")
+              "--rayservices=false", "--versionedservices=false", "--tools=configmap", "--agent=direct")
     put(space, "Workload", "workloads", "stays", {"cloud": "edge", "cluster": {}, "image": "rayproject/ray:2.52.0"})
     pods = eventually(lambda: space.pods("stays"), 30)
     pod, uid = pods[0]["metadata"]["name"], pods[0]["metadata"]["uid"]

@@ -119,8 +119,23 @@ def used(entries):
     return found
 
 
+def change_versions(space, *names):
+    """A VersionedService with one of these versions after the other."""
+    path = space.path("versionedservices", group="/apis/mobula.dev/v1")
+    for i, name in enumerate(names):
+        spec = {"ingressClassName": "none", "versions": [{"name": name, "rayServiceConfig": {
+            "rayClusterConfig": raycluster("c", workers=0)["spec"]}}]}
+        if i:
+            eventually(lambda: space.find(space.path("rayservices", f"versioned-{names[0]}", V1)))
+            space.api.patch(f"{path}/versioned", {"spec": spec})
+        else:
+            space.api.call("POST", path, {"apiVersion": "mobula.dev/v1", "kind": "VersionedService", "metadata": {"name": "versioned"},
+                                          "spec": spec})
+
+
 # What the server asks about by itself while it answers another request; the audit log does not show it.
 SILENT = {("", "services", "create"), ("", "configmaps", "create"), ("networking.k8s.io", "ingresses", "create"),
+          ("ray.io", "rayservices", "create"),
           *(("gateway.networking.k8s.io", plural, "create") for plural in ("gateways", "httproutes")),
           *((group, f"{plural}/finalizers", "update") for plural, _, group in (name.partition(".") for name in definitions()))}
 
@@ -128,6 +143,7 @@ SILENT = {("", "services", "create"), ("", "configmaps", "create"), ("networking
 def test_every_grant_is_used_and_none_is_missing(space, operators, gateway_api):
     audit = Audit()
     operator = operators("--leader-elect")
+    change_versions(space, "v1", "v2")
     exercise(space, operator)
     entries = [e for e in audit.entries(operator.user) if "objectRef" in e]
     refused = [what(e) for e in entries if e["responseStatus"]["code"] == 403]
@@ -181,6 +197,8 @@ def test_a_silent_grant_is_needed(space, operators, gateway_api, grant):
         space.apply(cluster)
     elif group.startswith("gateway."):
         serve_in_steps(space)
+    elif resource.startswith("versionedservices") or grant == ("ray.io", "rayservices", "create"):
+        change_versions(space, "v1")
     elif resource.startswith("rayservices"):
         space.serve("j", {"rayClusterConfig": raycluster("c", workers=0)["spec"]})
     else:
@@ -299,7 +317,7 @@ def test_one_kind_alone(api, space, operators, kinds, other):
     kubectl("-n", space.name, "delete", "role", "mobula")
     kubectl("apply", "-f", "-", stdin=manifests("--no-crds", f"--kinds={kinds}", "--namespace", space.name))
     audit = Audit()
-    operator = operators(f"--kinds={kinds}", "--raycronjobs=false", "--rayservices=false")
+    operator = operators(f"--kinds={kinds}", "--raycronjobs=false", "--rayservices=false", "--versionedservices=false")
     operator.ready()
     space.apply(raycluster("c", workers=1))
     space.apply(legacy("old"), LEGACY)
@@ -341,7 +359,7 @@ def test_all_namespaces(api, space, operators):
             eventually(lambda name=name: kubectl("-n", name, "get", "serviceaccount", "default", check=False).returncode == 0)
             eventually(lambda name=name: kubectl("-n", name, "auth", "can-i", "create", "pods", account, check=False).returncode == 0)
         operator = operators("--all-namespaces", "--leader-elect", "--lease-namespace", space.name, "--kinds=ray.io", "--raycronjobs=false",
-                             "--rayservices=false")
+                             "--rayservices=false", "--versionedservices=false")
         for name in others:
             api.call("POST", f"{V1}/namespaces/{name}/rayclusters", raycluster("c", workers=1))
         for name in others:

@@ -13,8 +13,8 @@ from processes import kubeconfig
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 EC = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-WATCHED = {"rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io", "raycronjobs.ray.io", "rayservices.ray.io", "pods",
-           "services"}
+WATCHED = {"rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io", "raycronjobs.ray.io", "rayservices.ray.io",
+           "versionedservices.mobula.dev", "pods", "services"}
 
 
 def openssl(*args):

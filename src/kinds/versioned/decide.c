@@ -34,7 +34,7 @@ static bool is_over(struct versioned_decision *d)
 
 static void decide_version(struct versioned_decision *d, struct version *v)
 {
-    if (v->child && v->weight == 0 && !versioned_keeps(d, v) && versioned_routes_trouble(d).len == 0 && is_over(d)) {
+    if (v->child && v->weight == 0 && !versioned_keeps(d, v) && (!d->primary || versioned_routes_trouble(d).len == 0) && is_over(d)) {
         delete_child(d, v->child, "its version gets no requests any more");
         return;
     }

@@ -358,6 +358,10 @@ static void test_time(void)
     CHECK_STR(said(&first, "rollout.phase"), "Progressing");
     CHECK_STR(said(&first, "state"), "Starting");
     CHECK(!first.route_text.len);
+    test_case("a first version that is replaced before it served goes at once");
+    set_spec(&first, "v2 100", "{\"timeoutMinutes\":1}");
+    run(&first, 2, 200);
+    CHECK_INT(first.count, 1);
     first.ill[0] = NULL;
     run(&first, 10, 100);
     CHECK_STR(said(&first, "state"), "Running");
