@@ -142,7 +142,8 @@ headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-
 # are the files of the fast rooms that no event waits for.
 speed_json := $(FAST)
 speed_base := $(FAST)
-unhurried := base64 err fatal inflate log names nearest quantity random slice time equal form merge number patch pointer tree write
+unhurried := base64 deflate_far err fatal inflate log names nearest quantity random slice time equal form merge number patch pointer tree \
+    write
 $(foreach f,$(unhurried),$(eval speed_$(f) := $(SMALLEST)))
 speed_pack_fit := $(FAST)
 speed_pack_choose := $(FAST)
@@ -179,14 +180,14 @@ endef
 FORCE:
 $(foreach way,whole static test host fuzz cover,$(eval $(call build_way,$(way))))
 
-# Files that the assembler puts into the binary (src/schema/embed.c): each one's name and text, NULs between, compressed as one. zopfli
+# Files that the assembler puts into the binary (src/command/embed.c): each one's name and text, NULs between, compressed as one. zopfli
 # writes what gzip does, in 5 % less room.
 build/embed.gz: $(sort $(wildcard airgap/crds/* airgap/install/* airgap/patches/* src/cli/*.txt src/schema/*.txt))
 	@echo '  PACK    $@'
 	@mkdir -p $(@D)
 	$(Q)for f in $^; do printf '%s\0' $$f && cat $$f && printf '\0'; done >$(@:.gz=)
 	$(Q)zopfli -c $(@:.gz=) >$@
-$(foreach way,whole static test host fuzz cover,$(DIR_$(way))/src/schema/embed.o): build/embed.gz
+$(foreach way,whole static test host fuzz cover,$(DIR_$(way))/src/command/embed.o): build/embed.gz
 
 $(VENDOR): vendor/lock $(wildcard vendor/patches/*/*.patch)
 	$(Q)vendor/fetch build/vendor

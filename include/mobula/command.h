@@ -36,7 +36,7 @@ enum flag_type {
 /* The row for commands that make or accept connections. */
 #define TLS_FLAG                                                                                                                           \
     {                                                                                                                                      \
-        "tls-min-version", FLAG_TLS, 0, "1.2|1.3", "oldest version of TLS that is spoken, with every peer (1.2)"                           \
+        "tls-min-version", FLAG_TLS, 0, "1.2|1.3"                                                                                          \
     }
 
 enum { FLAG_TEXTS_MAX = 64, FLAGS_GIVEN_MAX = 128 };
@@ -50,11 +50,10 @@ struct flag {
     uint8_t type;      /* enum flag_type */
     uint16_t at;       /* offsetof the field in the command's options, which hold the default */
     const char *value; /* the value's name in the usage: "NS[,NS…]"; NULL for switches */
-    const char *help;
-};
+};                     /* its help is a line of EMBED_FLAGS */
 
-/* Makes row number n of those that a row of FLAG_EACH stands for out of that row. False: there are no more. */
-typedef bool flag_each(size_t n, struct flag *row);
+/* Makes row number n of those that a row of FLAG_EACH stands for out of that row, and its help. False: there are no more. */
+typedef bool flag_each(size_t n, struct flag *row, const char **help);
 
 struct flags {
     const char *usage;              /* "mobula validate -f FILE [-f FILE …]" */
@@ -79,6 +78,27 @@ struct slice flags_value(const struct flags *f, const void *options, const char 
 /* For what the table cannot say ("--replicas must be at least 1"): prints it on stderr, and which command prints the usage, so that the
  * mistake is not lost above a page of flags. Returns STATUS_USAGE. */
 int flags_wrong(const struct flags *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* ---- embed ---- */
+
+/* Files of the repository that are part of the binary, byte for byte: airgap/crds/, airgap/install/, airgap/patches/ and the texts of
+ * src/cli/ and src/schema/, all of them compressed as one. */
+
+#define EMBED_EGRESS "src/cli/egress_domains.txt"
+#define EMBED_CRD_CLOUD "airgap/crds/clouds.mobula.dev.yaml" /* these three are for the cluster of a control plane */
+#define EMBED_CRD_COMPUTE_CONFIG "airgap/crds/computeconfigs.mobula.dev.yaml"
+#define EMBED_CRD_WORKLOAD "airgap/crds/workloads.mobula.dev.yaml"
+#define EMBED_FLAGS "src/cli/flags.txt"          /* help of flags: lines "NAME: TEXT" for all commands, then below [COMMAND] for one */
+#define EMBED_COMPLETE "src/cli/complete_%s.txt" /* bash, zsh, fish */
+
+/* Each file's path and its text, a NUL behind both. */
+struct slice embed_all(struct arena *a);
+/* The text of one of them, which must be there: a path from the repository's root. */
+struct slice embed_file(struct slice all, const char *path);
+/* The same, empty if it is not there. */
+struct slice embed_optional(struct slice all, const char *path);
+/* The definition of a kind, by its struct kind.plural. */
+struct slice embed_definition(struct slice all, const char *plural);
 
 /* ---- io ---- */
 
@@ -223,7 +243,7 @@ enum {
 /* The row of flag --timeout; at: the offset of an int64_t that becomes ask.timeout_ms. */
 #define ASK_TIMEOUT_FLAG(at)                                                                                                               \
     {                                                                                                                                      \
-        "timeout", FLAG_DURATION, at, "TIME", "of waiting for an answer (15s)"                                                             \
+        "timeout", FLAG_DURATION, at, "TIME"                                                                                               \
     }
 
 struct ask {
@@ -329,7 +349,7 @@ const char *sandbox_impossible(void);
 
 #define SANDBOX_FLAG(at)                                                                                                                   \
     {                                                                                                                                      \
-        "sandbox", FLAG_TEXT, at, "auto|on|off", "give up all system calls that are not needed (seccomp); on: or do not start"             \
+        "sandbox", FLAG_TEXT, at, "auto|on|off"                                                                                            \
     }
 
 #endif

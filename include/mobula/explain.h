@@ -141,18 +141,15 @@ struct seek_options {
 /* Rows of a table of flags; at: the offset of the struct seek_options. */
 #define SEEK_AT(at, field) ((at) + offsetof(struct seek_options, field))
 #define SEEK_PLACE_FLAGS(at)                                                                                                               \
-    {"n", FLAG_TEXT, SEEK_AT(at, ns), "NS", "its namespace (default: that of the context or service account)"}, TLS_FLAG,                  \
-        {"kubeconfig", FLAG_TEXT, SEEK_AT(at, kubeconfig), "FILE",                                                                         \
-         "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},                                      \
+    {"n", FLAG_TEXT, SEEK_AT(at, ns), "NS"}, TLS_FLAG, {"kubeconfig", FLAG_TEXT, SEEK_AT(at, kubeconfig), "FILE"},                         \
     {                                                                                                                                      \
-        "context", FLAG_TEXT, SEEK_AT(at, context), "NAME", "of the kubeconfig (default: its current-context)"                             \
+        "context", FLAG_TEXT, SEEK_AT(at, context), "NAME"                                                                                 \
     }
 /* SEEK_PLACE_FLAGS and --group, for commands about a RayCluster. */
 #define SEEK_FLAGS(at)                                                                                                                     \
     SEEK_PLACE_FLAGS(at),                                                                                                                  \
     {                                                                                                                                      \
-        "group", FLAG_TEXT, SEEK_AT(at, group), "GROUP",                                                                                   \
-            "ray.io or cluster.ray.io, when there is one RayCluster of each kind by that name"                                             \
+        "group", FLAG_TEXT, SEEK_AT(at, group), "GROUP"                                                                                    \
     }
 
 struct seek {

@@ -25,20 +25,17 @@ struct default_patches {
 /* Rows of a command's table of flags: at is the offset of its struct default_patches. */
 #define DEFAULT_PATCHES_AT(field) offsetof(struct default_patches, field)
 #define DEFAULT_PATCHES_FLAGS(at)                                                                                                          \
-    {"cloud-provider", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(provider), "aws|gcp|azure|generic",                                            \
-     "what markets, zones and accelerators mean for pods here, by patches below those of ConfigMap patches; empty (default): nothing"},    \
-        {"karpenter", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(karpenter), NULL, "markets by Karpenter's labels"},                           \
-        {"default-patches", FLAG_LIST, (at) + DEFAULT_PATCHES_AT(parts), "PART[,PART...]", "which of " DEFAULT_PARTS " (all)"},            \
-        {"workload-service-account", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(account), "NAME", "of pods without anyscale.com/iam-mapping"},   \
-        {"workload-pull-secrets", FLAG_LIST, (at) + DEFAULT_PATCHES_AT(pull_secrets), "NAME[,NAME...]", "of all pods"},                    \
-        {"workload-proxy", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(proxy), "URL", "HTTP_PROXY and HTTPS_PROXY of all containers"},            \
-        {"workload-no-proxy", FLAG_LIST, (at) + DEFAULT_PATCHES_AT(no_proxy), "LIST", "their NO_PROXY, beside names of the cluster"},      \
-        {"workload-ca", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(ca), "NAME",                                                                  \
-         "ConfigMap of each namespace whose ca.crt holds the CAs that all containers trust"},                                              \
-        {"shared-storage", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(shared), "pvc:NAME|nfs:HOST:/PATH|csi:DRIVER",                             \
-         "file system that Ray's containers share, at /mnt/shared_storage and /mnt/cluster_storage"},                                      \
+    {"cloud-provider", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(provider), "aws|gcp|azure|generic"},                                           \
+        {"karpenter", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(karpenter), NULL},                                                            \
+        {"default-patches", FLAG_LIST, (at) + DEFAULT_PATCHES_AT(parts), "PART[,PART...]"},                                                \
+        {"workload-service-account", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(account), "NAME"},                                               \
+        {"workload-pull-secrets", FLAG_LIST, (at) + DEFAULT_PATCHES_AT(pull_secrets), "NAME[,NAME...]"},                                   \
+        {"workload-proxy", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(proxy), "URL"},                                                            \
+        {"workload-no-proxy", FLAG_LIST, (at) + DEFAULT_PATCHES_AT(no_proxy), "LIST"},                                                     \
+        {"workload-ca", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(ca), "NAME"},                                                                 \
+        {"shared-storage", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(shared), "pvc:NAME|nfs:HOST:/PATH|csi:DRIVER"},                            \
     {                                                                                                                                      \
-        "process-tracing", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(tracing), NULL, "SYS_PTRACE for Ray's containers, for py-spy"            \
+        "process-tracing", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(tracing), NULL                                                           \
     }
 
 bool defaults_check(const struct default_patches *o, struct err *e);

@@ -18,21 +18,16 @@ struct bundle_options {
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct bundle_options, field)
-    {"f", FLAG_TEXT, AT(file), "FILE", "the bundle"},
-    {"key", FLAG_TEXT, AT(key), "FILE", "the public key in PEM form, which comes by another way than the bundle"},
-    {"to", FLAG_TEXT, AT(to), "FOLDER|URL",
-     "load: where the files go (image/mobula.tar is for ctr images import, podman load, skopeo copy), or http[s]://HOST[:PORT][/PREFIX] of "
-     "a "
-     "registry, which gets the image"},
-    {"image", FLAG_TEXTS, AT(images), "FILE",
-     "load: a further image for that registry, as an OCI archive; it is not part of what is signed"},
-    {"from", FLAG_TEXT, AT(from), "FOLDER", "create: what the bundle holds, as load writes it; the folder's name is mobula-VERSION"},
-    {"signature", FLAG_TEXT, AT(signature), "FILE",
-     "create: made by openssl dgst -sha256 -sign of what create writes without it; with it -f gets the bundle"},
-    {"registry-user", FLAG_TEXT, AT(user), "NAME", "of the registry"},
-    {"registry-password-file", FLAG_TEXT, AT(password_file), "FILE", "with that user's password"},
-    {"registry-ca", FLAG_TEXT, AT(ca), "FILE", "certificates that the registry's is signed by (default: the machine's own)"},
-    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of one request to the registry (60s)"},
+    {"f", FLAG_TEXT, AT(file), "FILE"},
+    {"key", FLAG_TEXT, AT(key), "FILE"},
+    {"to", FLAG_TEXT, AT(to), "FOLDER|URL"},
+    {"image", FLAG_TEXTS, AT(images), "FILE"},
+    {"from", FLAG_TEXT, AT(from), "FOLDER"},
+    {"signature", FLAG_TEXT, AT(signature), "FILE"},
+    {"registry-user", FLAG_TEXT, AT(user), "NAME"},
+    {"registry-password-file", FLAG_TEXT, AT(password_file), "FILE"},
+    {"registry-ca", FLAG_TEXT, AT(ca), "FILE"},
+    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME"},
 #undef AT
 };
 

@@ -43,22 +43,20 @@ static const struct check_entry {
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct check_options, field)
-    {"n", FLAG_TEXT, AT(ns), "NS", "where clusters are to run (default: that of the context or service account)"},
-    {"operator-namespace", FLAG_TEXT, AT(operator_ns), "NS", "where the operator runs, or will (the same, else mobula)"},
-    {"image", FLAG_TEXT, AT(image), "REF", "of the pods that are tried in a dry run (rayproject/ray:2.52.0)"},
-    {"reach", FLAG_LIST, AT(reach), "HOST[:PORT][,...]", "what must be reached from here, through the proxy where HTTPS_PROXY says so"},
-    {"bucket", FLAG_TEXT, AT(bucket), "s3://BUCKET[/NAME]", "writes, reads and deletes an object there, as mobula storage check does"},
-    {"origin", FLAG_TEXT, AT(origin), "URL", "pages of this origin must be allowed to read the bucket (CORS): https://HOST[:PORT]"},
-    {"idle", FLAG_DURATION, AT(idle_ms), "TIME",
-     "how long the path to the API server keeps idle connections: tried up to this time, such as 5m, which it takes"},
-    {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of the cluster's DNS (cluster.local)"},
-    {"output", FLAG_TEXT, AT(output), "text|json", "lines (default) or one JSON object"},
-    {"support-bundle", FLAG_TEXT, AT(support), "FILE", "write a tar of logs, objects and events without secrets, for support"},
+    {"n", FLAG_TEXT, AT(ns), "NS"},
+    {"operator-namespace", FLAG_TEXT, AT(operator_ns), "NS"},
+    {"image", FLAG_TEXT, AT(image), "REF"},
+    {"reach", FLAG_LIST, AT(reach), "HOST[:PORT][,...]"},
+    {"bucket", FLAG_TEXT, AT(bucket), "s3://BUCKET[/NAME]"},
+    {"origin", FLAG_TEXT, AT(origin), "URL"},
+    {"idle", FLAG_DURATION, AT(idle_ms), "TIME"},
+    {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN"},
+    {"output", FLAG_TEXT, AT(output), "text|json"},
+    {"support-bundle", FLAG_TEXT, AT(support), "FILE"},
     ASK_TIMEOUT_FLAG(AT(timeout_ms)),
     TLS_FLAG,
-    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
-     "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
-    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE"},
+    {"context", FLAG_TEXT, AT(context), "NAME"},
 #undef AT
 };
 

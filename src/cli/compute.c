@@ -29,18 +29,17 @@ struct compute_options {
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct compute_options, field)
-    {"f", FLAG_TEXT, AT(file), "FILE", "a compute config in YAML or JSON; - is standard input"},
-    {"instance-types", FLAG_TEXT, AT(types), "FILE", "of instance types, the ConfigMap or its text: a type that is not in it is an error"},
-    {"patches-file", FLAG_TEXT, AT(patches), "FILE", "of patches, as the ConfigMap has them: one that cannot be applied is an error"},
-    {"namespace", FLAG_TEXT, AT(ns), "NS",
-     "of a cluster, whose ConfigMaps instance-types and patches are read there in the place of files"},
+    {"f", FLAG_TEXT, AT(file), "FILE"},
+    {"instance-types", FLAG_TEXT, AT(types), "FILE"},
+    {"patches-file", FLAG_TEXT, AT(patches), "FILE"},
+    {"namespace", FLAG_TEXT, AT(ns), "NS"},
     TLS_FLAG,
-    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE", "how to reach that cluster"},
-    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig"},
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE"},
+    {"context", FLAG_TEXT, AT(context), "NAME"},
     ASK_TIMEOUT_FLAG(AT(timeout_ms)),
-    {"name", FLAG_TEXT, AT(name), "NAME", "of the RayCluster (cluster)"},
-    {"image", FLAG_TEXT, AT(image), "REF", "of Ray's container (" COMPUTE_IMAGE ")"},
-    {"ray-version", FLAG_TEXT, AT(ray_version), "VERSION", "of Ray in the image, where its tag does not tell"},
+    {"name", FLAG_TEXT, AT(name), "NAME"},
+    {"image", FLAG_TEXT, AT(image), "REF"},
+    {"ray-version", FLAG_TEXT, AT(ray_version), "VERSION"},
 #undef AT
 };
 

@@ -16,27 +16,23 @@ struct options {
 
 #define AT(field) offsetof(struct options, field)
 static const struct flag list[] = {
-    {"namespace", FLAG_LIST, AT(namespaces), "NS[,NS…]", "projects: namespaces whose objects are served (default: the context's)"},
-    {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL, "every namespace is a project: needs a ClusterRole"},
-    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
-     "how to reach the hub's own cluster (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
-    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
-    {"https-addr", FLAG_TEXT, AT(https), "[HOST]:PORT", "serves the API; needs --tls-secret, or --tls-cert and --tls-key"},
-    {"tls-cert", FLAG_TEXT, AT(cert), "FILE", "PEM of the server's certificate and its chain; read again every minute"},
-    {"tls-key", FLAG_TEXT, AT(key), "FILE", "PEM of its private key; read again too"},
-    {"tls-secret", FLAG_TEXT, AT(secret), "NAME",
-     "in the place of files: a Secret of type kubernetes.io/tls in the context's namespace. One that is not there is made, with a CA in "
-     "NAME-ca, and renewed; one of somebody else's making is used"},
-    {"tls-name", FLAG_LIST, AT(names), "NAME[,...]", "DNS names and IP addresses of a certificate that is made (localhost is always one)"},
-    {"replica-addr", FLAG_TEXT, AT(replica), "IP",
-     "where other replicas reach --https-addr of this one: questions to an operator go to the replica that holds its call"},
-    {"http-addr", FLAG_TEXT, AT(http), "HOST:PORT", "serves the API without TLS, on a loopback address only; empty: nowhere"},
-    {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
-    {"identity", FLAG_TEXT, AT(identity), "NAME", "of this replica in Cloud.status.session (default: the host's name)"},
+    {"namespace", FLAG_LIST, AT(namespaces), "NS[,NS…]"},
+    {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL},
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE"},
+    {"context", FLAG_TEXT, AT(context), "NAME"},
+    {"https-addr", FLAG_TEXT, AT(https), "[HOST]:PORT"},
+    {"tls-cert", FLAG_TEXT, AT(cert), "FILE"},
+    {"tls-key", FLAG_TEXT, AT(key), "FILE"},
+    {"tls-secret", FLAG_TEXT, AT(secret), "NAME"},
+    {"tls-name", FLAG_LIST, AT(names), "NAME[,...]"},
+    {"replica-addr", FLAG_TEXT, AT(replica), "IP"},
+    {"http-addr", FLAG_TEXT, AT(http), "HOST:PORT"},
+    {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT"},
+    {"identity", FLAG_TEXT, AT(identity), "NAME"},
     TLS_FLAG,
     SANDBOX_FLAG(AT(sandbox)),
-    {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
-    {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json", "how it is logged"},
+    {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error"},
+    {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json"},
 };
 #undef AT
 static const struct flags flags = {

@@ -19,12 +19,8 @@ struct crds_options {
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct crds_options, field)
-    {"dry-run", FLAG_SWITCH, AT(dry_run), NULL, "print what would be rewritten, and change nothing; exit status 3 when something would"},
-    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "for the API server's first answer (10s)"},
-    TLS_FLAG,
-    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
-     "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
-    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
+    {"dry-run", FLAG_SWITCH, AT(dry_run), NULL},       {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME"}, TLS_FLAG,
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE"}, {"context", FLAG_TEXT, AT(context), "NAME"},
 #undef AT
 };
 

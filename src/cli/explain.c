@@ -16,17 +16,17 @@ struct explain_options {
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct explain_options, field)
-    {"f", FLAG_TEXTS, AT(files), "FILE", "a manifest in YAML or JSON, or a folder of them; - is standard input"},
-    {"tools", FLAG_TEXT, AT(tools), "configmap|image:REF|none", "as the operator has it"},
-    {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N", "of the containers that are added, as the operator has it"},
-    {"autoscaler", FLAG_TEXT, AT(autoscaler), "operator|sidecar|off", "as the operator has it"},
-    {"submitter", FLAG_TEXT, AT(submitter), "operator|pod", "as the operator has it"},
-    {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names (cluster.local)"},
-    {"instance-types", FLAG_TEXT, AT(types), "FILE", "of instance types, to apply to pod templates that name one"},
-    {"patches-file", FLAG_TEXT, AT(patches), "FILE", "of patches, to apply to the objects"},
+    {"f", FLAG_TEXTS, AT(files), "FILE"},
+    {"tools", FLAG_TEXT, AT(tools), "configmap|image:REF|none"},
+    {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N"},
+    {"autoscaler", FLAG_TEXT, AT(autoscaler), "operator|sidecar|off"},
+    {"submitter", FLAG_TEXT, AT(submitter), "operator|pod"},
+    {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN"},
+    {"instance-types", FLAG_TEXT, AT(types), "FILE"},
+    {"patches-file", FLAG_TEXT, AT(patches), "FILE"},
     DEFAULT_PATCHES_FLAGS(AT(defaults)),
-    {"patches", FLAG_SWITCH, AT(steps), NULL, "show what types and patches change, step by step, instead of the objects"},
-    {"output", FLAG_TEXT, AT(output), "yaml|json", "YAML documents (default) or one JSON list"},
+    {"patches", FLAG_SWITCH, AT(steps), NULL},
+    {"output", FLAG_TEXT, AT(output), "yaml|json"},
 #undef AT
 };
 

@@ -69,27 +69,27 @@ static bool cloud_delete(struct desk *d, struct err *e)
 /* ---- the tables ---- */
 
 static const struct flag cloud_list[] = {
-    {"f", FLAG_TEXT, FLEET_AT(file), "FILE", "members of the spec in YAML or JSON; null takes one away"},
-    {"provider", FLAG_TEXT, FLEET_AT(site.provider), "aws|gcp|azure|generic", "whose cluster it is"},
-    {"compute-stack", FLAG_TEXT, FLEET_AT(site.stack), "k8s", "the only one"},
-    {"region", FLAG_TEXT, FLEET_AT(site.region), "NAME", "of the provider; of generic any name"},
-    {"kubernetes-zones", FLAG_LIST, FLEET_AT(site.zones), "ZONE[,…]", "that compute configs may name"},
-    {"kubernetes-namespaces", FLAG_TEXT, FLEET_AT(site.spaces), "NS", "where the operator is installed"},
-    {"kubernetes-ingress-external-address", FLAG_TEXT, FLEET_AT(site.address), "HOST", "for heads and services"},
-    {"networking-mode", FLAG_TEXT, FLEET_AT(site.networking), "private|public", "who reaches heads and services"},
-    {"cloud-storage-bucket-name", FLAG_TEXT, FLEET_AT(site.bucket), "s3://NAME", "for artifacts and logs; gs://, azure://"},
-    {"s3-bucket-id", FLAG_TEXT, FLEET_AT(site.bucket), "NAME", "the same, as a name or ARN"},
-    {"cloud-storage-bucket-endpoint", FLAG_TEXT, FLEET_AT(site.endpoint), "URL", "of the bucket"},
-    {"file-storage-id", FLAG_TEXT, FLEET_AT(site.storage), "ID", "of the provider's file system"},
-    {"efs-id", FLAG_TEXT, FLEET_AT(site.storage), "ID", "the same"},
-    {"filestore-instance-id", FLAG_TEXT, FLEET_AT(site.storage), "ID", "the same"},
-    {"nfs-mount-target", FLAG_TEXT, FLEET_AT(site.nfs_server), "HOST", "NFS server that all pods share"},
-    {"nfs-mount-path", FLAG_TEXT, FLEET_AT(site.nfs_path), "PATH", "of its export"},
-    {"operator-identity", FLAG_TEXT, FLEET_AT(site.identity), "USER", "the only one who may speak as the operator"},
-    {"force", FLAG_SWITCH, FLEET_AT(force), NULL, "of delete: also while workloads run there; they go on, and nobody controls them"},
+    {"f", FLAG_TEXT, FLEET_AT(file), "FILE"},
+    {"provider", FLAG_TEXT, FLEET_AT(site.provider), "aws|gcp|azure|generic"},
+    {"compute-stack", FLAG_TEXT, FLEET_AT(site.stack), "k8s"},
+    {"region", FLAG_TEXT, FLEET_AT(site.region), "NAME"},
+    {"kubernetes-zones", FLAG_LIST, FLEET_AT(site.zones), "ZONE[,…]"},
+    {"kubernetes-namespaces", FLAG_TEXT, FLEET_AT(site.spaces), "NS"},
+    {"kubernetes-ingress-external-address", FLAG_TEXT, FLEET_AT(site.address), "HOST"},
+    {"networking-mode", FLAG_TEXT, FLEET_AT(site.networking), "private|public"},
+    {"cloud-storage-bucket-name", FLAG_TEXT, FLEET_AT(site.bucket), "s3://NAME"},
+    {"s3-bucket-id", FLAG_TEXT, FLEET_AT(site.bucket), "NAME"},
+    {"cloud-storage-bucket-endpoint", FLAG_TEXT, FLEET_AT(site.endpoint), "URL"},
+    {"file-storage-id", FLAG_TEXT, FLEET_AT(site.storage), "ID"},
+    {"efs-id", FLAG_TEXT, FLEET_AT(site.storage), "ID"},
+    {"filestore-instance-id", FLAG_TEXT, FLEET_AT(site.storage), "ID"},
+    {"nfs-mount-target", FLAG_TEXT, FLEET_AT(site.nfs_server), "HOST"},
+    {"nfs-mount-path", FLAG_TEXT, FLEET_AT(site.nfs_path), "PATH"},
+    {"operator-identity", FLAG_TEXT, FLEET_AT(site.identity), "USER"},
+    {"force", FLAG_SWITCH, FLEET_AT(force), NULL},
 };
-static const struct flag config_list[] = {{"f", FLAG_TEXT, FLEET_AT(file), "FILE", "the compute config, in YAML or JSON"}};
-static const struct flag node_list_flags[] = {{"cloud", FLAG_TEXT, FLEET_AT(cloud), "NAME", "whose nodes"}};
+static const struct flag config_list[] = {{"f", FLAG_TEXT, FLEET_AT(file), "FILE"}};
+static const struct flag node_list_flags[] = {{"cloud", FLAG_TEXT, FLEET_AT(cloud), "NAME"}};
 
 static const struct noun cloud = {
     "Cloud",

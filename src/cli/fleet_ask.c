@@ -9,17 +9,16 @@
 enum { TRIES = 5 };
 
 const struct flag fleet_flags[FLEET_FLAGS] = {
-    {"server", FLAG_TEXT, FLEET_AT(server), "URL", "of the control plane, https://HOST[:PORT] (default: mobula login's)"},
-    {"token-file", FLAG_TEXT, FLEET_AT(token_file), "FILE", "with the token for it (default: mobula login's; of login: standard input)"},
-    {"ca-file", FLAG_TEXT, FLEET_AT(ca_file), "FILE", "with the CA of its certificate (default: this machine's CA bundle)"},
+    {"server", FLAG_TEXT, FLEET_AT(server), "URL"},
+    {"token-file", FLAG_TEXT, FLEET_AT(token_file), "FILE"},
+    {"ca-file", FLAG_TEXT, FLEET_AT(ca_file), "FILE"},
     TLS_FLAG,
-    {"timeout", FLAG_DURATION, FLEET_AT(timeout_ms), "TIME",
-     "of waiting for an answer (15s); of job wait and submit --wait: for the job's end (never)"},
-    {"n", FLAG_TEXT, FLEET_AT(ns), "NS", "project (default: mobula login's, or the context's namespace)"},
-    {"name", FLAG_TEXT, FLEET_AT(name), "NAME", "of the object"},
-    {"o", FLAG_TEXT, FLEET_AT(output), "table|json|yaml|name", "how it is printed"},
-    {"kubeconfig", FLAG_TEXT, FLEET_AT(kubeconfig), "FILE", "of its cluster, past the control plane"},
-    {"context", FLAG_TEXT, FLEET_AT(context), "NAME", "of the kubeconfig"},
+    {"timeout", FLAG_DURATION, FLEET_AT(timeout_ms), "TIME"},
+    {"n", FLAG_TEXT, FLEET_AT(ns), "NS"},
+    {"name", FLAG_TEXT, FLEET_AT(name), "NAME"},
+    {"o", FLAG_TEXT, FLEET_AT(output), "table|json|yaml|name"},
+    {"kubeconfig", FLAG_TEXT, FLEET_AT(kubeconfig), "FILE"},
+    {"context", FLAG_TEXT, FLEET_AT(context), "NAME"},
 };
 static bool well(struct desk *d, bool asked, const struct ask_answer *a, struct err *e)
 {

@@ -13,9 +13,9 @@ struct images_options {
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct images_options, field)
-    {"f", FLAG_TEXTS, AT(files), "FILE", "a manifest in YAML or JSON, or a folder of them; - is standard input"},
-    {"image", FLAG_TEXT, AT(image), "REF", "the operator's image, as install has it (localhost/mobula:" MOBULA_VERSION ")"},
-    {"no-operator", FLAG_SWITCH, AT(no_operator), NULL, "without the operator's own"},
+    {"f", FLAG_TEXTS, AT(files), "FILE"},
+    {"image", FLAG_TEXT, AT(image), "REF"},
+    {"no-operator", FLAG_SWITCH, AT(no_operator), NULL},
 #undef AT
 };
 

@@ -21,9 +21,9 @@ struct logs_options {
 
 #define AT(field) offsetof(struct logs_options, field)
 static const struct flag list[] = {
-    {"f", FLAG_SWITCH, AT(follow), NULL, "go on until the job has ended"},
-    {"follow", FLAG_SWITCH, AT(follow), NULL, "the same"},
-    {"submission-id", FLAG_TEXT, AT(id), "ID", "of the job, as Ray's `ray job list` has it: needed with raycluster"},
+    {"f", FLAG_SWITCH, AT(follow), NULL},
+    {"follow", FLAG_SWITCH, AT(follow), NULL},
+    {"submission-id", FLAG_TEXT, AT(id), "ID"},
     LOGS_BUCKET_FLAGS(AT(bucket)),
     SEEK_FLAGS(AT(seek)),
     ASK_TIMEOUT_FLAG(AT(seek.timeout_ms)),

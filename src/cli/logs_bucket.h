@@ -11,15 +11,11 @@ struct logs_bucket_options {
     struct storage_options storage;
 };
 #define LOGS_BUCKET_FLAGS(at)                                                                                                              \
-    {"bucket", FLAG_TEXT, (at) + offsetof(struct logs_bucket_options, url), "URL",                                                         \
-     "s3://BUCKET[/PREFIX], as the operator's --bucket: logs are read from there when their pods are gone (MOBULA_BUCKET)"},               \
-        {"node", FLAG_TEXT, (at) + offsetof(struct logs_bucket_options, node), "POD", "of the bucket's logs only those of this pod"},      \
-        {"file", FLAG_TEXT, (at) + offsetof(struct logs_bucket_options, file), "NAME",                                                     \
-         "of the bucket's logs print this file, as the list has it; a star at the end stands for anything"},                               \
-        {"since", FLAG_DURATION, (at) + offsetof(struct logs_bucket_options, since_ms), "TIME",                                            \
-         "of the bucket's logs only what was stored within this time"},                                                                    \
-        {"download", FLAG_TEXT, (at) + offsetof(struct logs_bucket_options, download), "DIR",                                              \
-         "write the bucket's logs into files below this folder, DIR/CLUSTER/POD/FILE"},                                                    \
+    {"bucket", FLAG_TEXT, (at) + offsetof(struct logs_bucket_options, url), "URL"},                                                        \
+        {"node", FLAG_TEXT, (at) + offsetof(struct logs_bucket_options, node), "POD"},                                                     \
+        {"file", FLAG_TEXT, (at) + offsetof(struct logs_bucket_options, file), "NAME"},                                                    \
+        {"since", FLAG_DURATION, (at) + offsetof(struct logs_bucket_options, since_ms), "TIME"},                                           \
+        {"download", FLAG_TEXT, (at) + offsetof(struct logs_bucket_options, download), "DIR"},                                             \
         STORAGE_FLAGS((at) + offsetof(struct logs_bucket_options, storage))
 
 /* Whether the options ask for more than the log of a job's driver. */

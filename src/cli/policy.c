@@ -12,9 +12,8 @@ struct policy_options {
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct policy_options, field)
-    {"f", FLAG_TEXT, AT(file), "FILE",
-     "a RayCluster or RayJob in YAML or JSON; - is standard input; without it only the policy is checked"},
-    {"policy", FLAG_TEXT, AT(policy), "FILE", "the administrator's policy; without it the default is used"},
+    {"f", FLAG_TEXT, AT(file), "FILE"},
+    {"policy", FLAG_TEXT, AT(policy), "FILE"},
 #undef AT
 };
 

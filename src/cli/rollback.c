@@ -12,14 +12,13 @@ struct rollback_options {
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct rollback_options, field)
-    {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
-    {"control-plane", FLAG_SWITCH, AT(plane), NULL, "the control plane there, not the operator"},
-    {"more-rights", FLAG_SWITCH, AT(more_rights), NULL, "also when that gives rights back, which are named without this flag"},
-    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "until the operator is available (2m)"},
+    {"namespace", FLAG_TEXT, AT(ns), "NS"},
+    {"control-plane", FLAG_SWITCH, AT(plane), NULL},
+    {"more-rights", FLAG_SWITCH, AT(more_rights), NULL},
+    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME"},
     TLS_FLAG,
-    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
-     "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
-    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE"},
+    {"context", FLAG_TEXT, AT(context), "NAME"},
 #undef AT
 };
 

@@ -12,17 +12,17 @@ enum { LOOK_MS = 1000 };
 
 #define AT(field) offsetof(struct service_options, field)
 static const struct flag list[] = {
-    {"f", FLAG_TEXT, AT(file), "FILE", "of deploy: a RayService, whose spec the new version gets"},
-    {"version-name", FLAG_TEXT, AT(version), "NAME", "of the new version (default: v- and 5 letters made of its spec)"},
-    {"canary-percent", FLAG_INT, AT(canary), "N", "of deploy: requests that the new version gets, until the next deploy; 100 completes"},
-    {"max-surge-percent", FLAG_INT, AT(surge), "N", "of deploy: capacity of all versions together is at most 100 and N percent"},
-    {"versions", FLAG_TEXT, AT(versions), "JSON", "of deploy: [{\"name\": …, \"traffic_percent\": …}, …]; a version left out ends"},
-    {"in-place", FLAG_SWITCH, AT(in_place), NULL, "of deploy: change the primary version, and make none"},
-    {"gateway", FLAG_TEXT, AT(gateway), "[NS/]NAME", "of the first deploy: the Gateway through which requests come"},
-    {"ingress-class", FLAG_TEXT, AT(class), "NAME", "instead of a Gateway: the class of Ingresses"},
-    {"hostname", FLAG_LIST, AT(hosts), "HOST[,HOST]", "of the first deploy: requests of which hosts (default: all)"},
-    {"wait", FLAG_SWITCH, AT(wait), NULL, "of deploy and rollback: wait for the end of the rollout"},
-    {"wait-timeout", FLAG_DURATION, AT(wait_ms), "TIME", "of waiting for that (2h30m)"},
+    {"f", FLAG_TEXT, AT(file), "FILE"},
+    {"version-name", FLAG_TEXT, AT(version), "NAME"},
+    {"canary-percent", FLAG_INT, AT(canary), "N"},
+    {"max-surge-percent", FLAG_INT, AT(surge), "N"},
+    {"versions", FLAG_TEXT, AT(versions), "JSON"},
+    {"in-place", FLAG_SWITCH, AT(in_place), NULL},
+    {"gateway", FLAG_TEXT, AT(gateway), "[NS/]NAME"},
+    {"ingress-class", FLAG_TEXT, AT(class), "NAME"},
+    {"hostname", FLAG_LIST, AT(hosts), "HOST[,HOST]"},
+    {"wait", FLAG_SWITCH, AT(wait), NULL},
+    {"wait-timeout", FLAG_DURATION, AT(wait_ms), "TIME"},
     SEEK_PLACE_FLAGS(AT(seek)),
     ASK_TIMEOUT_FLAG(AT(seek.timeout_ms)),
 };

@@ -147,14 +147,13 @@ struct shapes_options {
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct shapes_options, field)
-    {"f", FLAG_TEXT, AT(file), "FILE",
-     "list: of the ConfigMap or its text; suggest: of nodes (kubectl get nodes -o json). Default: ask the cluster"},
-    {"namespace", FLAG_TEXT, AT(ns), "NS", "of the ConfigMap (mobula)"},
-    {"configmap", FLAG_TEXT, AT(name), "NAME", "of instance types (instance-types)"},
-    {"reserve", FLAG_TEXT, AT(reserve), "cpu=N,memory=N", "suggest: of each node, left to the pods of daemon sets (cpu=500m,memory=1Gi)"},
+    {"f", FLAG_TEXT, AT(file), "FILE"},
+    {"namespace", FLAG_TEXT, AT(ns), "NS"},
+    {"configmap", FLAG_TEXT, AT(name), "NAME"},
+    {"reserve", FLAG_TEXT, AT(reserve), "cpu=N,memory=N"},
     TLS_FLAG,
-    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE", "how to reach the cluster"},
-    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig"},
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE"},
+    {"context", FLAG_TEXT, AT(context), "NAME"},
     ASK_TIMEOUT_FLAG(AT(timeout_ms)),
 #undef AT
 };

@@ -11,16 +11,12 @@ struct storage_options {
     bool virtual_host;
 };
 #define STORAGE_FLAGS(at)                                                                                                                  \
-    {"endpoint", FLAG_TEXT, (at) + offsetof(struct storage_options, endpoint), "URL",                                                      \
-     "of the store, http[s]://HOST[:PORT] (AWS_ENDPOINT_URL_S3; default: AWS)"},                                                           \
-        {"region", FLAG_TEXT, (at) + offsetof(struct storage_options, region), "NAME", "of the bucket (AWS_REGION, or us-east-1)"},        \
-        {"storage-ca", FLAG_TEXT, (at) + offsetof(struct storage_options, ca_file), "FILE",                                                \
-         "PEM of the CAs of the store's certificate (AWS_CA_BUNDLE; default: this machine's)"},                                            \
-        {"credentials-dir", FLAG_TEXT, (at) + offsetof(struct storage_options, dir), "DIR",                                                \
-         "a mounted Secret: files AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and others, which count before variables of their name"},       \
+    {"endpoint", FLAG_TEXT, (at) + offsetof(struct storage_options, endpoint), "URL"},                                                     \
+        {"region", FLAG_TEXT, (at) + offsetof(struct storage_options, region), "NAME"},                                                    \
+        {"storage-ca", FLAG_TEXT, (at) + offsetof(struct storage_options, ca_file), "FILE"},                                               \
+        {"credentials-dir", FLAG_TEXT, (at) + offsetof(struct storage_options, dir), "DIR"},                                               \
     {                                                                                                                                      \
-        "virtual-host", FLAG_SWITCH, (at) + offsetof(struct storage_options, virtual_host), NULL,                                          \
-            "the bucket is part of the host's name: https://BUCKET.HOST, as at AWS"                                                        \
+        "virtual-host", FLAG_SWITCH, (at) + offsetof(struct storage_options, virtual_host), NULL                                           \
     }
 enum { STORAGE_FLAG_COUNT = 5, STORAGE_SERVERS = 3 /* the store, the issuer of credentials, Google's service accounts */ };
 

@@ -20,11 +20,11 @@ struct options {
 
 #define AT(field) offsetof(struct options, field)
 static const struct flag list[] = {
-    {"f", FLAG_TEXT, AT(file), "FILE", "of get and put (get: - is standard output, the default)"},
-    {"recursive", FLAG_SWITCH, AT(deep), NULL, "of ls: all objects below it, not folder by folder"},
-    {"valid", FLAG_DURATION, AT(valid_ms), "TIME", "of sign: how long the URL may be used, at most 168h (1h)"},
-    {"o", FLAG_TEXT, AT(check.output), "text|json", "of check: lines (default) or one JSON object"},
-    {"origin", FLAG_TEXT, AT(check.origin), "URL", "of check: pages of this origin must be allowed to read (CORS): https://HOST[:PORT]"},
+    {"f", FLAG_TEXT, AT(file), "FILE"},
+    {"recursive", FLAG_SWITCH, AT(deep), NULL},
+    {"valid", FLAG_DURATION, AT(valid_ms), "TIME"},
+    {"o", FLAG_TEXT, AT(check.output), "text|json"},
+    {"origin", FLAG_TEXT, AT(check.origin), "URL"},
     STORAGE_FLAGS(AT(storage)),
     TLS_FLAG,
 };

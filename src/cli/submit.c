@@ -19,24 +19,21 @@ struct submit_flags {
 
 #define AT(field) offsetof(struct submit_flags, field)
 static const struct flag list[] = {
-    {"address", FLAG_TEXT, AT(address), "http://HOST:8265",
-     "of the dashboard (RAY_DASHBOARD_ADDRESS, RAY_API_SERVER_ADDRESS, RAY_ADDRESS)"},
-    {"cluster", FLAG_TEXT, AT(cluster), "NAME", "of a RayCluster, whose head is asked through the API server: no address is needed"},
+    {"address", FLAG_TEXT, AT(address), "http://HOST:8265"},
+    {"cluster", FLAG_TEXT, AT(cluster), "NAME"},
     SEEK_FLAGS(AT(seek)),
-    {"submission-id", FLAG_TEXT, AT(id), "ID",
-     "of the job (RAY_JOB_SUBMISSION_ID, or one is made); one that Ray knows is followed, and needs no entrypoint"},
-    {"runtime-env-json", FLAG_TEXT, AT(runtime_env), "JSON", "the runtime environment, an object"},
-    {"metadata-json", FLAG_TEXT, AT(metadata), "JSON", "an object of strings"},
-    {"entrypoint-num-cpus", FLAG_TEXT, AT(num_cpus), "N", "CPUs that the entrypoint itself takes"},
-    {"entrypoint-num-gpus", FLAG_TEXT, AT(num_gpus), "N", "likewise GPUs"},
-    {"entrypoint-memory", FLAG_TEXT, AT(memory), "BYTES", "likewise memory"},
-    {"entrypoint-resources", FLAG_TEXT, AT(resources), "JSON", "likewise other resources: an object of numbers"},
-    {"token-file", FLAG_TEXT, AT(token_file), "FILE",
-     "with the cluster's token; read again each time (RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH)"},
-    {"no-wait", FLAG_SWITCH, AT(no_wait), NULL, "print the id and end when the job is submitted"},
-    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "leave after this, whatever the job does (0: never)"},
-    {"dashboard-timeout", FLAG_DURATION, AT(patience_ms), "TIME", "leave when the dashboard has been silent for so long (5m; 0: never)"},
-    {"stop-on-leave", FLAG_SWITCH, AT(stop), NULL, "when a signal or --timeout ends this before the job has ended, stop the job"},
+    {"submission-id", FLAG_TEXT, AT(id), "ID"},
+    {"runtime-env-json", FLAG_TEXT, AT(runtime_env), "JSON"},
+    {"metadata-json", FLAG_TEXT, AT(metadata), "JSON"},
+    {"entrypoint-num-cpus", FLAG_TEXT, AT(num_cpus), "N"},
+    {"entrypoint-num-gpus", FLAG_TEXT, AT(num_gpus), "N"},
+    {"entrypoint-memory", FLAG_TEXT, AT(memory), "BYTES"},
+    {"entrypoint-resources", FLAG_TEXT, AT(resources), "JSON"},
+    {"token-file", FLAG_TEXT, AT(token_file), "FILE"},
+    {"no-wait", FLAG_SWITCH, AT(no_wait), NULL},
+    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME"},
+    {"dashboard-timeout", FLAG_DURATION, AT(patience_ms), "TIME"},
+    {"stop-on-leave", FLAG_SWITCH, AT(stop), NULL},
 };
 #undef AT
 

@@ -12,26 +12,19 @@
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct uninstall_options, field)
-    {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
-    {"watch-namespace", FLAG_LIST, AT(watch), "NS[,NS...]", "where it makes clusters (--apply: what it watches; else the same)"},
-    {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL,
-     "of an installation with this flag, with --apply: ConfigMaps " RAY_TOOLS_CONFIGMAP_NAME
-     " and what --purge deletes, in every namespace"},
-    {"control-plane", FLAG_SWITCH, AT(plane), NULL, "the control plane there, not the operator; --watch-namespace: its projects"},
-    {"crds", FLAG_SWITCH, AT(crds), NULL,
-     "the definitions, too: every RayCluster, RayJob, RayCronJob and RayService of every namespace is deleted with them"},
-    {"kinds", FLAG_TEXT, AT(kinds), "ray.io|legacy|all", "with --crds, the definitions of which group (ray.io)"},
-    {"purge", FLAG_SWITCH, AT(purge), NULL,
-     "with --apply: first every RayService, RayCronJob, RayJob and RayCluster of the namespaces where it makes clusters, while the "
-     "operator runs; of "
-     "a control plane every Workload, Cloud and ComputeConfig of its projects"},
-    {"leave-work", FLAG_SWITCH, AT(leave_work), NULL, "with --apply: go on although there is work, which nothing looks after then"},
-    {"apply", FLAG_SWITCH, AT(apply), NULL, "delete it, in this order, and wait until each is gone"},
-    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of --apply (2m)"},
+    {"namespace", FLAG_TEXT, AT(ns), "NS"},
+    {"watch-namespace", FLAG_LIST, AT(watch), "NS[,NS...]"},
+    {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL},
+    {"control-plane", FLAG_SWITCH, AT(plane), NULL},
+    {"crds", FLAG_SWITCH, AT(crds), NULL},
+    {"kinds", FLAG_TEXT, AT(kinds), "ray.io|legacy|all"},
+    {"purge", FLAG_SWITCH, AT(purge), NULL},
+    {"leave-work", FLAG_SWITCH, AT(leave_work), NULL},
+    {"apply", FLAG_SWITCH, AT(apply), NULL},
+    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME"},
     TLS_FLAG,
-    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
-     "of --apply: how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
-    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE"},
+    {"context", FLAG_TEXT, AT(context), "NAME"},
 #undef AT
 };
 

@@ -12,8 +12,7 @@ struct validate_options {
 };
 
 static const struct flag list[] = {
-    {"f", FLAG_TEXTS, offsetof(struct validate_options, files), "FILE",
-     "a manifest in YAML or JSON, or a folder of them; - is standard input"},
+    {"f", FLAG_TEXTS, offsetof(struct validate_options, files), "FILE"},
 };
 
 static const struct flags flags = {

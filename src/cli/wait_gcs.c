@@ -75,8 +75,8 @@ struct wait_options {
 };
 
 static const struct flag list[] = {
-    {"address", FLAG_TEXT, offsetof(struct wait_options, address), "HOST:PORT", "of the GCS: the head's service, port 6379"},
-    {"timeout", FLAG_DURATION, offsetof(struct wait_options, timeout_ms), "TIME", "give up after this (10m)"},
+    {"address", FLAG_TEXT, offsetof(struct wait_options, address), "HOST:PORT"},
+    {"timeout", FLAG_DURATION, offsetof(struct wait_options, timeout_ms), "TIME"},
 };
 
 static const struct flags flags = {

@@ -18,15 +18,17 @@ static bool row_at(const struct flags *f, size_t i, struct flag *row)
 /* Where one is in a table of flags; zero-initialised. */
 struct flag_place {
     size_t row, each;
+    const char *help; /* of a flag that has none in EMBED_FLAGS */
 };
 
 /* The next flag. False: there are no more. */
 static bool next_flag(const struct flags *f, struct flag_place *p, struct flag *out)
 {
     while (row_at(f, p->row, out)) {
-        if (out->type == FLAG_EACH && f->each(p->each++, out))
+        if (out->type == FLAG_EACH && f->each(p->each++, out, &p->help))
             return true;
         p->row++;
+        p->help = NULL;
         if (out->type != FLAG_EACH)
             return true;
         p->each = 0;
@@ -242,7 +244,41 @@ static void print_help(struct slice text, size_t width, FILE *to)
     fprintf(to, "%.*s\n", SLICE_ARG(text));
 }
 
-static void print_flag(const struct flag *flag, FILE *to)
+static bool is_word(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!(s.ptr[i] >= 'a' && s.ptr[i] <= 'z') && (s.ptr[i] != '-' || i == 0))
+            return false;
+    return !slice_empty(s);
+}
+
+/* "explain cluster" of "mobula explain cluster NAME [-n NS]": the words that stand for themselves. */
+static struct slice command_name(const struct flags *f)
+{
+    struct slice rest = slice_of(f->usage), name, word;
+    slice_cut(&rest, ' ');
+    name = slice_head(rest, 0);
+    while (is_word(word = slice_cut(&rest, ' ')))
+        name.len = (size_t)(word.ptr + word.len - name.ptr);
+    return name;
+}
+
+/* Returns the line of EMBED_FLAGS for a flag of the command: that of its own section if there is one. */
+static struct slice find_help(struct slice texts, struct slice command, struct slice flag)
+{
+    struct slice found = SLICE_NONE;
+    bool here = true;
+    while (!slice_empty(texts)) {
+        struct slice line = slice_cut(&texts, '\n');
+        if (slice_starts(line, SLICE("[")))
+            here = slice_eq(slice_head(slice_skip(line, 1), line.len - 2), command);
+        else if (here && slice_eq(slice_cut(&line, ':'), flag))
+            found = slice_trim(line);
+    }
+    return found;
+}
+
+static void print_flag(const struct flag *flag, struct slice help, FILE *to)
 {
     int width = fprintf(to, "  %s%s%s%s", dashes(flag), flag->name, flag->value ? " " : "", flag->value ? flag->value : "");
     for (const char *c = flag->value; c && *c; c++)
@@ -250,20 +286,21 @@ static void print_flag(const struct flag *flag, FILE *to)
     if (width + 2 > HELP_COLUMN)
         width = fprintf(to, "\n") - 1;
     fprintf(to, "%*s", HELP_COLUMN - width, "");
-    print_help(slice_of(flag->help), help_width(), to);
+    print_help(help, help_width(), to);
 }
 
 static void print_usage(const struct flags *f, FILE *to)
 {
     struct flag_place at = {0};
     struct flag flag;
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct slice texts = embed_file(embed_all(&a), EMBED_FLAGS), command = command_name(f);
     fprintf(to, "usage: %s\n", f->usage);
     while (next_flag(f, &at, &flag)) {
-        print_flag(&flag, to);
+        print_flag(&flag, at.help ? slice_of(at.help) : find_help(texts, command, slice_of(flag.name)), to);
         flag.name = twin_of(slice_of(flag.name));
-        flag.help = "the same";
         if (flag.name)
-            print_flag(&flag, to);
+            print_flag(&flag, SLICE("the same"), to);
     }
     struct slice rest = slice_of(f->examples);
     if (rest.ptr)
@@ -288,25 +325,6 @@ bool flags_parse(const struct flags *f, int argc, char **argv, void *options, in
     print_usage(f, stdout);
     *status = STATUS_OK;
     return false;
-}
-
-static bool is_word(struct slice s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if (!(s.ptr[i] >= 'a' && s.ptr[i] <= 'z') && (s.ptr[i] != '-' || i == 0))
-            return false;
-    return !slice_empty(s);
-}
-
-/* "explain cluster" of "mobula explain cluster NAME [-n NS]": the words that stand for themselves. */
-static struct slice command_name(const struct flags *f)
-{
-    struct slice rest = slice_of(f->usage), name, word;
-    slice_cut(&rest, ' ');
-    name = slice_head(rest, 0);
-    while (is_word(word = slice_cut(&rest, ' ')))
-        name.len = (size_t)(word.ptr + word.len - name.ptr);
-    return name;
 }
 
 int flags_wrong(const struct flags *f, const char *fmt, ...)

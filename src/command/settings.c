@@ -50,7 +50,7 @@ const struct kind *cli_kind_switch(size_t n, struct flag *row)
 {
     for (uint16_t i = 0; kinds[i]; i++)
         if (kinds[i]->optional.flag && n-- == 0) {
-            *row = (struct flag){kinds[i]->optional.flag, FLAG_SWITCH, (uint16_t)(row->at + i * sizeof(bool)), NULL, NULL};
+            *row = (struct flag){kinds[i]->optional.flag, FLAG_SWITCH, (uint16_t)(row->at + i * sizeof(bool)), NULL};
             return kinds[i];
         }
     return NULL;

@@ -366,6 +366,22 @@ def check_kinds():
             yield f"{path}:1: {corpus} has no object of {plural}: add a file that begins with +{plural}{{"
 
 
+def check_flags():
+    """Each flag of a table has a line of help, each line of help a flag, and each flag of the page of commands a text."""
+    page, rows = Path("src/cli/flags.txt"), re.compile(r'\{[\s\\]*"([a-z0-9-]+)",[\s\\]*FLAG_[A-Z]+,')
+    code = [path for path in files() if path.suffix in {".c", ".h"} and path.parts[0] != "tests"]
+    tables = {name: path for path in code for name in rows.findall(text(path))}
+    helped = {line.partition(": ")[0]: number for number, line in enumerate(text(page).splitlines(), 1) if line[:1] not in "#["}
+    for name in sorted(tables.keys() - helped.keys()):
+        yield f"{tables[name]}:1: flag {name} has no line in {page}"
+    for name in sorted(helped.keys() - tables.keys()):
+        yield f"{page}:{helped[name]}: no table has the flag {name}"
+    shown = text(Path("docs/cli.md")).splitlines()
+    for number, (line, after) in enumerate(zip(shown, shown[1:]), 1):
+        if re.match(r" {6}--?[a-z]", line) and len(line.rstrip()) <= 38 and not re.match(r" {38}\S", after):
+            yield f"docs/cli.md:{number}: a flag without help"
+
+
 def check_architecture():
     """Files and names that the pages for who changes the core speak of are there, and README shows what a test expects of the program."""
     for shown in re.findall(r"^```\n(.*?)^```$", text(Path("README.md")), re.S | re.M):
@@ -391,7 +407,7 @@ def check_architecture():
 
 def main():
     rules = {"top": check_top, "rooms": check_rooms, "lengths": check_lengths, "words": check_words, "prose": check_prose,
-             "bugs": check_bugs, "mutants": check_mutants, "control": check_control, "kinds": check_kinds,
+             "bugs": check_bugs, "mutants": check_mutants, "control": check_control, "kinds": check_kinds, "flags": check_flags,
              "architecture": check_architecture}
     names = sys.argv[1:] or list(rules)
     if set(names) - set(rules):

@@ -11,29 +11,31 @@ struct options {
 };
 
 static const struct flag list[] = {
-    {"watch", FLAG_SWITCH, offsetof(struct options, on), NULL, "a switch"},
-    {"namespace", FLAG_TEXT, offsetof(struct options, text), "NS", "a text"},
-    {"allow", FLAG_LIST, offsetof(struct options, entries), "HOST[,...]", "a list"},
-    {"f", FLAG_TEXTS, offsetof(struct options, many), "FILE", "many texts"},
-    {"replicas", FLAG_INT, offsetof(struct options, number), "N", "a number"},
+    {"watch", FLAG_SWITCH, offsetof(struct options, on), NULL},
+    {"namespace", FLAG_TEXT, offsetof(struct options, text), "NS"},
+    {"allow", FLAG_LIST, offsetof(struct options, entries), "HOST[,...]"},
+    {"f", FLAG_TEXTS, offsetof(struct options, many), "FILE"},
+    {"replicas", FLAG_INT, offsetof(struct options, number), "N"},
     TLS_FLAG,
-    {NULL, FLAG_EACH, offsetof(struct options, each), NULL, NULL},
-    {"timeout", FLAG_DURATION, offsetof(struct options, wait), "TIME", "a duration"},
+    {NULL, FLAG_EACH, offsetof(struct options, each), NULL},
+    {"timeout", FLAG_DURATION, offsetof(struct options, wait), "TIME"},
 };
 
-static bool each_of(size_t n, struct flag *row)
+static bool each_of(size_t n, struct flag *row, const char **help)
 {
     static const char *const names[] = {"apples", "pears", "plums"};
     if (n >= COUNT_OF(names))
         return false;
-    *row = (struct flag){names[n], FLAG_SWITCH, (uint16_t)(row->at + n), NULL, "one of several"};
+    *row = (struct flag){names[n], FLAG_SWITCH, (uint16_t)(row->at + n), NULL};
+    *help = "one of several";
     return true;
 }
 
-static bool each_none(size_t n, struct flag *row)
+static bool each_none(size_t n, struct flag *row, const char **help)
 {
     (void)n;
     (void)row;
+    (void)help;
     return false;
 }
 

@@ -1,4 +1,4 @@
-#include <mobula/schema.h>
+#include <mobula/command.h>
 
 #include <stdio.h>
 
