@@ -294,7 +294,7 @@ def test_no_pod_of_ray_starts_again(api, made, tmp_path):
     no container of which was started again. (Fake kubelets run them; tests/e2e/ray has a real one.)"""
     run("install", "--apply", "--no-crds", "--namespace", made)
     space, operator = Workspace(api, made), Operator(tmp_path, made, "--kinds=ray.io", "--raycronjobs=false",
-            "--versionedservices=false", "--rayservices=false")
+                                                             "--versionedservices=false", "--rayservices=false")
     try:
         space.apply(raycluster("c", workers=3))
         space.ready("c", 4)

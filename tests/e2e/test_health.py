@@ -37,7 +37,7 @@ class Edge:
         put(self.space, TYPES)
         self.operator = edge_operator(person, self.space, operators, folder, "edge", self.where, "--kinds=ray.io", SHAPES,
                                       "--raycronjobs=false",
-                                              "--versionedservices=false", "--rayservices=false", "--status-addr=127.0.0.1:0",
+                                      "--versionedservices=false", "--rayservices=false", "--status-addr=127.0.0.1:0",
                                       "--exclude-component-verification=CLOUD_RESOURCES")
 
     def verify(self, *rows, code=0):

@@ -299,7 +299,7 @@ def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, t
     token_file.write_text(account(space, "edge-operator", operator_rule()))
     operator = operators(f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={where}",
                          f"--control-plane-token-file={token_file}", "--kinds=ray.io", "--raycronjobs=false",
-                                 "--versionedservices=false", "--rayservices=false")
+                         "--versionedservices=false", "--rayservices=false")
     packed = b"a zip file"
     work = job(space, "train", image="rayproject/ray:2.52.0", workingDir=f"upload:{hashlib.sha256(packed).hexdigest()}")
     eventually(lambda: 'cannot create resource "rayjobs"' in status(space, "train").get("message", ""))
