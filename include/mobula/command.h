@@ -57,12 +57,11 @@ typedef bool flag_each(size_t n, struct flag *row, const char **help);
 
 struct flags {
     const char *usage;              /* "mobula validate -f FILE [-f FILE …]" */
-    const char *about;              /* description of the command, for --help */
     const struct flag *list, *more; /* more: that several commands have */
     uint16_t count, more_count;
-    uint16_t word;        /* offsetof the slice for a word that is no flag, which is never the first field; 0: none is taken */
-    const char *examples; /* lines of --help; NULL: none */
-    flag_each *each;      /* of a list with a row of FLAG_EACH */
+    uint16_t word;       /* offsetof the slice for a word that is no flag, which is never the first field; 0: none is taken */
+    flag_each *each;     /* of a list with a row of FLAG_EACH */
+    const char *section; /* of EMBED_FLAGS; NULL: the command's name */
 };
 
 enum { STATUS_OK = 0, STATUS_ERROR = 1, STATUS_USAGE = 2 }; /* exit statuses of every command */
@@ -88,7 +87,7 @@ int flags_wrong(const struct flags *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 #define EMBED_CRD_CLOUD "airgap/crds/clouds.mobula.dev.yaml" /* these three are for the cluster of a control plane */
 #define EMBED_CRD_COMPUTE_CONFIG "airgap/crds/computeconfigs.mobula.dev.yaml"
 #define EMBED_CRD_WORKLOAD "airgap/crds/workloads.mobula.dev.yaml"
-#define EMBED_FLAGS "src/cli/flags.txt"          /* help of flags: lines "NAME: TEXT" for all commands, then below [COMMAND] for one */
+#define EMBED_FLAGS "src/cli/flags.txt"          /* help of commands and flags: its first lines say how */
 #define EMBED_COMPLETE "src/cli/complete_%s.txt" /* bash, zsh, fish */
 
 /* Each file's path and its text, a NUL behind both. */

@@ -43,9 +43,6 @@ static const struct flag list[] = {
 #undef AT
 static const struct flags flags = {
     .usage = "mobula agent --operator-url=URL | --control-plane-url=URL --cloud-deployment-id=ID | --bucket=URL --logs-name=NAME [FLAG...]",
-    .about =
-        "Reports the state of Ray from a head pod to the control plane: status.ray of the workload. RAY_AUTH_TOKEN is the GCS' token.\n"
-        "Stores Ray's log files in a bucket, from every pod of Ray: mobula logs cluster|job|service NAME --bucket URL prints them.",
     .list = list,
     .count = COUNT_OF(list),
 };

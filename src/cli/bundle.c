@@ -32,13 +32,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .examples = "mobula bundle verify -f mobula.bundle --key mobula.pub\nmobula bundle load -f mobula.bundle --key mobula.pub --to "
-                "https://registry.bank.example\nmobula bundle create --from mobula-0.1.0 -f to-be-signed",
     .usage = "mobula bundle verify|list|load|create -f FILE --key FILE [--to FOLDER|URL [--image FILE…]]",
-    .about =
-        "Checks the signature of a bundle and every checksum in it. verify says so and prints the key's fingerprint, list prints the\n"
-        "names and sizes of its files, load writes them to a folder that is not there yet, or pushes the image to a registry under the\n"
-        "same digest. Nothing is unpacked from a bundle that is not exactly what was signed. create makes a bundle of a folder.",
     .list = list,
     .count = COUNT_OF(list),
 };

@@ -61,13 +61,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .examples = "mobula check -n team-a --reach registry.bank.example:5000",
     .usage = "mobula check [FLAG...]",
-    .about =
-        "Checks a cluster and the way to it, before an installation or after. It changes nothing in it: it reads, and tries pods in a dry "
-        "run.\n"
-        "Exit status: 0 all passed, 1 an error that was printed, 2 wrong usage, 3 a check failed, 4 there are only warnings. What could\n"
-        "not be looked at for lack of rights is said, and changes no exit status.",
     .list = list,
     .count = COUNT_OF(list),
 };

@@ -45,10 +45,6 @@ static const struct flag list[] = {
 
 static const struct flags flags = {
     .usage = "mobula compute-config render|check|create|list|get|archive -f FILE [--instance-types FILE] [FLAG...]",
-    .about =
-        "render prints the RayCluster that a compute config describes; check says what is wrong with the config: every error at once,\n"
-        "as FILE:LINE: FIELD: TEXT. Warnings are about what has no effect. Those that a control plane keeps are written and read with\n"
-        "create, list, get and archive: see mobula compute-config create --help.",
     .list = list,
     .count = COUNT_OF(list),
 };

@@ -36,10 +36,7 @@ static const struct flag list[] = {
 };
 #undef AT
 static const struct flags flags = {
-    .examples = "mobula control-plane --namespace team-a --https-addr :8443 --tls-cert tls.crt --tls-key tls.key",
     .usage = "mobula control-plane [--namespace NS[,NS…]] [FLAG…]",
-    .about = "Runs the control plane: people store Clouds, ComputeConfigs and Workloads in its cluster, and the operators of the clouds "
-             "call it and get the workloads that are theirs (docs/api/openapi.yaml).",
     .list = list,
     .count = COUNT_OF(list),
 };

@@ -25,10 +25,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .examples = "mobula crds migrate --dry-run\nmobula crds migrate",
     .usage = "mobula crds migrate [FLAG...]",
-    .about = "Rewrites the objects of our definitions that may be stored in another version than the storage version, and takes the other\n"
-             "versions out of status.storedVersions. It can be ended and started again at any time.",
     .list = list,
     .count = COUNT_OF(list),
 };

@@ -37,12 +37,7 @@ static const struct flag list[] = {
 };
 #undef AT
 static const struct flags flags = {
-    .examples = "mobula edge --config routes.yaml --http-addr :8000\n"
-                "mobula edge --upstream rag-head-svc.team-a.svc:8265 --auth users --cluster rag --namespace team-a\n"
-                "mobula edge --print --namespace team-a | kubectl apply -f -",
     .usage = "mobula edge --config FILE | --upstream HOST:PORT --auth users|token|none [FLAG…]",
-    .about = "A reverse proxy for dashboards and services of Ray: it lets callers pass who have the service's token, or the right on the "
-             "RayCluster, and spreads requests over versions.",
     .list = list,
     .count = COUNT_OF(list),
 };

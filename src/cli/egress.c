@@ -336,7 +336,6 @@ static const struct flag list[] = {
 
 const struct flags egress_flags = {
     .usage = "mobula egress [--format FORMAT] [FLAG...]",
-    .about = "Prints what the operator contacts, as text or for a firewall. No cluster is asked for it.",
     .list = list,
     .count = COUNT_OF(list),
 };

@@ -31,15 +31,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .examples = "mobula explain -f cluster.yaml | kubectl apply --dry-run=server -f -\nmobula explain --patches -f cluster.yaml "
-                "--patches-file patches.yaml",
     .usage = "mobula explain cluster|job|service NAME [-n NS]  or  mobula explain -f FILE [-f FILE...] [FLAG...]",
-    .about =
-        "Prints what the operator would make in an empty namespace: of a RayCluster its pods and services, of a RayJob its cluster with\n"
-        "them, of a RayCronJob the run of this minute with all of that, of a RayService its cluster and services. The last letters of\n"
-        "names are made of a uid, which only the API server gives: they will be others.\n"
-        "`mobula explain cluster NAME`, `explain job NAME` and `explain service NAME` say why a RayCluster, RayJob or RayService of the\n"
-        "API server is as it is: see their --help.",
     .list = list,
     .count = COUNT_OF(list),
 };

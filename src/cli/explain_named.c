@@ -19,11 +19,6 @@ static const struct flag cluster_list[] = {SEEK_FLAGS(offsetof(struct named_opti
 
 static const struct flags cluster_flags = {
     .usage = "mobula explain cluster NAME [-n NS] [FLAG...]",
-    .about =
-        "Says why a RayCluster is as it is: its groups and what keeps their pods, what the autoscaler decided last and by which rules,\n"
-        "and what Ray says of itself at this moment. Needs get on rayclusters and list on pods; get on pods/proxy for the last part, and "
-        "on\n"
-        "the Secret of a cluster with authOptions. With list on rayclusters it says how many come before one that waits for its turn.",
     .list = cluster_list,
     .count = COUNT_OF(cluster_list),
     .word = offsetof(struct named_options, name),
@@ -31,8 +26,6 @@ static const struct flags cluster_flags = {
 
 static const struct flags job_flags = {
     .usage = "mobula explain job NAME [-n NS] [FLAG...]",
-    .about = "Says why a RayJob is as it is, and what happens next and when. Needs get on rayjobs. Of a job of a control plane\n"
-             "`mobula job status` says the same.",
     .list = list,
     .count = COUNT_OF(list),
     .word = offsetof(struct named_options, name),
@@ -40,9 +33,6 @@ static const struct flags job_flags = {
 
 static const struct flags service_flags = {
     .usage = "mobula explain service NAME [-n NS] [FLAG...]",
-    .about =
-        "Says why a RayService or VersionedService is as it is: what gets its requests, what a change waits for, how its applications\n"
-        "are, and what happens next and when. Needs get on them, and for the rest get on services and list on rayclusters.",
     .list = list,
     .count = COUNT_OF(list),
     .word = offsetof(struct named_options, name),

@@ -101,12 +101,8 @@ static const struct noun cloud = {
      {"HEALTH", FLEET_HEALTH},
      {"LAST CONTACT", "status.lastContactTime"},
      {"DEPLOYMENT ID", "status.deploymentId"}},
-    {"mobula cloud register|list|get|update|verify|delete|config get|config update [[--name] NAME] [FLAG…]",
-     "Clouds of a control plane. verify says what their operators have checked.", cloud_list, fleet_flags, COUNT_OF(cloud_list),
-     FLEET_FLAGS, FLEET_AT(word),
-     "mobula cloud register --name edge --provider generic --region hall-2 --kubernetes-zones a,b\nmobula cloud config get --name "
-     "edge\nmobula cloud verify edge",
-     NULL},
+    {"mobula cloud register|list|get|update|verify|delete|config get|config update [[--name] NAME] [FLAG…]", cloud_list, fleet_flags,
+     COUNT_OF(cloud_list), FLEET_FLAGS, FLEET_AT(word), NULL, NULL},
     {{"register", cloud_register},
      {"list", fleet_show},
      {"get", fleet_show},
@@ -121,10 +117,8 @@ static const struct noun config = {
     "compute-config",
     &hub_configs,
     {{"NAME", FLEET_NAME}, {"CLOUD", "spec.cloud"}, {"HEAD", FLEET_HEAD}, {"CREATED", "metadata.creationTimestamp"}},
-    {"mobula compute-config create|list|get|archive|render|check [[--name] NAME] [FLAG…]",
-     "Compute configs of a control plane. create makes the next version of NAME; get and archive name one, NAME:N, or NAME: the newest.",
-     config_list, fleet_flags, COUNT_OF(config_list), FLEET_FLAGS, FLEET_AT(word),
-     "mobula compute-config create --name small -f small.yaml\nmobula compute-config get small:1 -o yaml", NULL},
+    {"mobula compute-config create|list|get|archive|render|check [[--name] NAME] [FLAG…]", config_list, fleet_flags, COUNT_OF(config_list),
+     FLEET_FLAGS, FLEET_AT(word), NULL, "compute-config create"},
     {{"create", config_create}, {"list", fleet_show}, {"get", config_get}, {"archive", config_archive}},
 };
 static const struct noun job = {
@@ -137,14 +131,8 @@ static const struct noun job = {
      {"REASON", "status.reason"},
      {"RAY", "status.ray.health"},
      {"CREATED", "metadata.creationTimestamp"}},
-    {"mobula job submit|list|status|logs|wait|terminate|delete [[--name] NAME] [FLAG…] [-- COMMAND…]",
-     "Jobs of a control plane. submit makes one for a cloud; wait ends with 0 when it has succeeded, with 1 when it has ended otherwise, "
-     "and\n"
-     "with 3 when it goes on: after --timeout, or a signal.",
-     job_flags, fleet_flags, JOB_FLAGS, FLEET_FLAGS, FLEET_AT(word),
-     "mobula job submit --cloud edge --image-uri rayproject/ray:2.52.0 --working-dir . --wait -- python main.py\nmobula job logs "
-     "train -f\nmobula job wait --name train --timeout 1h",
-     NULL},
+    {"mobula job submit|list|status|logs|wait|terminate|delete [[--name] NAME] [FLAG…] [-- COMMAND…]", job_flags, fleet_flags, JOB_FLAGS,
+     FLEET_FLAGS, FLEET_AT(word), NULL, NULL},
     {{"submit", job_submit},
      {"list", fleet_show},
      {"status", job_status},
@@ -157,8 +145,8 @@ static const struct noun node = {
     .kind = "Cloud",
     .word = "cloud",
     .resource = &hub_clouds,
-    .flags = {"mobula node list [--cloud] NAME", "Nodes of a cloud, as its operator has reported them.", node_list_flags, fleet_flags,
-              COUNT_OF(node_list_flags), FLEET_FLAGS, FLEET_AT(word), "mobula node list edge", NULL},
+    .flags = {"mobula node list [--cloud] NAME", node_list_flags, fleet_flags, COUNT_OF(node_list_flags), FLEET_FLAGS, FLEET_AT(word),
+              NULL},
     .verbs = {{"list", node_list}},
 };
 

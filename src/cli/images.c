@@ -20,9 +20,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .examples = "mobula images -f cluster.yaml -f jobs/",
     .usage = "mobula images [-f FILE...] [FLAG...]",
-    .about = "Prints every image that manifests of any kind need, the operator's own included: one a line, sorted, each once.",
     .list = list,
     .count = COUNT_OF(list),
 };

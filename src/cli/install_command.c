@@ -87,12 +87,7 @@ static bool kind_flag(size_t n, struct flag *row, const char **help)
 }
 
 static const struct flags install_flags = {
-    .examples = "mobula install --apply --namespace ray --create-namespace\nmobula install --print --namespace ray | kubectl apply "
-                "--server-side -f -",
     .usage = "mobula install --print|--apply [FLAG...]",
-    .about =
-        "Prints or applies the manifests of an installation: custom resource definitions, service account, a Role for each namespace,\n"
-        "Deployment. --apply tries everything in a dry run first, and changes nothing when that fails.",
     .list = list,
     .count = COUNT_OF(list),
     .each = kind_flag,
@@ -100,7 +95,6 @@ static const struct flags install_flags = {
 
 static const struct flags upgrade_flags = {
     .usage = "mobula upgrade [FLAG...]",
-    .about = "Replaces an installation of another version by this one, or changes its flags: as install --apply.",
     .list = list,
     .count = COUNT_OF(list),
     .each = kind_flag,

@@ -107,12 +107,8 @@ static bool login(struct desk *d, struct err *e)
 
 static const struct flags flags = {
     .usage = "mobula login --server URL [FLAG…]",
-    .about =
-        "Makes cloud, compute-config, job and node use a control plane. The token, one that the API server of its cluster accepts, is\n"
-        "kept in $XDG_CONFIG_HOME/mobula/login, which nobody else may read.",
     .list = fleet_flags,
     .count = FLEET_FLAGS_LOGIN,
-    .examples = "kubectl create token ann -n team-a | mobula login --server https://hub.example:8443 --ca-file ca.crt -n team-a",
 };
 
 int cli_login(int argc, char **argv)
@@ -132,7 +128,9 @@ int cli_login(int argc, char **argv)
 
 int cli_logout(int argc, char **argv)
 {
-    static const struct flags none = {.usage = "mobula logout", .about = "Forgets the control plane of mobula login, and its token."};
+    static const struct flags none = {
+        .usage = "mobula logout",
+    };
     struct arena a = {0};
     struct slice path;
     struct err e = {0};

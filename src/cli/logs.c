@@ -31,13 +31,7 @@ static const struct flag list[] = {
 #undef AT
 
 static const struct flags flags = {
-    .examples =
-        "mobula logs rayjob example -n team-a -f\nmobula logs raycluster example -n team-a --bucket s3://ray/team-a --download logs",
     .usage = "mobula logs rayjob|raycluster|rayservice NAME [-n NS] [-f] [FLAG...]",
-    .about = "Prints what a job has printed, from the dashboard of its cluster's head or from its submitter pod. Needs get on rayjobs,\n"
-             "rayclusters and pods/proxy (or pods/log), list on pods, and get on the Secret of a cluster with authOptions.\n"
-             "With --bucket it reads what was stored there: the log of a job whose head is gone; with --node, --file, --since or\n"
-             "--download, and of a cluster or service, all log files of its pods: a list of them, a file, or a folder of them.",
     .list = list,
     .count = COUNT_OF(list),
 };

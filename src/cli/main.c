@@ -93,7 +93,9 @@ static int run_help(int argc, char **argv)
 
 static int run_version(int argc, char **argv)
 {
-    static const struct flags flags = {.usage = "mobula version", .about = "Prints the version of this binary."};
+    static const struct flags flags = {
+        .usage = "mobula version",
+    };
     int status;
     if (!flags_parse(&flags, argc, argv, NULL, &status))
         return status;
@@ -103,9 +105,9 @@ static int run_version(int argc, char **argv)
 
 static int run_completion(int argc, char **argv)
 {
-    static const struct flags flags = {.usage = "mobula completion bash|zsh|fish",
-                                       .about = "Prints a script that makes the shell complete mobula's commands, flags and their values.",
-                                       .examples = "eval \"$(mobula completion bash)\"\nmobula completion fish | source"};
+    static const struct flags flags = {
+        .usage = "mobula completion bash|zsh|fish",
+    };
     int status, named = argc > 1 && argv[1][0] != '-';
     struct arena a = {0};
     if (!flags_parse(&flags, argc - named, argv + named, NULL, &status))

@@ -127,9 +127,7 @@ static bool kind_flag(size_t n, struct flag *row, const char **help)
 }
 
 static const struct flags flags = {
-    .examples = "mobula operator --kubeconfig ~/.kube/config --namespace team-a",
     .usage = "mobula operator [--namespace NS[,NS…]] [--kubeconfig FILE] [FLAG…]",
-    .about = "Runs the controller: makes and keeps the pods and services of RayClusters, and runs RayJobs, RayCronJobs and RayServices.",
     .list = list,
     .count = COUNT_OF(list),
     .each = kind_flag,

@@ -18,9 +18,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .examples = "mobula policy check -f cluster.yaml --policy policy.yaml",
     .usage = "mobula policy check [-f FILE] [--policy FILE]",
-    .about = "Says what a policy refuses of objects that a control plane asks for, a line each, as FILE:LINE: FIELD: rule NAME: TEXT.",
     .list = list,
     .count = COUNT_OF(list),
 };

@@ -24,9 +24,6 @@ static const struct flag list[] = {
 
 static const struct flags flags = {
     .usage = "mobula rollback [FLAG...]",
-    .about = "Goes back to what an installation was before the last `mobula upgrade` or `mobula install --apply` that changed it: version, "
-             "flags\n"
-             "and rights. Definitions stay as they are, and so do clusters and their pods. A second rollback undoes the first.",
     .list = list,
     .count = COUNT_OF(list),
 };

@@ -28,13 +28,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .examples = "mobula service deploy rag -f rag.yaml --gateway infra/public --hostname rag.example.org --wait\n"
-                "mobula service deploy rag -f rag2.yaml --canary-percent 10\n"
-                "mobula service rollback rag",
     .usage = "mobula service deploy|status|rollback|terminate|list|wait [NAME] [FLAG...]",
-    .about =
-        "Versions of a service of Ray Serve, each on a cluster of its own, and their shares of the requests. deploy makes a version and\n"
-        "moves the requests to it; the operator carries it out. Needs rights on " VERSIONED_KIND "s.",
     .list = list,
     .count = COUNT_OF(list),
     .word = AT(name),

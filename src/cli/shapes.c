@@ -160,7 +160,6 @@ static const struct flag list[] = {
 
 static const struct flags flags = {
     .usage = "mobula instance-types list|suggest [FLAG...]",
-    .about = "list prints the instance types of the ConfigMap; suggest prints types that fill the nodes of the cluster, as its text.",
     .list = list,
     .count = COUNT_OF(list),
 };

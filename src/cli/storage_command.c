@@ -29,14 +29,7 @@ static const struct flag list[] = {
     TLS_FLAG,
 };
 static const struct flags flags = {
-    .examples = "mobula storage check s3://ray/team-a --endpoint https://minio.bank.example:9000",
     .usage = "mobula storage check|ls|get|put|rm|sign URL [-f FILE] [FLAG...]",
-    .about =
-        "Objects of s3://BUCKET[/NAME] at AWS or any store with S3's protocol, gs://BUCKET[/NAME] of Google Cloud Storage, and\n"
-        "azure://CONTAINER[/NAME] or abfss://CONTAINER@ACCOUNT.dfs.core.windows.net[/NAME] of Azure. check writes, reads, lists, signs\n"
-        "and deletes an object below the name, and names a missing right. Exit status: 0 well, 1 an error that was printed, 2 wrong usage, "
-        "3 a check\n"
-        "failed, 4 there are only warnings.",
     .list = list,
     .count = COUNT_OF(list),
     .word = AT(url),

@@ -38,11 +38,7 @@ static const struct flag list[] = {
 #undef AT
 
 static const struct flags flags = {
-    .examples = "mobula submit --cluster raycluster -n team-a -- python train.py --lr 0.1",
     .usage = "mobula submit --cluster NAME|--address http://HOST:8265 [FLAG…] -- ENTRYPOINT…",
-    .about = "Submits a job to Ray's dashboard and follows it: its log on stdout, news on stderr. One word behind -- is a line for a "
-             "shell; of several each arrives as it is. Exit status: 0 it succeeded, 1 it failed, was stopped or was not taken, 3 it goes "
-             "on without us, 128+N ended by signal N.",
     .list = list,
     .count = COUNT_OF(list),
 };

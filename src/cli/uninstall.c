@@ -30,12 +30,6 @@ static const struct flag list[] = {
 
 static const struct flags flags = {
     .usage = "mobula uninstall [--apply] [FLAG...]",
-    .about = "Prints the names of what `mobula install` with these flags has made, and of ConfigMap " RAY_TOOLS_CONFIGMAP_NAME
-             ", for `kubectl delete --ignore-not-found -f -`; with --apply it deletes them itself.\n"
-             "Namespaces, definitions, RayClusters, RayJobs, RayCronJobs and RayServices stay, and so do the pods of clusters. Delete "
-             "RayJobs that run "
-             "on a cluster of\n"
-             "somebody else's (clusterSelector) before: the operator takes their finalizer off.",
     .list = list,
     .count = COUNT_OF(list),
 };

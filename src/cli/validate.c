@@ -16,14 +16,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .examples = "mobula validate -f cluster.yaml -f jobs/",
     .usage = "mobula validate -f FILE [-f FILE...]",
-    .about = "Checks RayClusters of both kinds, RayJobs, RayCronJobs, RayServices and ConfigMaps of instance types, patches or the policy, "
-             "and the "
-             "policy's file, without a "
-             "cluster: every error at once, as FILE:LINE: FIELD: TEXT. Other kinds are skipped.\n"
-             "Exit status 0 only when at least one was checked and none is wrong; warnings are about what has no effect, or is likely to "
-             "be a mistake.",
     .list = list,
     .count = COUNT_OF(list),
 };

@@ -80,9 +80,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .examples = "mobula wait-gcs --address raycluster-head-svc.default.svc.cluster.local:6379 --timeout 10m",
     .usage = "mobula wait-gcs --address HOST:PORT [--timeout 10m]",
-    .about = "Waits until the GCS of a Ray cluster answers its health check. Exit status 1 when it does not within the time.",
     .list = list,
     .count = COUNT_OF(list),
 };

@@ -263,19 +263,43 @@ static struct slice command_name(const struct flags *f)
     return name;
 }
 
-/* Returns the line of EMBED_FLAGS for a flag of the command: that of its own section if there is one. */
-static struct slice find_help(struct slice texts, struct slice command, struct slice flag)
+/* A place in the part of EMBED_FLAGS that is about a command. */
+struct help {
+    struct slice texts, command;
+    bool elsewhere; /* in the section of another command */
+};
+
+/* The next line of those for all commands or of the command's section, with the head of the section. False: there are no more. */
+static bool next_line(struct help *h, struct slice *line)
 {
-    struct slice found = SLICE_NONE;
-    bool here = true;
-    while (!slice_empty(texts)) {
-        struct slice line = slice_cut(&texts, '\n');
-        if (slice_starts(line, SLICE("[")))
-            here = slice_eq(slice_head(slice_skip(line, 1), line.len - 2), command);
-        else if (here && slice_eq(slice_cut(&line, ':'), flag))
-            found = slice_trim(line);
+    while (!slice_empty(h->texts)) {
+        *line = slice_cut(&h->texts, '\n');
+        if (slice_starts(*line, SLICE("[")))
+            h->elsewhere = !slice_eq(slice_head(slice_skip(*line, 1), line->len - 2), h->command);
+        if (!h->elsewhere)
+            return true;
     }
+    return false;
+}
+
+/* Returns the help of a flag: the last line of its name, as the command's own section comes behind the lines for all. */
+static struct slice find_help(struct help h, const char *flag)
+{
+    struct slice found = SLICE_NONE, line;
+    while (next_line(&h, &line))
+        if (slice_eq(slice_cut(&line, ':'), slice_of(flag)))
+            found = slice_trim(line);
     return found;
+}
+
+/* Prints the lines that begin with the mark, each behind the indent; before them the title. */
+static void print_lines(struct help h, struct slice mark, const char *title, const char *indent, FILE *to)
+{
+    for (struct slice line; next_line(&h, &line);)
+        if (slice_starts(line, mark)) {
+            fprintf(to, "%s%s%.*s\n", title, indent, SLICE_ARG(slice_skip(line, mark.len)));
+            title = "";
+        }
 }
 
 static void print_flag(const struct flag *flag, struct slice help, FILE *to)
@@ -291,24 +315,19 @@ static void print_flag(const struct flag *flag, struct slice help, FILE *to)
 
 static void print_usage(const struct flags *f, FILE *to)
 {
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct help h = {.texts = embed_file(embed_all(&a), EMBED_FLAGS), .command = f->section ? slice_of(f->section) : command_name(f)};
     struct flag_place at = {0};
     struct flag flag;
-    __attribute__((cleanup(arena_free))) struct arena a = {0};
-    struct slice texts = embed_file(embed_all(&a), EMBED_FLAGS), command = command_name(f);
-    fprintf(to, "usage: %s\n", f->usage);
+    print_lines(h, SLICE("= "), "", "", to);
+    fprintf(to, "\nusage: %s\n", f->usage);
     while (next_flag(f, &at, &flag)) {
-        print_flag(&flag, at.help ? slice_of(at.help) : find_help(texts, command, slice_of(flag.name)), to);
+        print_flag(&flag, at.help ? slice_of(at.help) : find_help(h, flag.name), to);
         flag.name = twin_of(slice_of(flag.name));
         if (flag.name)
             print_flag(&flag, SLICE("the same"), to);
     }
-    struct slice rest = slice_of(f->examples);
-    if (rest.ptr)
-        fputs("\nexamples:\n", to);
-    while (rest.ptr) {
-        struct slice line = slice_cut(&rest, '\n');
-        fprintf(to, "  %.*s\n", SLICE_ARG(line));
-    }
+    print_lines(h, SLICE("> "), "\nexamples:\n", "  ", to);
 }
 
 bool flags_parse(const struct flags *f, int argc, char **argv, void *options, int *status)
@@ -321,7 +340,6 @@ bool flags_parse(const struct flags *f, int argc, char **argv, void *options, in
     }
     if (!help)
         return true;
-    printf("%s\n\n", f->about);
     print_usage(f, stdout);
     *status = STATUS_OK;
     return false;

@@ -371,7 +371,7 @@ def check_flags():
     page, rows = Path("src/cli/flags.txt"), re.compile(r'\{[\s\\]*"([a-z0-9-]+)",[\s\\]*FLAG_[A-Z]+,')
     code = [path for path in files() if path.suffix in {".c", ".h"} and path.parts[0] != "tests"]
     tables = {name: path for path in code for name in rows.findall(text(path))}
-    helped = {line.partition(": ")[0]: number for number, line in enumerate(text(page).splitlines(), 1) if line[:1] not in "#["}
+    helped = {line.partition(": ")[0]: number for number, line in enumerate(text(page).splitlines(), 1) if line[:1] not in "#[=>"}
     for name in sorted(tables.keys() - helped.keys()):
         yield f"{tables[name]}:1: flag {name} has no line in {page}"
     for name in sorted(helped.keys() - tables.keys()):

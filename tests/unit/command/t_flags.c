@@ -39,7 +39,7 @@ static bool each_none(size_t n, struct flag *row, const char **help)
     return false;
 }
 
-static const struct flags flags = {.usage = "mobula test", .about = "Tests.", .list = list, .count = COUNT_OF(list), .each = each_of};
+static const struct flags flags = {.usage = "mobula test", .list = list, .count = COUNT_OF(list), .each = each_of};
 
 enum { ARGS = 6 };
 
