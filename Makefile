@@ -465,10 +465,10 @@ fault: ## the fault matrix: a proxy between the operator and a real kube-apiserv
 	+@$(MAKE) mobula build/test/mobula
 	@tests/fault/run.sh
 
-fault-quick: ## about 300 of its cases, in eight minutes
+fault-quick: ## about 300 of its cases, in eight minutes; QUICK=n: about n
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula build/test/mobula
-	@QUICK=1 tests/fault/run.sh
+	@QUICK=$(or $(QUICK),1) tests/fault/run.sh
 
 e2e-ray: ## clusters of real Ray on a real kubelet, in a network namespace without a way out (needs root, Go, 2 GB of disk)
 	@tests/tools/setup build e2e node
