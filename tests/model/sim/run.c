@@ -16,7 +16,7 @@ enum {
     FORGET_MS = 20 * 60 * 1000, /* failures are forgotten by then */
     QUIET_MS = 60 * 1000,
     GONE_MS = 70 * 1000, /* idle connections are closed by then, too */
-    EMPTY_BYTES = 832 * KIB,
+    EMPTY_BYTES = 896 * KIB,
     EMPTY_JOBS_BYTES = 128 * KIB,   /* and so much for one more watch in each of two namespaces … */
     EMPTY_CRONS_BYTES = 128 * KIB,  /* … and for another one */
     EMPTY_MARKETS_BYTES = 64 * KIB, /* … and for that of a ConfigMap */
