@@ -101,10 +101,9 @@ static bool purge_kind(struct apply *p, struct slice api_version, const char *ki
     return true;
 }
 
+/* Page by page: p->next is set. */
 static bool release_kind(struct apply *p, struct slice api_version, const char *kind, struct slice ns, struct err *e)
 {
-    struct slice next = SLICE_NONE;
-    p->next = &next;
     do {
         p->count = 0;
         if (!apply_find(p, api_version, kind, ns, NULL, NULL, e))
@@ -112,15 +111,17 @@ static bool release_kind(struct apply *p, struct slice api_version, const char *
         for (uint32_t i = 0; i < p->count; i++)
             if (!strip(p, &p->list[i], e))
                 return false;
-    } while (!slice_empty(next));
+    } while (!slice_empty(*p->next));
     return true;
 }
 
 bool purge_release(struct apply *p, bool plane, struct slice ns, struct err *e)
 {
+    struct slice next = SLICE_NONE;
     struct apply found = {.ask = p->ask, .say = p->say, .a = p->a};
     if (!apply_read(&found, SLICE_NONE, e))
         return false;
+    found.next = &next;
     if (plane)
         return release_kind(&found, SLICE("mobula.dev/v1"), "Workload", ns, e);
     for (uint32_t i = 0; kinds[i]; i++)
@@ -132,9 +133,11 @@ bool purge_release(struct apply *p, bool plane, struct slice ns, struct err *e)
 bool purge_namespace(struct apply *p, bool plane, bool runs, struct slice ns, int64_t until_ms, struct err *e)
 {
     static const char *const of_plane[] = {"Workload", "Cloud", "ComputeConfig"};
+    struct slice next = SLICE_NONE;
     struct apply found = {.ask = p->ask, .say = p->say, .a = p->a};
     if (!apply_read(&found, SLICE_NONE, e))
         return false;
+    found.next = &next;
     for (size_t i = 0; plane && i < COUNT_OF(of_plane); i++)
         if (!purge_kind(&found, SLICE("mobula.dev/v1"), of_plane[i], ns, runs, until_ms, e))
             return err_wrap(e, "--purge");

@@ -4,7 +4,7 @@
 #include <mobula/release.h>
 
 static const struct flag list[] = {DEFAULT_PATCHES_FLAGS(0)};
-static const struct flags flags = {.usage = "mobula test", .about = "Tests.", .list = list, .count = COUNT_OF(list)};
+static const struct flags flags = {.usage = "mobula test", .list = list, .count = COUNT_OF(list)};
 
 /* words: "--a=b --c", parted by blanks. */
 static struct default_patches flagged(struct slice words, struct arena *a)
