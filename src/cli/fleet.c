@@ -145,7 +145,7 @@ static const struct noun node = {
     .kind = "Cloud",
     .word = "cloud",
     .resource = &hub_clouds,
-    .flags = {"mobula node list [--cloud] NAME", node_list_flags, fleet_flags, COUNT_OF(node_list_flags), FLEET_FLAGS, FLEET_AT(word),
+    .flags = {"mobula node list [--cloud] NAME", node_list_flags, fleet_flags, COUNT_OF(node_list_flags), FLEET_FLAGS, FLEET_AT(word), NULL,
               NULL},
     .verbs = {{"list", node_list}},
 };

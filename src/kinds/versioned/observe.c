@@ -111,7 +111,7 @@ static void build(struct versioned_decision *d, struct version *v)
         if (!v->applied)
             v->text = versioned_build_child(d->s, v->name, c->spec, v->facts.config, v->capacity, &v->hash, d->a);
     }
-    v->applied = v->applied && json_get_int(c->status, "observedGeneration", -1) == c->generation;
+    v->applied = c && v->applied && json_get_int(c->status, "observedGeneration", -1) == c->generation;
 }
 
 static bool look(struct versioned_decision *d, struct version *v)

@@ -171,7 +171,7 @@ static void test_growing(struct arena *a)
                                         SPEC(GROUP("a", "'replicas':4,'minReplicas':1,") "," GROUP("b", "")))
                                .ptr;
         const struct spec_object from = spec_object_of(parse_quoted(text, a), a);
-        struct jval doc, spec, group;
+        struct jval doc = NO_VALUE, spec, group;
         CHECK(rayservice_read(&from, a, &s, &errors));
         CHECK(rayservice_build_cluster(&s, grows, &b, a) && json_read(&doc, buf_slice(&b), a, NULL));
         spec = json_get(doc, "spec");
