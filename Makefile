@@ -47,7 +47,7 @@ cc_has = $(shell $(CC) -Werror $(1) -x c -c -o /dev/null /dev/null 2>/dev/null &
 HARDEN := -U_FORTIFY_SOURCE -fstack-protector -fstack-clash-protection $(call cc_has,-ftrivial-auto-var-init=zero) $(HARDEN_$(ARCH))
 # The processor's guard for stacks lies in each thread's block on amd64, which takes longer instructions than musl's global copy of it.
 HARDEN += $(call cc_has,-mstack-protector-guard=global)
-SMALLEST := $(or $(call cc_has,-Oz),-Os) $(call cc_has,-fno-shrink-wrap -fno-ipa-cp)
+SMALLEST := $(or $(call cc_has,-Oz),-Os)
 # On arm64 functions that are called once take less room inside their callers, however large those get: 3 KB.
 SMALLEST += $(if $(filter arm64,$(ARCH)),$(call cc_has,--param=large-function-growth=400 --param=large-stack-frame-growth=4000 \
     --param=large-unit-insns=100000 --param=inline-unit-growth=100))
