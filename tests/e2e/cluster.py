@@ -98,7 +98,7 @@ class Audit(AuditLog):
     def entries(self, user=None, namespace=None):
         found = []
         for e in self.lines():
-            if e["stage"] not in ("ResponseComplete", "ResponseStarted") or (user and e["user"]["username"] != user):
+            if e["stage"] not in ("ResponseComplete", "ResponseStarted") or (user and e["user"].get("username") != user):
                 continue
             if namespace and (e.get("objectRef") or {}).get("namespace") != namespace:
                 continue

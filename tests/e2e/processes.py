@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 from cluster import MOBULA, PATIENCE, RUN, eventually, kubectl, unless
@@ -67,7 +68,9 @@ class Operator:
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
             if how == signal.SIGTERM:  # before its first line it may not have a handler yet, and would be killed instead of stopped
-                eventually(lambda: self.log() or self.process.poll() is not None)
+                began = time.monotonic()
+                while not self.log() and self.process.poll() is None and time.monotonic() - began < 1:  # some log nothing at all
+                    time.sleep(0.02)
             self.process.send_signal(how)
             self.process.wait(60)
         return self.process.returncode

@@ -35,7 +35,7 @@ def rows(found, name, result):
 def test_a_sound_cluster_has_no_failed_check(space):
     found = check("-n", space.name)
     assert not [r for r in found if r["result"] == "fail"], found
-    assert rows(found, "server", "pass") and rows(found, "rights", "pass") and len(rows(found, "definitions", "pass")) == 4
+    assert rows(found, "server", "pass") and rows(found, "rights", "pass") and len(rows(found, "definitions", "pass")) == 5
     assert rows(found, "clock", "pass") and len(rows(found, "pods", "pass")) == 2 and rows(found, "nodes", "pass")
 
 
