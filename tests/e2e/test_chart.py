@@ -176,7 +176,8 @@ def test_values_of_an_older_chart(helm, chart, space, tmp_path):
 
 
 def test_the_charts_bring_the_definitions(chart, plane_chart):
-    for at, flags in (chart, ("--raycronjobs", "--rayservices", "--versionedservices", "--no-admission-policy")), (plane_chart, ("--control-plane",)):
+    optional = ("--raycronjobs", "--rayservices", "--versionedservices", "--no-admission-policy")
+    for at, flags in (chart, optional), (plane_chart, ("--control-plane",)):
         brought = objects("\n---\n".join(p.read_text() for p in (at / "crds").iterdir()))
         printed = objects(manifests("--crds-only", *flags))
         assert brought == {k: v for k, v in printed.items() if k[0] == "CustomResourceDefinition"}

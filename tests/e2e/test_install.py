@@ -9,7 +9,7 @@ from cluster import definitions, mobula, objects, raycluster, rayjob, what
 from services import in_steps
 from test_legacy import raycluster as legacy
 
-MAX_RESOURCES, MAX_GRANTS, PLAIN_GRANTS = 24, 60, 28
+MAX_RESOURCES, MAX_GRANTS, PLAIN_GRANTS = 24, 68, 28
 
 
 def grants(found):
