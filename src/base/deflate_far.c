@@ -11,8 +11,8 @@ enum {
     ROUNDS = 3,
     FAR_BYTES = 4, /* the shortest copy that is looked for outside the window of RFC 1951 */
     FAR_BITS = 18,
-    TRIES_NEAR = 128,
-    TRIES_FAR = 256, /* places outside that window that are compared with each one to compress; _NEAR: inside */
+    TRIES_NEAR = 64,
+    TRIES_FAR = 64,  /* places outside that window that are compared with each one to compress; _NEAR: inside */
     UNUSED_BITS = 12 /* cost of a symbol that the round before did not use */
 };
 
