@@ -121,11 +121,13 @@ static bool look(struct service_desk *d, uint64_t *said, bool *over, struct err 
     bool now = json_get_int(d->live, "metadata.generation", 0) == json_get_int(rollout, "generation", -1);
     struct slice phase = json_get_str(rollout, "phase", d->seek.a),
                  words = arena_clean(d->seek.a, json_get_str(told, "message", d->seek.a), LIMIT_JOB_MESSAGE);
-    *over = now && slice_is(phase, "Complete");
+    *over = now && !d->back && slice_is(phase, "Complete");
+    if (d->back && json_get_int(d->live, "metadata.generation", 0) != d->back)
+        return err_set(e, ERR_STATUS, "%.*s was changed before it went back: mobula service status", SLICE_ARG(d->o.name));
     if (json_is(json_get(valid, "status"), "False"))
         return err_set(e, ERR_STATUS, "the spec is not carried out: %.*s", SLICE_ARG(json_get_str(valid, "message", d->seek.a)));
     if (now && slice_is(phase, "RolledBack"))
-        return (d->back && (*over = true)) || err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(words));
+        return (*over = d->back > 0) || err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(words));
     if (words.len && hash64(words, 0) != *said)
         fprintf(stderr, "service %.*s: %.*s\n", SLICE_ARG(d->o.name), SLICE_ARG(words));
     *said = hash64(words, 0);
@@ -153,21 +155,37 @@ bool service_wait(struct service_desk *d, struct err *e)
     return well;
 }
 
+/* The versions that served before this rollout are there still. Sum: of their weights. */
+static bool find_previous(struct service_desk *d, int64_t *sum, struct err *e)
+{
+    struct arena *a = d->seek.a;
+    struct jval k, v, child;
+    for (struct jiter it = json_iter(json_get(d->live, "status.rollout.previous")); json_next(&it, &k, &v);) {
+        int64_t weight = json_get_int(v, "weight", 0);
+        struct slice name = json_get_str(v, "name", a), there = arena_printf(a, "%.*s-%.*s", SLICE_ARG(d->o.name), SLICE_ARG(name));
+        bool absent = false;
+        *sum += weight;
+        if (weight > 0 && !service_find(d, kind_rayservice.resource, there, &child, &absent, e))
+            return false;
+        if (absent)
+            return err_set(e, ERR_MISSING, "version %.*s is gone since the rollout ended: deploy it again with -f and --version-name %.*s",
+                           SLICE_ARG(name), SLICE_ARG(name));
+    }
+    return true;
+}
+
 static bool run_rollback(struct service_desk *d, struct err *e)
 {
-    if (!find_service(d, e))
-        return false;
-    struct jval rollout = json_get(d->live, "status.rollout"), k, v;
-    long long generation = json_get_int(d->live, "metadata.generation", 0);
     int64_t sum = 0;
-    for (struct jiter it = json_iter(json_get(rollout, "previous")); json_next(&it, &k, &v);)
-        sum += json_get_int(v, "weight", 0);
-    if (json_get_int(rollout, "generation", -1) != generation || sum == 0)
+    if (!find_service(d, e) || !find_previous(d, &sum, e))
+        return false;
+    long long generation = json_get_int(d->live, "metadata.generation", 0);
+    if (json_get_int(d->live, "status.rollout.generation", -1) != generation || sum == 0)
         return err_set(e, ERR_STATUS, "there is nothing to go back to: no version served before this rollout, or it has not begun yet");
     struct slice body = arena_printf(d->seek.a, "{\"metadata\":{\"annotations\":{\"" VERSIONED_BACK "\":\"%lld\"}}}", generation);
     if (!service_send(d, ask_merge, seek_path(&d->seek, kind_versioned.resource, d->o.name, SLICE_NONE), body, e))
         return false;
-    d->back = true;
+    d->back = generation;
     return d->o.wait ? service_wait(d, e) : cli_print(SLICE("asked to go back; see: mobula service status\n"));
 }
 

@@ -77,18 +77,19 @@ def definitions():
 
 
 def eventually(what, seconds=PATIENCE, step=0.05):
-    """Calls what() until it returns something true, and returns that. An AssertionError on the way counts as "not yet"."""
+    """Calls what() until it returns something true, and returns that. An AssertionError or a KeyError (a field that is not there) on the
+    way counts as "not yet"."""
     end = time.monotonic() + seconds
     while True:
         last = None
         try:
             value = what()
-        except AssertionError as e:
+        except (AssertionError, KeyError) as e:
             value, last = None, e
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {last or what.__doc__ or what}")
+            raise AssertionError(f"not within {seconds} s: {repr(last) if isinstance(last, KeyError) else last or what.__doc__ or what}")
         time.sleep(step)
 
 

@@ -67,13 +67,16 @@ class Operator:
 
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
-            if how == signal.SIGTERM:  # before its first line it may not have a handler yet, and would be killed instead of stopped
-                began = time.monotonic()
-                while not self.log() and self.process.poll() is None and time.monotonic() - began < 1:  # some log nothing at all
-                    time.sleep(0.02)
+            if how == signal.SIGTERM:
+                eventually(lambda: self.process.poll() is not None or self.takes_sigterm(), step=0.02)
             self.process.send_signal(how)
             self.process.wait(60)
         return self.process.returncode
+
+    def takes_sigterm(self):
+        """It has begun to read SIGTERM from a signalfd, for which it blocks the signal. Before that the signal would kill it."""
+        blocked = re.search(r"^SigBlk:\s*(\w+)$", Path(f"/proc/{self.process.pid}/status").read_text(), re.MULTILINE)
+        return blocked is not None and int(blocked[1], 16) >> (signal.SIGTERM - 1) & 1
 
     def log(self):
         """What this process has said, without those before it."""

@@ -2,7 +2,6 @@
 Role lets it create pods and services."""
 
 import json
-import time
 
 import pytest
 
@@ -162,8 +161,6 @@ def test_maps_of_types_and_patches(account, space, api):
 
     eventually(lambda: refusal("patches", {}), step=0.5)
     for name, data, word in MAPS:
-        began = time.monotonic()
         why = refusal(name, data)
-        assert time.monotonic() - began < 5, (name, str(data)[:200])
         assert (word in why if word and why else word == why), (name, str(data)[:200], why)
     assert refusal("patches", {}, "default") is None

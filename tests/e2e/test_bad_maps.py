@@ -1,7 +1,6 @@
 """Texts of the two ConfigMaps that nobody should write, on the real API server: each has its message with the line and the limit, none
 disturbs what runs, and what was read last stays in force."""
 
-import time
 
 import pytest
 
@@ -60,10 +59,8 @@ def broken(space, configmap, seen):
 def try_all(space, operator, configmap, texts, write):
     seen = []
     for name, (text, place, word) in texts.items():
-        began = time.monotonic()
         write(space, text)
         (told,) = eventually(lambda seen=seen: broken(space, configmap, seen))
-        assert time.monotonic() - began < 10, name
         assert f".yaml: {place}" in told and word in told and told.endswith("what was read last stays in force"), (name, told)
         assert operator.metrics()["mobula_settings_broken"] == 1
         seen.append(told)

@@ -8,7 +8,6 @@ import os
 import re
 import stat
 import threading
-import time
 import zipfile
 
 import pytest
@@ -439,9 +438,8 @@ def test_what_goes_wrong_is_said_with_what_to_do(person, tmp_path):
     assert "unknown CA" in person.type("login", "--server", f"https://localhost:{person.port}", stdin=bearer, code=1)
     (tmp_path / "other").mkdir()
     other, _ = certificate(tmp_path / "other")
-    began = time.monotonic()
     said = person.type("login", "--server", f"https://localhost:{person.port}", "--ca-file", other, stdin=bearer, code=1)
-    assert "mobula login --ca-file FILE" in said and time.monotonic() - began < 10
+    assert "mobula login --ca-file FILE" in said
     said = person.type("login", "--server", f"https://127.0.0.1:{person.port}", "--ca-file", person.ca, stdin=bearer, code=1)
     assert "name the server as its certificate does" in said
     assert "https:// is needed" in person.type("login", "--server", "http://10.0.0.1", stdin=bearer, code=1)

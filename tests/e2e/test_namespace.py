@@ -86,7 +86,6 @@ def test_a_stop_alone_keeps_finalizers(space, operators, hubs, plane):  # noqa: 
         space.ready("c", 2)
         path = space.path("rayjobs", "guest", "/apis/ray.io/v1")
     eventually(lambda: space.api.get(path)["metadata"].get("finalizers"))
-    began = time.monotonic()
-    assert process.stop() == 0 and time.monotonic() - began < 10
+    assert process.stop() == 0
     assert space.api.get(path)["metadata"]["finalizers"]
     space.api.patch(path, {"metadata": {"finalizers": None}})

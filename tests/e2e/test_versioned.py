@@ -141,6 +141,7 @@ def test_from_the_first_version_to_the_second(controller, operators, space, boar
     assert columns.split() == ["NAME", "STATE", "PRIMARY", "CANARY", "WEIGHTS", "AGE"] and row.split()[:3] == ["rag", "Running", "v2"]
     assert space.find(space.path("rayservices", "rag-v1", V1)), "requests that it has may end"
     service.space.api.patch(service.path + "/status", {"status": {"rollout": {"endTime": "2026-01-01T00:00:00Z", "stepTime": None}}})
+    space.api.call("DELETE", space.path("rayservices", "rag-v1", V1))  # as the operator does after the time that it is kept
     eventually(lambda: space.find(space.path("rayservices", "rag-v1", V1)) is None)
     eventually(lambda: pins(space) == pinned(v2="v2", primary="v2"))
     space.rest(operator)
@@ -330,5 +331,11 @@ def test_commands(operators, space, boards, tmp_path):
     assert changed["rollout"]["maxSurgePercent"] == 50
     command("deploy", "rag", one, "--version-name=v1")
     assert [(v["name"], v["weight"]) for v in service.get()["spec"]["versions"]] == [("v1", 100)]
+    command("deploy", two, "--version-name=v3")
+    service.serve("v3", new)
+    service.phase("Complete")
+    space.api.call("DELETE", space.path("rayservices", "rag-v1", V1))  # as the operator does after the time that it is kept
+    eventually(lambda: space.find(space.path("rayservices", "rag-v1", V1)) is None)
+    command("rollback", "rag", fails="version v1 is gone since the rollout ended")
     command("terminate", "rag")
     eventually(lambda: space.find(service.path) is None)
