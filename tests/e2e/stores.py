@@ -154,10 +154,10 @@ def run_moto(folder):
     return Store("moto", folder, lambda port: [moto(), "-H", "127.0.0.1", "-p", str(port)])
 
 
-def run_versitygw(folder, *flags, **more):
+def run_versitygw(folder, *flags, listen="127.0.0.1", **more):
     (folder / "root").mkdir(exist_ok=True)
     def command(port):
-        return [versitygw(), "--port", f"127.0.0.1:{port}", "--quiet", "--keep-alive", *flags, "posix", folder / "root"]
+        return [versitygw(), "--port", f"{listen}:{port}", "--quiet", "--keep-alive", *flags, "posix", folder / "root"]
 
     return Store("versitygw", folder, command, **more)
 

@@ -9,10 +9,10 @@ from test_shipped_logs import NAME, Agent, names, ray_folder
 from test_storage import storage
 
 
-def shown(url, folder):
+def shown(url, folder, host="127.0.0.1"):
     """What headless Chromium shows, as HTML. It contacts no other host."""
     out = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-                          "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--user-data-dir={folder}", "--dump-dom", url],
+                          f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {host}", f"--user-data-dir={folder}", "--dump-dom", url],
                          capture_output=True, text=True, timeout=180, check=False, env={**os.environ, "HOME": str(folder)})
     assert out.returncode == 0, out.stderr
     return out.stdout
