@@ -88,6 +88,9 @@ build_stages() {
 }
 
 build_main etcd "$ETCD_VERSION" go.etcd.io/etcd/server/v3 go.etcd.io/etcd/server/v3 "$ETCD_BIN/etcd"
+for tool in etcdctl etcdutl; do
+  build_main "$tool" "$ETCD_VERSION" "go.etcd.io/etcd/$tool/v3" "go.etcd.io/etcd/$tool/v3" "$ETCD_BIN/$tool"
+done
 build_main kwok "$KWOK_VERSION" sigs.k8s.io/kwok/cmd/kwok sigs.k8s.io/kwok "$KWOK_BIN/kwok" \
   "-X sigs.k8s.io/kwok/pkg/consts.Version=v$KWOK_VERSION"
 build_stages

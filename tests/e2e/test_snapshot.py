@@ -1,0 +1,110 @@
+"""The store of a running fleet with its control plane goes back to a snapshot of etcd, by the commands of docs/restore.md. Operator and
+control plane run on."""
+
+import contextlib
+import os
+import shlex
+import subprocess
+
+import pytest
+
+from cluster import ROOT, V1, another_rig, definitions, eventually, kubectl, manifests, raycluster, workspace
+from hub import GROUP, define, hubs_in
+from processes import Operator
+from rig import RIG
+from test_restore import PAGE, Fleet, items
+
+ETCD = RIG / "bin" / f"etcd-{os.environ.get('ETCD_VERSION', '3.6.14')}"
+REWOUND = ("--bump-revision", "1000000000", "--mark-compacted")
+
+
+def command(tool):
+    """The page's command of this tool."""
+    (line,) = [line for line in PAGE.read_text().splitlines() if line.startswith(f"    {tool} ")]
+    return shlex.split(line)
+
+
+def type_here(words, run, folder):
+    """With the rig's paths and port in the place of kubeadm's."""
+    files = {"ca.crt": "ca.crt", "server.crt": "etcd-client.crt", "server.key": "etcd-client.key"}
+    here = [w.replace(":2379", f":{int((run / 'port').read_text()) + 1}") for w in words]
+    here = [str(run / "pki" / files[w.rpartition("/")[2]]) if w.startswith("/etc/kubernetes/pki/etcd/") else w for w in here]
+    here = [str(run / "etcd") if w == "/var/lib/etcd-restored" else w for w in here]
+    out = subprocess.run([ETCD / here[0], *here[1:]], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert out.returncode == 0, (here, out.stderr)
+
+
+def go_back(api, folder, restore):
+    """Ends all processes of the control plane, restores etcd's folder and starts them at the same addresses."""
+    run, port = api.run, (api.run / "port").read_text().strip()
+    env = os.environ | {"NAME": run.name, "AUDIT": "0", "NODES": "3", "PORT_BASE": port, "KEEP": "1"}
+    env.pop("APISERVER_ARGS", None)
+
+    def rig(script):
+        out = subprocess.run([ROOT / "tests/rig" / script], env=env, capture_output=True, text=True, timeout=240, check=False)
+        assert out.returncode == 0, out.stderr
+
+    rig("down.sh")
+    (run / "port").write_text(port + "\n")  # no other control plane takes it meanwhile
+    (run / "etcd").rename(run / "etcd-lost")
+    type_here(restore, run, folder)
+    rig("up.sh")
+    api.link = None
+
+
+@contextlib.contextmanager
+def operators_in(space, folder):
+    made = []
+
+    def make(*flags, **options):
+        made.append(Operator(folder, space.name, *flags, name=f"operator{len(made)}", **options))
+        return made[-1]
+
+    yield make
+    codes = [op.stop() for op in made]
+    assert all(code == 0 for code in codes), [(code, op.log()) for code, op in zip(codes, made)]
+
+
+def go_on_with_work(fleet, name):
+    fleet.person.type("job", "submit", "--name", name, "--cloud", "edge", "--image-uri", "rayproject/ray:2.52.0", "--", "true")
+    eventually(lambda: fleet.space.find(fleet.space.path("rayjobs", name, V1)))
+
+
+def pods_of(space, name):
+    return {p["metadata"]["uid"] for p in space.pods(name)}
+
+
+@pytest.mark.parametrize("flags", [REWOUND, ()], ids=["as-documented", "without-flags"])
+def test_a_running_fleet_goes_back(board, tmp_path, flags):
+    restore = command("etcdutl")
+    assert tuple(restore[-3:]) == REWOUND
+    with another_rig("snapshot", NODES="3", SCHEDULER="1") as api:
+        admin = api.run / "admin.kubeconfig"
+        kubectl("apply", "--server-side", "-f", "-", stdin=manifests("--crds-only", "--kinds=all", "--no-admission-policy"), kubeconfig=admin)
+        kubectl("wait", "--for=condition=Established", *(f"crd/{n}" for n in definitions()), "--timeout=120s", kubeconfig=admin)
+        define(admin)
+        with workspace(api, "team") as space, hubs_in(space, tmp_path) as hubs, operators_in(space, tmp_path) as operators:
+            fleet = Fleet(space, hubs, operators, board, tmp_path)
+            before, submitted = pods_of(space, "c"), len(board.submissions)
+            type_here(command("etcdctl"), api.run, tmp_path)
+            # After the snapshot: work and a cloud that will never have been, and a cluster that will be back.
+            go_on_with_work(fleet, "later")
+            space.apply(raycluster("new"))
+            space.ready("new", 2)
+            space.delete("c")
+            eventually(lambda: not space.pods("c"))
+            fleet.person.type("cloud", "register", "--name", "late", "--provider", "generic", "--region", "hall-3")
+            go_back(api, tmp_path, restore[:-3] + list(flags))
+            eventually(lambda: fleet.facts() == fleet.had)
+            space.ready("c", 2)
+            assert pods_of(space, "c") == before and not space.find(space.path("rayclusters", "new", V1))
+            assert {w["metadata"]["name"] for w in items(space, "workloads", GROUP)} == {"over", "runs"}
+            # Both have seen the store of now: what is changed is carried out, and a name of the lost time is free.
+            space.change("c", {"workerGroupSpecs": raycluster("c", workers=2)["spec"]["workerGroupSpecs"]})
+            space.ready("c", 3)
+            go_on_with_work(fleet, "later")
+            eventually(lambda: fleet.workload("later").get("status", {}).get("state") == "STARTING")
+            code, answer = fleet.person.hub.sync(fleet.prod_token, fleet.prod, wait=0)
+            assert code == 200 and [w.get("state") for w in answer["workloads"]] == ["SUCCEEDED"], answer
+            assert space.job("j")["status"]["jobDeploymentStatus"] == "Complete" and len(board.submissions) == submitted
+            assert fleet.operator.process.poll() is None and fleet.person.hub.process.poll() is None
