@@ -80,7 +80,8 @@ def test_a_running_fleet_goes_back(board, tmp_path, flags):
     assert tuple(restore[-3:]) == REWOUND
     with another_rig("snapshot", NODES="3", SCHEDULER="1") as api:
         admin = api.run / "admin.kubeconfig"
-        kubectl("apply", "--server-side", "-f", "-", stdin=manifests("--crds-only", "--kinds=all", "--no-admission-policy"), kubeconfig=admin)
+        printed = manifests("--crds-only", "--kinds=all", "--no-admission-policy")
+        kubectl("apply", "--server-side", "-f", "-", stdin=printed, kubeconfig=admin)
         kubectl("wait", "--for=condition=Established", *(f"crd/{n}" for n in definitions()), "--timeout=120s", kubeconfig=admin)
         define(admin)
         with workspace(api, "team") as space, hubs_in(space, tmp_path) as hubs, operators_in(space, tmp_path) as operators:
