@@ -27,6 +27,7 @@ struct hubworld {
     struct client client[CLIENTS];
     uint32_t clients;
     struct hub_cert cert; /* for the next hub_up */
+    struct slice url[2];  /* where the other replica reaches hub and second; empty: it does not */
     struct json doc;      /* of the last answer */
     int status;
 };
@@ -70,7 +71,9 @@ static void hub_up(struct hubworld *h)
     h->config = kube_config_load(&(struct kube_config_options){.kubeconfig = h->w.kubeconfig}, &e);
     h->hub = hub_new(
         &h->w.process[1].net, h->config,
-        &(struct hub_options){.namespaces = namespaces, .namespace_count = 1, .replica = SLICE("hub-1"), .seed = 1, .cert = h->cert}, &e);
+        &(struct hub_options){
+            .namespaces = namespaces, .namespace_count = 1, .replica = SLICE("hub-1"), .url = h->url[0], .seed = 1, .cert = h->cert},
+        &e);
     if (!CHECK(h->hub))
         printf("  %s\n", e.text);
 }
@@ -80,6 +83,7 @@ static void hub_down(struct hubworld *h)
     hub_free(h->hub);
     kube_config_free(h->config);
     h->hub = NULL;
+    h->config = NULL;
 }
 
 static void second_up(struct hubworld *h)
@@ -87,8 +91,9 @@ static void second_up(struct hubworld *h)
     static const struct slice namespaces[] = {{"n", 1}};
     struct err e = {0};
     h->second_config = kube_config_load(&(struct kube_config_options){.kubeconfig = h->w.kubeconfig}, &e);
-    h->second = hub_new(&h->w.process[0].net, h->second_config,
-                        &(struct hub_options){.namespaces = namespaces, .namespace_count = 1, .replica = SLICE("hub-2"), .seed = 2}, &e);
+    h->second = hub_new(
+        &h->w.process[0].net, h->second_config,
+        &(struct hub_options){.namespaces = namespaces, .namespace_count = 1, .replica = SLICE("hub-2"), .url = h->url[1], .seed = 2}, &e);
     if (!CHECK(h->second))
         printf("  %s\n", e.text);
 }
