@@ -5,25 +5,26 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
 
 from cluster import ROOT, RUN, kubectl, manifests, mobula
+from rig import RIG
 
-HELM = "helm.sh/helm/v3/cmd/helm@v3.16.4"  # by the Go module proxy, as the rest of the rig
-CACHE = Path(os.environ.get("RIG_DIR", Path.home() / ".cache/mobula-rig")) / "helm"
+HELM = "3.18.6"  # by the Go module proxy, as the rest of the rig
+CACHE = RIG / "bin" / f"helm-{HELM}"
 
 
 @pytest.fixture(scope="session")
 def helm():
-    found = shutil.which("helm") or (CACHE / "helm")
-    if not Path(found).exists():
+    found = CACHE / "helm"
+    if not found.exists():
         env = {**os.environ, "GOBIN": str(CACHE), "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod"}
-        out = subprocess.run(["go", "install", HELM], env=env, capture_output=True, text=True, timeout=1200, check=False)
-        assert out.returncode == 0, f"{HELM} cannot be built: {out.stderr}"
+        wanted = f"helm.sh/helm/v3/cmd/helm@v{HELM}"
+        out = subprocess.run(["go", "install", wanted], env=env, capture_output=True, text=True, timeout=1200, check=False)
+        assert out.returncode == 0, f"{wanted} cannot be built: {out.stderr}"
     return found
 
 

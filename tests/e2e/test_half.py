@@ -1,5 +1,6 @@
 """An installation that is killed between any two of its writes: the same command finishes it, with the result of one run."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,13 +9,15 @@ import pytest
 
 from cluster import MOBULA, ROOT, kubectl, manifests, objects
 from processes import token
-from test_apply import left_in, made, place, run  # noqa: F401 fixtures
+from test_apply import left_in, made, of_the_cluster, place, run  # noqa: F401 fixtures
 
 sys.path.append(str(ROOT / "tests/fault"))
 from proxy import Certificates, Proxy
 
 FLAGS = ("--no-crds", "--replicas=2", "--shapes", "--kinds=all")
 FEWER = ("--no-crds", "--drop-flags")
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+FIELDS = {"rayclusters.ray.io": "suspend", "rayjobs.ray.io": "entrypointResources"}
 
 
 class Killer:
@@ -81,11 +84,15 @@ def names(made, *flags):  # noqa: F811
     return {(o["kind"].lower(), o["metadata"]["name"]) for o in wanted if o["metadata"].get("namespace") == made}
 
 
+def found_in(made):  # noqa: F811
+    found = {(kind.split(".")[0], name) for kind, _, name in (o.partition("/") for o in owned(made))}
+    return {f for f in found if f[0] not in ("pod", "lease")}
+
+
 def stands(made, *flags):  # noqa: F811
     """What is there is what one run makes: nothing would change, and nothing else of the installation is there."""
     assert run("upgrade", "--namespace", made, *flags, "--dry-run") == ("", "mobula: 0 objects would change\n")
-    found = {(kind.split(".")[0], name) for kind, _, name in (o.partition("/") for o in owned(made))}
-    found = {f for f in found if f[0] not in ("pod", "lease")}
+    found = found_in(made)
     assert found == names(made, *flags), found ^ names(made, *flags)
 
 
@@ -114,5 +121,73 @@ def test_an_upgrade(door, made):  # noqa: F811
         nth += 1
     assert nth > 6, nth
     stands(made, "--no-crds")
+    run("uninstall", "--apply", "--namespace", made)
+    assert owned(made) == set()
+
+
+def make_older(api):
+    """The definitions as an older version may have left them, each without a field."""
+    for name, field in FIELDS.items():
+        versions = api.get(f"{DEFINITIONS}/{name}")["spec"]["versions"]
+        for version in versions:
+            version["schema"]["openAPIV3Schema"].get("properties", {}).get("spec", {}).get("properties", {}).pop(field, None)
+        api.patch(f"{DEFINITIONS}/{name}", {"spec": {"versions": versions}})
+
+
+def in_full(api):
+    return all(field in json.dumps(api.get(f"{DEFINITIONS}/{name}")["spec"]) for name, field in FIELDS.items())
+
+
+@pytest.mark.parametrize("more", [("--crds-only",), ()], ids=["definitions-and-policies", "all"])
+def test_an_installation_with_definitions(api, door, made, more):  # noqa: F811
+    """Those of the cluster are older ones, and the policies are missing."""
+    install = ("install", "--apply", "--namespace", made, *more)
+    wanted = {f"{o['kind'].lower()}.admissionregistration.k8s.io/{o['metadata']['name']}"
+              for o in objects("--namespace", made, "--crds-only") if o["kind"].startswith("Validating")}
+    nth, going = 1, True
+    try:
+        while going:
+            make_older(api)
+            going = killed(door, nth, *install)
+            if going:
+                run(*install)
+            assert in_full(api) and of_the_cluster(made) - {f"clusterrolebinding.rbac.authorization.k8s.io/root-{made}"} == wanted, nth
+            assert all(line.endswith((" unchanged", " is available")) for line in run(*install)[0].splitlines()), nth
+            if not more:
+                assert run("upgrade", "--namespace", made, "--dry-run") == ("", "mobula: 0 objects would change\n"), nth
+            run("uninstall", "--apply", "--namespace", made)
+            assert owned(made) == set() and of_the_cluster(made) == set(), nth
+            nth += 1
+    finally:
+        run("install", "--apply", "--crds-only", "--namespace", made)
+        run("uninstall", "--apply", "--namespace", made)
+    assert nth > 8, nth
+
+
+def test_an_uninstallation(door, made):  # noqa: F811
+    nth, going = 1, True
+    while going:
+        kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=manifests("--namespace", made, *FLAGS))
+        going = killed(door, nth, "uninstall", "--apply", "--namespace", made)
+        run("uninstall", "--apply", "--namespace", made)
+        assert owned(made) == set() and of_the_cluster(made) == set(), nth
+        nth += 1
+    assert nth > 6, nth
+
+
+def test_a_rollback(door, made):  # noqa: F811
+    """The next one finishes it or undoes it: either way all of a revision is there, and nothing of the other."""
+    run("install", "--apply", "--namespace", made, *FLAGS)
+    run("upgrade", "--namespace", made, *FEWER)
+    nth, ends, going = 1, set(), True
+    while going:
+        going = killed(door, nth, "rollback", "--namespace", made, "--more-rights")
+        if going:
+            run("rollback", "--namespace", made, "--more-rights")
+        flags = FLAGS if ("poddisruptionbudget", "mobula") in found_in(made) else ("--no-crds",)
+        stands(made, *flags)
+        ends.add(flags)
+        nth += 1
+    assert nth > 6 and ends, (nth, ends)
     run("uninstall", "--apply", "--namespace", made)
     assert owned(made) == set()

@@ -1,61 +1,283 @@
-"""The roads of an installation by its changes: install --apply, kubectl on both sides, kustomize. The inventory judges each step: all
-objects are as `mobula` would write them, and what a road leaves behind is named, and goes with the next upgrade."""
+"""The roads of an installation by its changes: install --apply, kubectl on both sides, kustomize, Helm. Each begins with the objects of an
+older version, and each but the definitions is the work of a user with the rights that docs/install.md has for an admin of namespaces. The
+inventory judges each step: all objects are as `mobula` would write them, and what a road leaves behind is named, and goes with the next
+upgrade."""
 
+import json
+import os
 import re
+import shlex
+import shutil
+import subprocess
 
 import pytest
 
-from cluster import kubectl, manifests
+from cluster import ROOT, RUN, eventually, kubectl, manifests, mobula
 from test_apply import left_in, made, of_the_cluster, place, run  # noqa: F401 fixtures
+from test_chart import chart, helm  # noqa: F401 fixtures
+from test_chart import objects as read
 from test_half import names
 
 STEPS = (("--replicas=2",), (), ("--shapes", "--kinds=all", "--ray-auth"), (), ("--watch-namespace=TEAM",),
          ("--requests=cpu=20m,memory=16Mi",), ("--no-network-policy",), ())
+VALUES = {"replicas": 1, "shapes": False, "kinds": "ray.io", "rayAuth": False, "watchNamespaces": [], "networkPolicy": True,
+          "requests": {"cpu": "10m", "memory": "8Mi"}}
+OF_STEPS = ({"replicas": 2}, {}, {"shapes": True, "kinds": "all", "rayAuth": True}, {}, {"watchNamespaces": ["TEAM"]},
+            {"requests": {"cpu": "20m", "memory": "16Mi"}}, {"networkPolicy": False}, {})
+OLDER = "0.0.9"
+MORE = {"cluster.ray.io": ["rayclusters"], "ray.io": ["raycronjobs", "rayservices"], "mobula.dev": ["versionedservices"],
+        "gateway.networking.k8s.io": ["gateways", "httproutes"]}
 
 
-def by_mobula(text, folder, made, flags):  # noqa: F811
-    run("install", "--apply", "--namespace", made, *flags, "--drop-flags")
+def recipe():
+    """The rights that the page has the cluster's admin grant."""
+    page = (ROOT / "docs/install.md").read_text()
+    return re.search(r"^    kubectl create clusterrole ray-admin (.+)$", page, re.M)[1]
 
 
-def by_kubectl(text, folder, made, flags):  # noqa: F811
-    kubectl("apply", "-f", "-", stdin=text)
+def grant(namespace, name):
+    """The page's rights, and those of the kinds and routes that --kinds=all adds, which it leaves to the 403 that names them."""
+    more = [{"apiGroups": [group], "resources": [kind, f"{kind}/status", f"{kind}/finalizers"], "verbs": ["*"]}
+            for group, kinds in MORE.items() for kind in kinds]
+    kubectl("-n", namespace, "create", "role", "ann-ray", *shlex.split(recipe()))
+    kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "ann-more"}, "rules": more}))
+    for role in ("role=ann-ray", "role=ann-more", "clusterrole=admin"):
+        kubectl("-n", namespace, "create", "rolebinding", f"ann-{role.replace('=', '-')}", f"--{role}", f"--user={name}")
 
 
-def by_kubectl_on_the_server(text, folder, made, flags):  # noqa: F811
-    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
+class Place:
+    """The namespaces of an installation, and the kubeconfig of the user who changes it."""
+
+    def __init__(self, name, folder):
+        self.name, self.team, self.folder, self.ann = name, f"{name}-team", folder, folder / "ann"
+        user = f"ann-of-{name}"
+        admin = (RUN / "admin.kubeconfig").read_text()
+        self.ann.write_text(admin.replace("user: {client-certificate", f"user: {{as: {user}, client-certificate"))
+        kubectl("create", "namespace", self.team)
+        for namespace in (self.name, self.team):
+            grant(namespace, user)
+            for right in ("events.events.k8s.io", "deployments.apps"):  # bindings take effect a moment later
+                may = ("-n", namespace, "auth", "can-i", "create", right)
+                eventually(lambda may=may: kubectl(*may, kubeconfig=self.ann, check=False).stdout == "yes\n")
+
+    def flags(self, n):
+        return ("--no-crds", *(f.replace("TEAM", self.team) for f in STEPS[n]))
+
+    def text(self, n):
+        return manifests("--namespace", self.name, *self.flags(n))
+
+    def mobula(self, *words, status=0):
+        return run(*words, kubeconfig=self.ann, status=status)
+
+    def kubectl(self, *words, **options):
+        return kubectl(*words, kubeconfig=self.ann, **options)
+
+    def there(self):
+        found = {(kind.split(".")[0], name) for kind, _, name in (o.partition("/") for o in left_in(self.name))}
+        return {f for f in found if f[0] not in ("pod", "lease") and not f[1].startswith("ann-")}
+
+    def has(self, n):
+        assert self.there() == names(self.name, *self.flags(n)), (n, self.there() ^ names(self.name, *self.flags(n)))
+
+    def has_nothing(self):
+        assert self.there() == set() and of_the_cluster(self.name) == set()
+        assert not [o for o in left_in(self.team) if "/ann-" not in o]
 
 
-def by_kustomize(text, folder, made, flags):  # noqa: F811
-    (folder / "mobula.yaml").write_text(text)
-    (folder / "kustomization.yaml").write_text("resources: [mobula.yaml]\n")
-    kubectl("apply", "-k", folder)
+@pytest.fixture
+def at(made, tmp_path):  # noqa: F811
+    found = Place(made, tmp_path)
+    yield found
+    kubectl("delete", "namespace", found.team, "--wait=false")
 
 
-def there(made):  # noqa: F811
-    found = {(kind.split(".")[0], name) for kind, _, name in (o.partition("/") for o in left_in(made))}
-    return {f for f in found if f[0] not in ("pod", "lease")}
+# ---- mobula, kubectl, kustomize: what mobula would change is the judge ----
+
+def by_kubectl(at, text, flags):
+    at.kubectl("apply", "-f", "-", stdin=text)
 
 
-@pytest.mark.parametrize("road", [by_mobula, by_kubectl, by_kubectl_on_the_server, by_kustomize])
-def test_each_change_by_each_road(made, tmp_path, road):  # noqa: F811
-    team = f"{made}-team"
-    kubectl("create", "namespace", team)
-    try:
-        for step in STEPS:
-            flags = ("--no-crds", *(f.replace("TEAM", team) for f in step))
-            road(manifests("--namespace", made, *flags), tmp_path, made, flags)
-            shown, _ = run("upgrade", "--namespace", made, *flags, "--drop-flags", "--dry-run", status=None)
-            changed = re.findall(r"^[+-](?![+-]{2} ).*", shown, re.M)  # beside objects that go, and fields that kubectl owns
-            assert not changed and "+++ created" not in shown and (shown == "") >= (road is by_mobula), (step, shown)
-            if road is by_mobula:
-                assert there(made) == names(made, *flags), (step, there(made) ^ names(made, *flags))
-            run("upgrade", "--namespace", made, *flags, "--drop-flags")
-            assert there(made) == names(made, *flags), (step, there(made) ^ names(made, *flags))
-        run("uninstall", "--apply", "--namespace", made)
-        assert there(made) == set() and of_the_cluster(made) == set() and left_in(team) == set()
-    finally:
-        kubectl("delete", "namespace", team, "--wait=false")
+def by_kubectl_on_the_server(at, text, flags):
+    at.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
 
+
+def by_kustomize(at, text, flags):
+    (at.folder / "mobula.yaml").write_text(text)
+    (at.folder / "kustomization.yaml").write_text("resources: [mobula.yaml]\n")
+    at.kubectl("apply", "-k", at.folder)
+
+
+def older(text):
+    """Of a chart's or of printed objects: as if a version of before had written them."""
+    return text.replace(mobula("version").stdout.split()[1], OLDER)
+
+
+def judge(at, n):
+    """Nothing would change but fields that kubectl owns and objects that it leaves behind, which the next upgrade deletes."""
+    flags = ("--namespace", at.name, *at.flags(n), "--drop-flags")
+    shown, _ = at.mobula("upgrade", *flags, "--dry-run", status=None)
+    assert not re.findall(r"^[+-](?![+-]{2} ).*", shown, re.M) and "+++ created" not in shown, (n, shown)
+    at.mobula("upgrade", *flags)
+    at.has(n)
+
+
+@pytest.mark.parametrize("road", [by_kubectl, by_kubectl_on_the_server, by_kustomize])
+def test_each_change_by_each_road(at, road):
+    road(at, older(at.text(0)), at.flags(0))
+    for n in range(len(STEPS)):
+        road(at, at.text(n), at.flags(n))
+        judge(at, n)
+    at.mobula("uninstall", "--apply", "--namespace", at.name)
+    at.has_nothing()
+
+
+def test_each_change_by_mobula_and_back(at):
+    """Each upgrade, its rollback, and the rollback of that. They leave nothing that another one would change."""
+    by_kubectl(at, older(at.text(0)), at.flags(0))
+    at.mobula("upgrade", "--namespace", at.name, *at.flags(0))
+    for n in range(1, len(STEPS)):
+        flags = ("--namespace", at.name, *at.flags(n), "--drop-flags")
+        at.mobula("upgrade", *flags)
+        at.has(n)
+        at.mobula("rollback", "--namespace", at.name, "--more-rights")
+        at.has(n - 1)
+        at.mobula("rollback", "--namespace", at.name, "--more-rights")
+        assert at.mobula("upgrade", *flags, "--dry-run")[0] == "", n
+    at.mobula("uninstall", "--apply", "--namespace", at.name)
+    at.has_nothing()
+
+
+# ---- Helm: a release's objects are Helm's to change, and the API server's own defaults of what mobula prints are the judge ----
+
+class Release:
+    """A release of the chart, or of one that has it as a part."""
+
+    def __init__(self, at, helm, chart, whole=False):  # noqa: F811
+        self.at, self.helm, self.whole, self.chart = at, helm, whole, self.made_of(chart, at.folder / "now", whole)
+        self.old = self.made_of(chart, at.folder / "older", whole, older)
+
+    @staticmethod
+    def made_of(chart, folder, whole, rewritten=str):  # noqa: F811
+        part = folder / "charts/mobula" if whole else folder
+        shutil.copytree(chart, part)
+        (part / "Chart.yaml").write_text(rewritten((part / "Chart.yaml").read_text()))
+        version = re.search(r"^version: (.+)$", (part / "Chart.yaml").read_text(), re.M)[1]
+        if whole:
+            (folder / "Chart.yaml").write_text(f"apiVersion: v2\nname: platform\nversion: 1.0.0\ndependencies:\n- {{name: mobula, "
+                                               f"version: {version}, repository: '', condition: mobula.enabled}}\n")
+        return folder
+
+    def type(self, *words, status=0):
+        command = [self.helm, *words, "--kubeconfig", self.at.ann, "--namespace", self.at.name]
+        out = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+        assert out.returncode == status, (words, out.stderr)
+        return out.stdout + out.stderr
+
+    def values(self, n, every=False):
+        """Of a step. every: beside them those that say what a step before has changed."""
+        values = {"admissionPolicy": False} | (VALUES if every else {}) | OF_STEPS[n]
+        text = json.dumps({"mobula": values} if self.whole else values).replace("TEAM", self.at.team)
+        (self.at.folder / "values.json").write_text(text)
+        return ("--values", self.at.folder / "values.json")
+
+    def upgrade(self, n, *how, chart=None):  # noqa: F811
+        every = any("reuse" in word for word in how)
+        self.type("upgrade", "--install", "ray", chart or self.chart, "--skip-crds", *self.values(n, every), *how)
+
+
+def judged(at, n, text=str):
+    """Each object is what the API server makes of the printed one, and there are no others."""
+    printed = read(text(manifests("--namespace", at.name, "--registry=localhost", "--kinds=ray.io", *at.flags(n))))
+    assert at.there() == {(kind.lower(), name) for kind, namespace, name in printed if namespace == at.name}, n
+    wanted = [o | {"metadata": o["metadata"] | {"name": o["metadata"]["name"] + "-j"}} for o in printed.values()]
+    would = read_json(kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", stdin="\n---\n".join(map(json.dumps, wanted))))
+    found = read_json(kubectl("get", "-o", "json", "-f", "-", stdin="\n---\n".join(map(json.dumps, printed.values()))))
+    for want, have in zip(would, found, strict=True):
+        drop = ("metadata", "status")
+        assert {k: v for k, v in have.items() if k not in drop} == {k: v for k, v in want.items() if k not in drop}, n
+        for words in ("labels", "annotations"):
+            more = have["metadata"].get(words, {})
+            assert more.get("app.kubernetes.io/managed-by") in (None, "Helm")
+            assert (want["metadata"].get(words) or {}).items() <= more.items(), (n, more)
+
+
+def read_json(out):
+    text, found = out.stdout, json.JSONDecoder()
+    objects = []  # a List, or one after the other
+    while text.strip():
+        one, end = found.raw_decode(text.lstrip())
+        text = text.lstrip()[end:]
+        objects += one["items"] if one["kind"] == "List" else [one]
+    return objects
+
+
+@pytest.mark.parametrize("how", ["--reuse-values", "--reset-then-reuse-values", "umbrella"])
+def test_each_change_by_helm(at, helm, chart, how):  # noqa: F811
+    whole = how == "umbrella"
+    release = Release(at, helm, chart, whole)
+    release.upgrade(0, chart=release.old)
+    judged(at, 0, older)
+    for n in range(len(STEPS)):
+        release.upgrade(n, *(() if whole else (how,)))
+        judged(at, n)
+    release.type("uninstall", "ray")
+    at.has_nothing()
+
+
+def test_each_change_by_helm_and_back(at, helm, chart):  # noqa: F811
+    release = Release(at, helm, chart)
+    release.upgrade(0, chart=release.old)
+    for n in range(len(STEPS)):
+        release.upgrade(n)
+        release.type("rollback", "ray")
+        judged(at, max(n - 1, 0), str if n else older)
+        release.type("rollback", "ray")
+        judged(at, n)
+    release.type("uninstall", "ray")
+    at.has_nothing()
+
+
+def test_each_change_by_helm_template_and_kubectl(at, helm, chart):  # noqa: F811
+    release = Release(at, helm, chart)
+    for n in (0, *range(len(STEPS))):
+        text = release.type("template", "ray", release.chart if at.there() else release.old, *release.values(n))
+        by_kubectl_on_the_server(at, text, None)
+        judge_of_chart(at, n)
+    at.mobula("uninstall", "--apply", "--namespace", at.name)
+    at.has_nothing()
+
+
+def judge_of_chart(at, n):
+    kinds = () if any("--kinds" in flag for flag in STEPS[n]) else ("--kinds=ray.io",)
+    at.mobula("upgrade", "--namespace", at.name, "--registry=localhost", *kinds, *at.flags(n), "--drop-flags")
+    judged(at, n)
+
+
+def test_helm_takes_an_installation_over(at, helm, chart):  # noqa: F811
+    """With the flags as values, by --take-ownership. Without it Helm refuses, and from then on mobula does."""
+    flags = ("--namespace", at.name, "--registry=localhost", "--kinds=ray.io")
+    release = Release(at, helm, chart)
+    at.mobula("install", "--apply", *flags, *at.flags(0))
+    at.mobula("upgrade", *flags, *at.flags(1), "--drop-flags")
+    at.mobula("upgrade", *flags, *at.flags(0))
+    words = ("upgrade", "--install", "ray", release.chart, "--skip-crds", *release.values(0))
+    assert "invalid ownership metadata" in release.type(*words, status=1)
+    release.type(*words, "--take-ownership")
+    judged(at, 0)
+    for command in (("upgrade", *flags, *at.flags(1), "--drop-flags"), ("rollback", "--namespace", at.name),
+                    ("uninstall", "--apply", "--namespace", at.name)):
+        _, said = at.mobula(*command, status=1)
+        assert "belongs to the Helm release ray" in said, said
+        judged(at, 0)
+    for n in range(1, len(STEPS)):
+        release.upgrade(n)
+        judged(at, n)
+    release.type("uninstall", "ray")
+    at.has_nothing()
+
+
+# ---- what kustomize changes ----
 
 def test_kustomize_changes_an_image(made, tmp_path):  # noqa: F811
     """docs/commands.md: images and patches are kustomize's to change, the namespace is mobula's."""
@@ -76,3 +298,21 @@ def test_kustomize_with_another_namespace(made, tmp_path):  # noqa: F811
     said, _ = run("check", "-n", made, "--operator-namespace", made, status=3)
     assert f"the manifests of namespace {made} were printed for namespace elsewhere" in said and f"--namespace={made} prints those" in said
     kubectl("delete", "-k", tmp_path, "--wait=false")
+
+
+def test_kustomize_with_a_prefix(made, tmp_path):  # noqa: F811
+    """The pod runs, but no command of mobula finds it, and the admission policy holds for an account that does not exist, as
+    docs/commands.md says. check names the Deployment that it misses."""
+    (tmp_path / "mobula.yaml").write_text(manifests("--namespace", made))
+    (tmp_path / "kustomization.yaml").write_text("namePrefix: x-\nresources: [mobula.yaml]\n")
+    kubectl("apply", "--server-side", "--force-conflicts", "-k", tmp_path)
+    try:
+        kubectl("-n", made, "rollout", "status", "deployment/x-mobula", "--timeout=120s")
+        assert f"no Deployment mobula in namespace {made}; one that runs elsewhere" in run(
+            "check", "-n", made, "--operator-namespace", made, status=None)[0]
+        policy = kubectl("get", "validatingadmissionpolicy", f"x-mobula.{made}", "-o", "yaml").stdout
+        assert f"system:serviceaccount:{made}:mobula" in policy and "x-mobula" not in policy.split("\nspec:\n")[1]
+        assert "no installation in namespace" in run("uninstall", "--apply", "--namespace", made)[1]
+    finally:
+        kinds = "validatingadmissionpolicies,validatingadmissionpolicybindings"
+        kubectl("delete", *(o for o in kubectl("get", kinds, "-o", "name").stdout.split() if f"/x-mobula.{made}" in o))
