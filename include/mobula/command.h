@@ -138,9 +138,9 @@ bool cli_kinds(struct slice text, enum operator_kinds *out, struct err *e);
 struct kind;
 const struct kind *cli_kind_switch(size_t n, struct flag *row);
 
-/* --cloud-deployment-id, as the operator and install take it. */
-/* "https://HOST[:PORT][/PREFIX]" of a control plane. No message quotes it: a user in it may stand beside a password. */
+/* "https://HOST[:PORT][/PREFIX]" of a control plane. No message quotes it, because it may contain a user and a password. */
 bool cli_plane_url(struct slice url, struct slice *host, uint16_t *port, struct err *e);
+/* --cloud-deployment-id of the operator and of install. */
 bool cli_cloud_id(struct slice text, struct err *e);
 
 /* --cluster-domain of the operator and of explain: names of services end in it. */

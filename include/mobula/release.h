@@ -1,6 +1,6 @@
-/* release: an installation of the operator or of a control plane: its manifests as a function of options, applying and deleting them, and
- * what exists of one already. Options and manifests are texts (YAML); times are milliseconds, deadlines monotonic. Results lie in the arena
- * that is given, or in apply.a. A function that fails returns false and sets *e; nothing here prints (apply.say). */
+/* release: an installation of the operator or of a control plane. Renders its manifests from options, applies and deletes them, and reads
+ * an existing installation back from the cluster. Options and manifests are texts (YAML); times are milliseconds, deadlines monotonic.
+ * Results lie in the given arena, or in apply.a. A function that fails returns false and sets *e; nothing here prints (apply.say). */
 #ifndef MOBULA_RELEASE_H
 #define MOBULA_RELEASE_H
 
