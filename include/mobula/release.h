@@ -78,6 +78,7 @@ struct apply {
         replicas_given;        /* the command sets them: they may differ from those of the existing Deployment */
     bool spares;               /* apply_delete leaves objects under a name of ours that lack our label */
     struct slice installation; /* its namespace: apply_delete leaves objects of other installations; empty: owners are not compared */
+    bool may_lack_right;       /* apply_find counts a 403 as an empty list */
     struct slice *next;        /* continue token of a list that apply_find reads in pages; NULL: only the first page is wanted */
     struct slice failures[APPLY_FAILURES_MAX];
     uint32_t failed; /* may be more than are kept */
@@ -275,6 +276,8 @@ bool inventory_read(struct apply *p, bool plane, struct inventory *out, struct e
 /* *words: the work in a namespace (empty: in all), such as "2 RayClusters, 1 RayJob"; empty: there is none. False: the API server did not
  * answer, or refuses to list a kind that the installation works with. */
 bool inventory_count(struct apply *p, const struct inventory *now, bool plane, struct slice ns, struct slice *words, struct err *e);
+/* Whether the operator reconciles the kind. */
+bool inventory_reconciles(const struct inventory *now, const struct kind *k, struct arena *a);
 /* Adds a failure for each namespace that the installation watches now and would not watch with these options. */
 bool inventory_given_up(struct apply *p, const struct inventory *now, const struct install_options *o, struct err *e);
 
@@ -368,9 +371,9 @@ bool values_read(const struct flags *f, struct slice file, struct install_option
 enum { PURGE_FINALIZERS_MS = 30 * 1000 }; /* how long the operator has to remove its finalizers */
 
 /* Deletes every object of an operator's (or control plane's) kinds in the namespace (empty: in all), owners before what they own.
- * Our finalizers that are left after PURGE_FINALIZERS_MS, or at once if `runs` is false and nothing else would remove them, are removed
- * here. */
-bool purge_namespace(struct apply *p, bool plane, bool runs, struct slice ns, int64_t until_ms, struct err *e);
+ * A kind that the operator does not reconcile is left out if the right to list it is missing. Our finalizers that are left after
+ * PURGE_FINALIZERS_MS, or at once if `runs` is false and nothing else would remove them, are removed here. */
+bool purge_namespace(struct apply *p, const struct inventory *now, bool plane, bool runs, struct slice ns, int64_t until_ms, struct err *e);
 /* Removes our finalizers from all work of the namespace (empty: of all), so that its later deletion does not wait for a process that is
  * gone. */
 bool purge_release(struct apply *p, bool plane, struct slice ns, struct err *e);

@@ -72,7 +72,7 @@ static bool begin(const struct uninstall_options *o, struct apply *p, const stru
     if (!watched)
         return false;
     for (uint32_t i = 0; o->purge && i < count; i++)
-        if (!purge_namespace(p, o->plane, runs, watched[i], until_ms, e))
+        if (!purge_namespace(p, now, o->plane, runs, watched[i], until_ms, e))
             return false;
     return o->leave_work || (!there && !o->crds) || look_first(o, p, now, watched, count, e);
 }

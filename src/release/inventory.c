@@ -77,8 +77,7 @@ static bool count(struct apply *p, struct slice api_version, struct slice kind, 
     return true;
 }
 
-/* Whether the operator reconciles the kind. */
-static bool reconciles(const struct inventory *now, const struct kind *k, struct arena *a)
+bool inventory_reconciles(const struct inventory *now, const struct kind *k, struct arena *a)
 {
     struct slice group = inventory_argument(now->arguments, "--kinds", false, a);
     enum operator_kinds family = OPERATOR_ALL_KINDS;
@@ -109,7 +108,7 @@ bool inventory_count(struct apply *p, const struct inventory *now, bool plane, s
     for (size_t i = 0; !plane && kinds[i]; i++) {
         if (!kinds[i]->check)
             continue;
-        if (!count(p, kinds[i]->api_version, slice_of(kinds[i]->name), reconciles(now, kinds[i], p->a), ns, &n, e))
+        if (!count(p, kinds[i]->api_version, slice_of(kinds[i]->name), inventory_reconciles(now, kinds[i], p->a), ns, &n, e))
             return false;
         put_count(&out, n, slice_of(kinds[i]->name));
     }

@@ -130,7 +130,7 @@ bool purge_release(struct apply *p, bool plane, struct slice ns, struct err *e)
     return true;
 }
 
-bool purge_namespace(struct apply *p, bool plane, bool runs, struct slice ns, int64_t until_ms, struct err *e)
+bool purge_namespace(struct apply *p, const struct inventory *now, bool plane, bool runs, struct slice ns, int64_t until_ms, struct err *e)
 {
     static const char *const of_plane[] = {"Workload", "Cloud", "ComputeConfig"};
     struct slice next = SLICE_NONE;
@@ -144,8 +144,10 @@ bool purge_namespace(struct apply *p, bool plane, bool runs, struct slice ns, in
     uint32_t count = 0;
     while (!plane && kinds[count])
         count++;
-    for (uint32_t i = count; i-- > 0;) /* owners first: they would create their children again */
+    for (uint32_t i = count; i-- > 0;) { /* owners first: they would create their children again */
+        found.may_lack_right = !inventory_reconciles(now, kinds[i], p->a);
         if (kinds[i]->check && !purge_kind(&found, kinds[i]->api_version, kinds[i]->name, ns, runs, until_ms, e))
             return err_wrap(e, "--purge");
+    }
     return true;
 }

@@ -1,25 +1,30 @@
 """The commands of the pages that install: each is one that this program, kubectl, Helm or the API server takes as it stands, or a
 cloud's own."""
 
+import os
 import re
 import shlex
 import subprocess
 
 import pytest
 
-from cluster import ROOT, RUN, kubectl, mobula
+from cluster import MOBULA, ROOT, RUN, eventually, kubectl, mobula
+from rig import KUBECTL
 from test_chart import chart, helm  # noqa: F401 (fixtures)
 
 ELSEWHERE = ("az ", "aws ", "eksctl ", "oc new-project", "oc adm", "skopeo ", "make ", "ctr ")
 NAMES = {"REGISTRY": "registry", "ACCOUNT": "1", "REGION": "eu-1", "…": ""}  # the reader's own
 
 
-PAGES = {"docs/install.md": 15, "docs/airgap.md": 6, "docs/egress.md": 6, "README.md": 6}  # and how many of mobula's each has at least
+PAGES = {"docs/install.md": 11, "docs/platforms.md": 3, "docs/airgap.md": 6, "docs/egress.md": 6, "README.md": 6}  # mobula's, at least
 
 
 def lines(page):
+    return lines_of((ROOT / page).read_text())
+
+
+def lines_of(text):
     """Indented lines that begin with a command, and commands within the text."""
-    text = (ROOT / page).read_text()
     found = [line.strip().replace("build/mobula ", "mobula ") for line in text.splitlines() if re.match(r" {4}[a-z]", line)]
     found += [c.replace("\n", " ") for c in re.findall(r"`((?:mobula|kubectl) [a-z][^`]+)`", text)]
     return [c for c in dict.fromkeys(found) if not re.match(r"[a-z]\S*:( |$)", c)]  # YAML
@@ -75,7 +80,7 @@ def test_every_command_of_the_page(page, space, helm, chart):  # noqa: F811
         elif first == "helm":
             flags = ["--namespace=ray" if f == "ray" else f for f in words(command)[4:] if f not in ("--namespace", "--create-namespace")]
             subprocess.run([helm, "template", "mobula", chart, *flags], check=True, capture_output=True, timeout=120)
-        elif page == "docs/install.md":
+        elif page in ("docs/install.md", "docs/platforms.md"):
             pytest.fail(f"{page} has a command that nobody tries: {command}")
         else:
             continue  # what a command prints
@@ -83,3 +88,92 @@ def test_every_command_of_the_page(page, space, helm, chart):  # noqa: F811
     assert run["mobula"] >= PAGES[page], run
     if page == "docs/install.md":
         assert run["kubectl"] >= 3 and run["helm"] == 1, run
+
+
+# ---- the page of installations, typed by its readers ----
+
+PAGE = "docs/install.md"
+
+
+class Reader:
+    """In a folder with what the page's commands name. Installs over nothing: what the command before has installed is removed first."""
+
+    def __init__(self, folder, helm, kubeconfig):  # noqa: F811
+        self.folder, self.kubeconfig, self.flags, self.stands = folder, kubeconfig, "", None
+        (folder / "bin").mkdir(exist_ok=True)
+        (folder / "build").mkdir(exist_ok=True)
+        for name, there in (("bin/mobula", MOBULA), ("bin/kubectl", KUBECTL), ("bin/helm", helm), ("airgap", ROOT / "airgap")):
+            if not (folder / name).exists():
+                (folder / name).symlink_to(there)
+
+    def shell(self, command, codes=(0,)):
+        env = os.environ | {"KUBECONFIG": str(self.kubeconfig), "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+        out = subprocess.run(command, shell=True, cwd=self.folder, env=env, capture_output=True, text=True, timeout=240, check=False)
+        assert out.returncode in codes, (command, out.stdout, out.stderr)
+
+    def leave(self):
+        if self.stands == "helm":
+            self.shell("kubectl -n ray delete rayclusters.ray.io --all && helm uninstall mobula --namespace ray --wait")
+        elif self.stands:
+            self.shell("mobula uninstall --apply --purge --namespace ray")
+        self.stands = None
+
+    def type(self, command):
+        first, what = command.split()[:2]
+        if "…" not in command and what == "install":
+            self.leave()
+            self.stands, self.flags = first, re.sub(r"mobula install|--apply|--create-namespace|#.*", "", command)
+        self.shell(command.replace("…", self.flags), codes=(0, 3, 4) if what == "check" else (0,))
+        if what == "uninstall":
+            self.stands = None
+
+
+def chapters():
+    text = (ROOT / PAGE).read_text()
+    return {part.split("\n", 1)[0]: [c for c in lines_of(part) if not c.startswith(ELSEWHERE) and " " in c.partition(" ")[2]]
+            for part in re.split(r"^## ", text, flags=re.M)[1:]}
+
+
+@pytest.fixture
+def readers(api, helm, tmp_path):  # noqa: F811
+    """Of the cluster's admin and of Ann, an admin of three namespaces."""
+    for name in ("ray", "team-a", "team-b"):
+        kubectl("create", "namespace", name)
+        kubectl("-n", name, "create", "rolebinding", "ann-admin", "--clusterrole=admin", "--user=ann")
+        kubectl("-n", name, "create", "rolebinding", "ann-ray", "--clusterrole=ray-admin", "--user=ann")
+    info = {"architecture": "amd64"}
+    for node in api.get("/api/v1/nodes")["items"]:
+        path, info = f"/api/v1/nodes/{node['metadata']['name']}/status", node["status"]["nodeInfo"] | info
+        api.patch(path, {"status": {"images": [{"names": ["registry.k8s.io/pause:3.10"], "sizeBytes": 1}], "nodeInfo": info}})
+    admin = RUN / "admin.kubeconfig"
+    (tmp_path / "ann").write_text(admin.read_text().replace("user: {client-certificate", "user: {as: ann, client-certificate"))
+    yield Reader(tmp_path, helm, admin), Reader(tmp_path, helm, tmp_path / "ann")
+    kubectl("delete", "clusterrole", "ray-admin", "--ignore-not-found")
+    kubectl("delete", "namespace", "ray", "team-a", "team-b")
+
+
+def test_the_page_of_installations_as_its_readers(readers):
+    admin, ann = readers
+    found = chapters()
+    for chapter in ("From a registry, as manifests", "From a registry, as a Helm chart", "Without a registry", "Proxies and CAs"):
+        assert len(found[chapter]) >= 3
+        for command in found.pop(chapter):
+            admin.type(command)
+        admin.leave()
+    # An older version stands there.
+    admin.type("mobula install --apply --namespace ray --image registry.example:5000/mobula:0.0.9")
+    admin.flags = "--image registry.example:5000/mobula:0.1.0"
+    upgrade = found.pop("Upgrade, back, away")
+    assert [c.split()[1] for c in upgrade] == ["upgrade", "rollback", "uninstall"]
+    for command in upgrade:
+        admin.type(command)
+    role, crds, ours = sorted(found.pop("Who applies what"), key=lambda c: (c.startswith("mobula"), "--no-crds" in c))
+    for command in role, crds:
+        admin.type(command)
+    for namespace in ("ray", "team-a", "team-b"):  # bindings take effect a moment later
+        may = ("-n", namespace, "auth", "can-i", "create", "events.events.k8s.io")
+        eventually(lambda may=may: kubectl(*may, kubeconfig=ann.kubeconfig, check=False).stdout == "yes\n")
+    ann.type(ours)
+    ann.leave()
+    admin.leave()
+    assert not any(found.values()), found
