@@ -16,7 +16,7 @@ from cluster import ROOT, RUN, eventually, kubectl, manifests, mobula
 from test_apply import left_in, made, of_the_cluster, place, run  # noqa: F401 fixtures
 from test_chart import chart, helm  # noqa: F401 fixtures
 from test_chart import objects as read
-from test_half import names
+from test_half import in_full, make_older, names
 
 STEPS = (("--replicas=2",), (), ("--shapes", "--kinds=all", "--ray-auth"), (), ("--watch-namespace=TEAM",),
          ("--requests=cpu=20m,memory=16Mi",), ("--no-network-policy",), ())
@@ -154,7 +154,8 @@ class Release:
     """A release of the chart, or of one that has it as a part."""
 
     def __init__(self, at, helm, chart, whole=False):  # noqa: F811
-        self.at, self.helm, self.whole, self.chart = at, helm, whole, self.made_of(chart, at.folder / "now", whole)
+        self.at, self.by, self.helm, self.whole = at, at.ann, helm, whole
+        self.chart = self.made_of(chart, at.folder / "now", whole)
         self.old = self.made_of(chart, at.folder / "older", whole, older)
 
     @staticmethod
@@ -169,7 +170,7 @@ class Release:
         return folder
 
     def type(self, *words, status=0):
-        command = [self.helm, *words, "--kubeconfig", self.at.ann, "--namespace", self.at.name]
+        command = [self.helm, *words, "--kubeconfig", self.by, "--namespace", self.at.name]
         out = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
         assert out.returncode == status, (words, out.stderr)
         return out.stdout + out.stderr
@@ -275,6 +276,28 @@ def test_helm_takes_an_installation_over(at, helm, chart):  # noqa: F811
         judged(at, n)
     release.type("uninstall", "ray")
     at.has_nothing()
+
+
+def test_helm_leaves_definitions_to_one_command(api, at, helm, chart):  # noqa: F811
+    """helm upgrade keeps the older ones of the cluster. check names a missing field and the command, which works beside the release."""
+    release = Release(at, helm, chart)
+    release.by = RUN / "admin.kubeconfig"
+    make_older(api)
+    try:
+        release.type("install", "ray", release.old)
+        release.type("upgrade", "ray", release.chart)
+        assert not in_full(api)
+        said, _ = run("check", "-n", at.name, "--operator-namespace", at.name, status=4)
+        assert "rayclusters.ray.io" in said and "it differs at spec.properties.suspend" in said, said
+        command = re.search(r"mobula (install --apply --crds-only --namespace=\S+) brings ours", said)[1]
+        done, _ = run(*shlex.split(command))
+        assert in_full(api) and f"ValidatingAdmissionPolicy/mobula.{at.name} passed over: it belongs to a Helm release" in done, done
+        assert "it differs at" not in run("check", "-n", at.name, "--operator-namespace", at.name, status=None)[0]
+        release.type("uninstall", "ray")
+        at.has_nothing()
+    finally:
+        run("install", "--apply", "--crds-only", "--namespace", at.name)
+        run("uninstall", "--apply", "--namespace", at.name)
 
 
 # ---- what kustomize changes ----
