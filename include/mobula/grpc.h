@@ -1,4 +1,4 @@
-/* grpc: unary gRPC calls over cleartext HTTP/2 (RFC 9113), and reading and writing of Protocol Buffers. Both are bytes in and bytes out,
+/* grpc: unary gRPC calls over HTTP/2 (RFC 9113), and reading and writing of Protocol Buffers. Both are bytes in and bytes out,
  * without an HTTP/2 library or generated code. It understands the frames that a gRPC server, or a proxy in front of it, sends for a unary
  * call, and refuses all others by name. It contains nothing specific to Ray. */
 #ifndef MOBULA_GRPC_H
@@ -53,6 +53,7 @@ struct grpc_request {
     struct slice token;     /* sent as "authorization: Bearer …", or empty */
     struct slice message;
     size_t answer_max; /* limit on the answer's message, in bytes */
+    bool tls;          /* the connection has TLS */
 };
 
 enum grpc_step {

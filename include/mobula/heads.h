@@ -124,9 +124,9 @@ struct ray_report {
 
 /* ---- GCS clients: one for each head, over links, one connection kept for each ----
  *
- * Calls are unary gRPC over cleartext HTTP/2. Each has RAY_GCS_MS from DNS to the last byte, so that a head that hangs, or sends a byte a
- * second, delays no other head. A malformed, oversized or late answer is an error and nothing else. Incomplete answers of all heads
- * together may hold LIMIT_RAY_ANSWERS bytes. Between calls a client holds its struct and an idle link. */
+ * Calls are unary gRPC over HTTP/2, in the clear or with TLS. Each has RAY_GCS_MS from DNS to the last byte, so that a head that hangs, or
+ * sends a byte a second, delays no other head. A malformed, oversized or late answer is an error and nothing else. Incomplete answers of
+ * all heads together may hold LIMIT_RAY_ANSWERS bytes. Between calls a client holds its struct and an idle link. */
 
 enum { RAY_GCS_UNAUTHENTICATED = 16 }; /* a grpc_status: the token is not the head's */
 enum ray_gcs_call { RAY_GCS_HEALTH, RAY_GCS_STATE, RAY_GCS_REPORT, RAY_GCS_DRAIN };
@@ -155,6 +155,9 @@ struct ray_gcs_options { /* all slices are copied */
     struct slice token; /* RAY_AUTH_TOKEN, or empty; at most LIMIT_RAY_TOKEN */
     ray_gcs_done *done;
     void *owner;
+    struct tls_trust *trust; /* with identity, the client's certificate: both are counted. NULL: no TLS */
+    struct tls_identity *identity;
+    const char *tls_name; /* in the head's certificate, a literal; NULL: host */
 };
 
 struct ray_gcs_pool;

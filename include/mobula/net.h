@@ -103,6 +103,7 @@ struct endpoint {
     struct tls_trust *trust; /* counted by the link while it lives */
     struct tls_identity *identity;
     bool insecure;
+    bool h2;                       /* TLS with ALPN h2 */
     bool silent;                   /* without TCP keepalives: `check --idle` looks for what forgets silent connections */
     const struct net_proxy *proxy; /* NULL: direct. The proxy itself must be on the allowlist as well */
 };

@@ -30,6 +30,7 @@
 /* Of a RayJob: "NAME PHASE STATE TIME": how it ended. A restore that drops its status does not run it again. */
 #define RAY_ANNOTATION_ENDED "mobula.dev/ended"
 #define RAY_ANNOTATION_AUTOSCALER "mobula.dev/autoscaler"           /* of a RayCluster: which autoscaler scales it, operator | sidecar */
+#define RAY_ANNOTATION_CA "mobula.dev/tls-secret"                   /* of a RayCluster with tlsOptions: Secret with its CA */
 #define RAY_ANNOTATION_TOOLS_RESOURCES "mobula.dev/tools-resources" /* of a RayCluster or RayJob: cpu=100m,memory=90Mi */
 #define RAY_LABEL_MARKET "anyscale.com/market-type"                 /* SPOT | ON_DEMAND, of pods with an instance type */
 #define RAY_LABEL_ZONE "anyscale.com/zone"                          /* of pods that are made for one */
@@ -105,6 +106,8 @@ struct ray_cluster {
     struct {
         struct slice secret; /* Secret with the token that the head asks of every client; empty: no token */
         bool ours;           /* we create that Secret for this cluster */
+        struct slice ca;     /* Secret with the CA that signs its pods' certificates; empty: Ray speaks without TLS */
+        bool ca_ours;        /* likewise */
     } auth;
     struct jval spec, labels, annotations;
     struct ray_group head;
@@ -120,8 +123,8 @@ struct ray_cluster {
 /* The running head, as clients and workers reach it. The spec may differ by now: that is for the next head. Services, workers and requests
  * to the head are made from a model after ray_running_apply. */
 struct ray_running {
-    struct ray_group head;    /* its start_params, and the labels and container ports of its template, are those of the pod */
-    struct slice auth_secret; /* this and the ports: the spec's, which ray_next puts back */
+    struct ray_group head;             /* its start_params, and the labels and container ports of its template, are those of the pod */
+    struct slice auth_secret, auth_ca; /* these and the ports: the spec's, which ray_next puts back */
     int32_t gcs_port, dashboard_port, dashboard_agent_port;
 };
 /* Writes the text for ray_running_apply from a head's Pod object, of any operator: its labels, container ports, the port flags of its `ray
@@ -154,7 +157,7 @@ void ray_cluster_spec_notes(const struct place *spec, struct jval annotations, s
 /* The text that ray_read makes ray_group.hash of; for a group whose template has been replaced since. */
 uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
 /* Notes on fields that are accepted and have no effect: unknown fields (mostly misspelt), and fields of missing features that are safe to
- * ignore. Fields that are not safe to ignore (enableK8sTokenAuth, tlsOptions, networkPolicy, gcsFaultToleranceOptions) are errors of
+ * ignore. Fields that are not safe to ignore (enableK8sTokenAuth, networkPolicy, gcsFaultToleranceOptions) are errors of
  * ray_read. Used by `mobula validate` and for an event. */
 void ray_notes(struct jval object, struct arena *a, struct spec_errors *notes);
 /* "2.56.0" as 2056; 0 when it is no version. */
@@ -293,19 +296,25 @@ void ray_service_endpoints(struct jval service, struct arena *a, struct buf *out
 bool ray_start_command(const struct ray_cluster *c, const struct ray_group *g, const struct ray_options *o, struct arena *a,
                        struct slice *out, struct err *e);
 
-/* Objects that must exist before the head is created: account, role and binding of KubeRay's autoscaler, and the Secret with the cluster's
- * token. If the head's template names a service account, or authOptions a Secret, the user creates it. Names are KubeRay's, because other
- * programs look for them. */
-enum ray_account { RAY_ACCOUNT, RAY_ACCOUNT_ROLE, RAY_ACCOUNT_BINDING, RAY_ACCOUNT_SECRET, RAY_ACCOUNT_OBJECTS };
+/* Objects that must exist before the head is created: account, role and binding of KubeRay's autoscaler, and the Secrets with the cluster's
+ * token and its CA. If the head's template names a service account, or authOptions or RAY_ANNOTATION_CA a Secret, the user creates it.
+ * Names are KubeRay's, because other programs look for them; the CA's is "<cluster>-ray-ca". */
+enum ray_account { RAY_ACCOUNT, RAY_ACCOUNT_ROLE, RAY_ACCOUNT_BINDING, RAY_ACCOUNT_SECRET, RAY_ACCOUNT_CA, RAY_ACCOUNT_OBJECTS };
 extern const struct kube_resource ray_account_resources[RAY_ACCOUNT_OBJECTS];
 bool ray_has_sidecar(const struct ray_cluster *c, const struct ray_options *o);
 bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, const struct ray_options *o, struct arena *a);
 struct slice ray_account_name(const struct ray_cluster *c, enum ray_account which, struct arena *a);
-/* token: RAY_ACCOUNT_SECRET's. */
-bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct slice token, struct arena *a, struct buf *out);
+/* secret: RAY_ACCOUNT_SECRET's token; RAY_ACCOUNT_CA's data, a JSON object. */
+bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct slice secret, struct arena *a, struct buf *out);
 
 /* Token authentication (spec.authOptions of ray.io/v1). */
 #define RAY_AUTH_KEY "auth_token" /* of the Secret's data */
+/* Keys of a CA's Secret, as of any of type kubernetes.io/tls; ca.crt: the root, where it is not in tls.crt. */
+#define RAY_CA_CERT "tls.crt"
+#define RAY_CA_KEY "tls.key"
+#define RAY_CA_ROOT "ca.crt"
+#define RAY_TLS_INIT_CONTAINER "ray-cert" /* makes a pod's certificate */
+#define RAY_TLS_HEAD "ray-head"           /* a name in certificates of heads alone: no worker is taken for one */
 /* Name of the Secret that a RayCluster's spec selects; empty: no token. *ours: we create it. */
 struct slice ray_auth_secret(struct jval spec, struct slice cluster, bool *ours, struct arena *a);
 /* The token in the key's bytes: surrounding white space is removed. False: it cannot be sent in a header. */

@@ -2,7 +2,7 @@
  * plaintext to and from the caller. Only this room knows BearSSL, and this header is all that an engine must offer.
  *
  * TLS 1.3 is our code on BearSSL's primitives. TLS 1.2 is BearSSL's engine, which continues from the same ClientHello. AES-GCM or
- * ChaCha20-Poly1305, ephemeral keys, ALPN http/1.1, no renegotiation, no tickets. Certificates are checked by our own X.509
+ * ChaCha20-Poly1305, ephemeral keys, ALPN http/1.1 or h2, no renegotiation, no tickets. Certificates are checked by our own X.509
  * class on top of BearSSL's: the chain, its dates, subjectAltName (DNS names and IP addresses), extended key usage serverAuth; the
  * common name is never looked at. There is no revocation check. */
 #ifndef MOBULA_TLS_H
@@ -38,6 +38,7 @@ struct tls_options {
     struct tls_trust *trust;       /* NULL only with insecure */
     struct tls_identity *identity; /* NULL: an empty list when the server asks */
     bool insecure;                 /* accept any certificate: kubeconfig's insecure-skip-tls-verify */
+    bool h2;                       /* ALPN h2 in the place of http/1.1 */
     int64_t wall_us;               /* the clock's time, for the dates in certificates */
 };
 
@@ -105,13 +106,20 @@ bool tls_identity_leaf(const struct tls_identity *id, struct slice name, struct 
 /* ---- certificates of our own making: P-256, SHA-256 ---- */
 
 struct tls_issue {
-    const struct slice *names; /* DNS names and IP addresses of a server; none: a CA's certificate */
+    const struct slice *names; /* DNS names and IP addresses of a server, which may be a client as well; none: a CA's certificate */
     uint32_t name_count;
     const struct tls_identity *ca; /* signs. NULL: a new CA is made. With no names: its own certificate is renewed, with the same key */
     int64_t not_before_us, not_after_us;
+    const char *subject; /* common name; of a CA its beginning. NULL: "mobula control plane" */
 };
 /* Appends PEM; no key when a CA is renewed. No other copy of the private key is left in memory. */
 bool tls_issue(const struct tls_issue *o, struct buf *cert_pem, struct buf *key_pem, struct err *e);
+/* A certificate by o->ca of at most TLS_ISSUED_DAYS from wall_us on, with the CA's own chain behind it; o has names and subject. ca_cert
+ * and ca_key: PEM. False: the key is not the certificate's or not on P-256, the first certificate is no CA's, or one of the chain has
+ * expired or is not valid yet. */
+enum { TLS_ISSUED_DAYS = 90 };
+bool tls_issue_by(struct slice ca_cert, struct slice ca_key, struct tls_issue *o, int64_t wall_us, struct buf *cert_pem,
+                  struct buf *key_pem, struct err *e);
 
 /* HMAC of SHA-256. */
 enum { TLS_MAC = 32 };

@@ -3,6 +3,7 @@
  * that to the operator, with the token itself. With --bucket it stores Ray's log files in a bucket (ship.h). */
 #include "cli.h"
 #include "storage.h"
+#include "wait_gcs.h"
 
 #include <mobula/command.h>
 #include <mobula/heads.h>
@@ -318,7 +319,8 @@ static bool open_reports(struct agent *g, struct err *e)
     g->client = kube_client_new(loop_net(g->loop), g->config, rng_next(&g->rng), "mobula-agent/" MOBULA_VERSION);
     g->pool = ray_gcs_pool_new(loop_net(g->loop), rng_next(&g->rng));
     g->dash_pool = ray_dash_pool_new(loop_net(g->loop));
-    g->gcs = ray_gcs_open(g->pool, &(struct ray_gcs_options){host, port, slice_of(ray_token()), on_state, g}, e);
+    struct ray_gcs_options gcs = {.host = host, .port = port, .token = slice_of(ray_token()), .done = on_state, .owner = g};
+    g->gcs = gcs_tls(&gcs, e) ? ray_gcs_open(g->pool, &gcs, e) : NULL;
     if (g->gcs)
         ray_gcs_poll(g->gcs, POLL_MS, clock_now());
     return g->gcs != NULL;

@@ -29,6 +29,7 @@ int cli_explain_service(int argc, char **argv); /* `explain service`: why a RayS
 int cli_service(int argc, char **argv);         /* versions of services */
 int cli_logs(int argc, char **argv);            /* output of a job */
 int cli_wait_gcs(int argc, char **argv);        /* waits until Ray's control service answers */
+int cli_ray_cert(int argc, char **argv);        /* a certificate for a pod of Ray */
 int cli_egress(int argc, char **argv);          /* places that may be contacted, for firewalls */
 int cli_instance_types(int argc, char **argv);  /* lists instance types, or suggests some */
 int cli_check(int argc, char **argv);           /* causes of failures in the field, before and after an installation */

@@ -4,6 +4,8 @@
 #include <mobula/ray.h>
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
 
 /* ---- attempts ---- */
 
@@ -16,13 +18,33 @@ static void on_answer(void *owner, const struct ray_gcs_answer *answer, struct n
     w->next_ms = now.mono_ms + GCS_RETRY_MS * 3 / 4 + (int64_t)rng_below(&w->rng, GCS_RETRY_MS / 2);
 }
 
+bool gcs_tls(struct ray_gcs_options *o, struct err *e)
+{
+    static const char *const names[] = {"RAY_TLS_CA_CERT", "RAY_TLS_SERVER_CERT", "RAY_TLS_SERVER_KEY"};
+    const char *use = getenv("RAY_USE_TLS");
+    struct slice pem[COUNT_OF(names)];
+    struct arena a = {0};
+    bool well = true;
+    if (!use || !(strcmp(use, "1") == 0 || strcasecmp(use, "true") == 0))
+        return true;
+    for (size_t i = 0; i < COUNT_OF(names) && well; i++) {
+        const char *path = getenv(names[i]);
+        well = (path ? cli_read_file(slice_of(path), &a, &pem[i], e) : err_set(e, ERR_CONFIG, "not set")) || err_wrap(e, "%s", names[i]);
+    }
+    o->trust = well ? tls_trust_load(pem[0], &(uint32_t){0}, &(uint32_t){0}, e) : NULL;
+    o->identity = o->trust ? tls_identity_load(pem[1], pem[2], e) : NULL;
+    mem_wipe((char *)(uintptr_t)pem[2].ptr, o->trust ? pem[2].len : 0);
+    arena_free(&a);
+    return o->identity != NULL;
+}
+
 bool gcs_wait_begin(struct gcs_wait *w, struct net *net, const struct endpoint *to, int64_t until_ms, uint64_t seed, struct err *e)
 {
-    const struct ray_gcs_options o = {.host = to->host, .port = to->port, .done = on_answer, .owner = w};
+    struct ray_gcs_options o = {.host = to->host, .port = to->port, .done = on_answer, .owner = w};
     *w = (struct gcs_wait){.until_ms = until_ms};
     rng_seed(&w->rng, seed);
     w->pool = ray_gcs_pool_new(net, seed);
-    w->gcs = ray_gcs_open(w->pool, &o, e);
+    w->gcs = gcs_tls(&o, e) ? ray_gcs_open(w->pool, &o, e) : NULL;
     return w->gcs != NULL;
 }
 

@@ -64,7 +64,7 @@ bool grpc_reusable(const struct grpc *c)
 
 static void put_headers(struct grpc *c, const struct grpc_request *r)
 {
-    static const char post_over_http[] = {(char)0x83, (char)0x86}; /* :method POST, :scheme http */
+    const char post_over_http[] = {(char)0x83, (char)(0x86 + r->tls)}; /* :method POST, :scheme http or https */
     struct buf b;
     buf_init(&b, LIMIT_RAY_HEADERS);
     buf_put(&b, (struct slice){post_over_http, sizeof post_over_http});

@@ -29,6 +29,9 @@ struct ray_gcs {
     char *host, *token;
     uint16_t port;
     size_t token_len;
+    struct tls_trust *trust; /* NULL: no TLS */
+    struct tls_identity *identity;
+    const char *tls_name;
     struct link *link;
     struct grpc grpc;
     /* the call under way */
@@ -92,7 +95,13 @@ static void gcs_step(struct link_owner *owner, struct link *l, struct now now);
 
 static bool connect_to(struct ray_gcs *g, struct err *e)
 {
-    const struct endpoint to = {.host = slice_of(g->host), .port = g->port};
+    const struct endpoint to = {.host = slice_of(g->host),
+                                .port = g->port,
+                                .tls = g->trust,
+                                .tls_name = slice_of(g->tls_name),
+                                .h2 = true,
+                                .trust = g->trust,
+                                .identity = g->identity};
     g->opened = false;
     g->link = net_open(g->pool->net, &to, &g->owner, g->until_ms, e);
     return g->link != NULL;
@@ -133,7 +142,7 @@ static bool wants(const struct ray_gcs *g, struct now now, enum ray_gcs_call *ca
 
 static struct grpc_request request_of(const struct ray_gcs *g, char authority[HOST_PORT])
 {
-    struct grpc_request r = {.token = {g->token, g->token_len}, .answer_max = SMALL_ANSWER};
+    struct grpc_request r = {.token = {g->token, g->token_len}, .answer_max = SMALL_ANSWER, .tls = g->trust};
     switch (g->call) {
     case RAY_GCS_HEALTH:
         r.path = SLICE("/grpc.health.v1.Health/Check");
@@ -481,6 +490,9 @@ struct ray_gcs *ray_gcs_open(struct ray_gcs_pool *p, const struct ray_gcs_option
     g->port = o->port;
     g->token = keep_text(o->token);
     g->token_len = o->token.len;
+    g->trust = o->trust ? tls_trust_keep(o->trust) : NULL;
+    g->tls_name = o->tls_name;
+    g->identity = o->trust ? tls_identity_keep(o->identity) : NULL;
     g->ask.drains_end = &g->ask.drains;
     buf_init(&g->ask.report, LIMIT_RAY_REPORT);
     grpc_init(&g->grpc);
@@ -501,6 +513,8 @@ void ray_gcs_close(struct ray_gcs *g)
     g->busy = g->ask.check = false; /* a walk that stands on it finds nothing to do */
     g->ask.every_ms = 0;
     mem_wipe(g->token, g->token_len);
+    tls_trust_drop(g->trust);
+    tls_identity_drop(g->identity);
     mem_free(g->token);
     mem_free(g->host);
     *(g->prev ? &g->prev->next : &p->first) = g->next;

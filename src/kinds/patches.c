@@ -72,15 +72,16 @@ void patches_free(struct op *op)
 
 /* ---- writes ---- */
 
-/* A token that was generated for a Secret. Patches see asterisks in its place: no copy of it is left in memory behind them. */
+/* A token or a key that was generated for a Secret. Patches see asterisks in its place: no copy of it is left in memory behind them. */
 struct hidden {
-    char token[2 * RAY_TOKEN_BYTES];
+    char token[512];
     size_t len;
 };
 
 static void hide(struct buf *body, struct hidden *h)
 {
-    static const char before[] = "\"" RAY_AUTH_KEY "\":\"";
+    static const char *const keys[] = {"\"" RAY_AUTH_KEY "\":\"", "\"" RAY_CA_KEY "\":\""};
+    const char *before = slice_find_text(buf_slice(body), keys[1]) < 0 ? keys[0] : keys[1];
     ptrdiff_t at = slice_find_text(buf_slice(body), before);
     if (at < 0)
         return;
@@ -119,7 +120,7 @@ bool patches_amend(struct op *op, bool secret, struct buf *object, struct err *e
     struct slice out;
     if (!are_known(op, e))
         return false;
-    if (!set || (set->count == 0 && !set->below))
+    if (!set || (set->count == 0 && !set->below) || object->len == 0) /* a question has no body */
         return true;
     struct hidden h = {.len = 0};
     if (secret)

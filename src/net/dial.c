@@ -115,6 +115,7 @@ static void secure(struct wire *w)
         .trust = w->trust,
         .identity = w->identity,
         .insecure = d->to.insecure,
+        .h2 = d->to.h2,
         .wall_us = w->loop->now.wall_us,
     };
     w->tls = tls_open(&options, &w->link.error);

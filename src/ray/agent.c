@@ -62,7 +62,8 @@ static void write_agent_command(struct jout *w, const struct agent_build *b)
 static void write_env_of(struct jout *w, const struct agent_build *b)
 {
     bool token = b->reports && !slice_empty(b->cluster->auth.secret);
-    if (!token && !b->ship)
+    bool tls = b->reports && has_tls(b->cluster);
+    if (!token && !tls && !b->ship)
         return;
     jout_karray(w, "env");
     if (b->ship)
@@ -70,6 +71,8 @@ static void write_env_of(struct jout *w, const struct agent_build *b)
                      "{name:'POD_UID',valueFrom:{fieldRef:{fieldPath:'metadata.uid'}}}");
     if (token)
         write_auth_env(w, b->cluster->auth.secret);
+    if (tls)
+        write_tls_env(w, b->cluster);
     jout_end(w);
 }
 
@@ -108,6 +111,8 @@ static void write_container(struct jout *w, const struct agent_build *b)
     jout_karray(w, "volumeMounts");
     if (has_volume(b))
         jout_form(w, "{mountPath:'" RAY_AGENT_FOLDER "',name:'" VOLUME "',readOnly:true}");
+    if (b->reports)
+        write_tls_mount(w, b->cluster);
     if (b->ship)
         write_ray_mount(w, b);
     if (b->ship && !slice_empty(b->ship->secret))

@@ -77,7 +77,7 @@ bool is_auth_variable(struct jval name)
     return json_is(name, RAY_AUTH_MODE) || json_is(name, RAY_AUTH_TOKEN);
 }
 
-bool build_auth_secret(const struct ray_cluster *c, struct slice token, struct arena *a, struct buf *out)
+bool build_secret(const struct ray_cluster *c, bool ca, struct slice content, struct arena *a, struct buf *out)
 {
     struct pairs labels = pairs_new(a), none = pairs_new(a);
     const struct owner owner = owner_cluster(c);
@@ -85,8 +85,8 @@ bool build_auth_secret(const struct ray_cluster *c, struct slice token, struct a
     pairs_set(&labels, SLICE(RAY_LABEL_CLUSTER), c->name);
     jout_init(&w, out);
     jout_form(&w, "{apiVersion:'v1',kind:'Secret'");
-    write_metadata(&w, &owner, c->auth.secret, NO_VALUE, &labels, &none, a);
-    jout_form(&w, "type:'Opaque',stringData:{" RAY_AUTH_KEY ":'%.*s'}}", SLICE_ARG(token));
+    write_metadata(&w, &owner, ca ? c->auth.ca : c->auth.secret, NO_VALUE, &labels, &none, a);
+    jout_form(&w, ca ? "type:'kubernetes.io/tls',data:%.*s}" : "type:'Opaque',stringData:{" RAY_AUTH_KEY ":'%.*s'}}", SLICE_ARG(content));
     return !out->full;
 }
 

@@ -121,6 +121,8 @@ static bool write_pod(struct pod_build *b, struct buf *out, struct err *e)
     b->spec = json_get(g->template, "spec");
     b->container = json_at(json_get(b->spec, "containers"), 0);
     b->fqdn = head_fqdn(b->cluster, b->options, b->arena);
+    if (has_tls(b->cluster) && b->options->tools == RAY_TOOLS_NONE)
+        return err_set(e, ERR_CONFIG, "tlsOptions: with --tools=none no pod gets the program that makes its certificate");
     if (!ray_start_command(b->cluster, g, b->options, b->arena, &b->command, e))
         return false;
     struct pairs labels = pairs_new(b->arena), annotations = pairs_new(b->arena);

@@ -113,9 +113,10 @@ static bool fixed_name(const struct variables *ours, struct jval name)
 }
 
 /* The user's first, in their order, so that ours may refer to none of them and theirs to none of ours, as under KubeRay. */
-static void write_merged(struct jout *w, struct jval users, const struct variables *ours, struct slice secret)
+static void write_merged(struct jout *w, struct jval users, const struct variables *ours, const struct ray_cluster *c)
 {
     struct jval k, v;
+    struct slice secret = c ? c->auth.secret : SLICE_NONE;
     jout_karray(w, "env");
     for (struct jiter it = json_iter(users); json_next(&it, &k, &v);) {
         struct jval name = json_get(v, "name");
@@ -126,6 +127,8 @@ static void write_merged(struct jout *w, struct jval users, const struct variabl
         if (ours->list[i].fixed || !list_has(users, "name", slice_of(ours->list[i].name)))
             write_variable(w, &ours->list[i]);
     write_auth_env(w, secret);
+    if (c)
+        write_tls_env(w, c);
     jout_end(w);
 }
 
@@ -151,12 +154,12 @@ void write_env(struct jout *w, const struct pod_build *b)
     else
         legacy_variables(b, &ours);
     usage_variables(b, &ours);
-    write_merged(w, json_get(b->container, "env"), &ours, b->cluster->auth.secret);
+    write_merged(w, json_get(b->container, "env"), &ours, b->cluster);
 }
 
 void write_init_env(struct jout *w, const struct pod_build *b, struct jval container)
 {
     struct variables ours = {0};
     head_variables(b, false, &ours);
-    write_merged(w, json_get(container, "env"), &ours, SLICE_NONE);
+    write_merged(w, json_get(container, "env"), &ours, NULL);
 }

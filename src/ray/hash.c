@@ -88,6 +88,8 @@ static void put_cluster(struct jout *w, const struct ray_cluster *c, const struc
         put_given(w, "overwrite", json_child(c->annotations, RAY_OVERWRITE_COMMAND));
         if (!slice_empty(c->auth.secret))
             jout_kstr(w, "auth", c->auth.secret);
+        if (!slice_empty(c->auth.ca))
+            jout_kstr(w, "ca", c->auth.ca);
         jout_kint(w, "hosts", g->hosts);
         return;
     }

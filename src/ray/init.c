@@ -1,7 +1,7 @@
 /* The init container that holds a worker until the GCS answers: this binary's own wait-gcs, in Ray's image or in ours. */
 #include "build.h"
 
-/* A GCS that speaks TLS would not answer our question. */
+/* A GCS that speaks TLS by the user's own certificates would not answer our question. */
 bool uses_tls(struct jval container, struct arena *a)
 {
     struct jval set = list_find(json_get(container, "env"), "name", SLICE("RAY_USE_TLS"));
@@ -24,9 +24,16 @@ static void write_wait(struct jout *w, const struct pod_build *b)
     jout_form(w, "'wait-gcs','--address','%.*s:%d']", SLICE_ARG(b->fqdn), (int)b->cluster->ports.gcs);
     tools_resources(w, b->options, b->cluster->annotations, b->container, b->arena);
     tools_security(w, b->container, NO_VALUE);
-    if (b->options->tools == RAY_TOOLS_CONFIGMAP) {
+    if (has_tls(b->cluster)) {
+        jout_karray(w, "env");
+        write_tls_env(w, b->cluster);
+        jout_end(w);
+    }
+    if (b->options->tools == RAY_TOOLS_CONFIGMAP || has_tls(b->cluster)) {
         jout_karray(w, "volumeMounts");
-        tools_mount(w);
+        write_tls_mount(w, b->cluster);
+        if (b->options->tools == RAY_TOOLS_CONFIGMAP)
+            tools_mount(w);
         jout_end(w);
     }
     jout_end(w);
@@ -52,9 +59,10 @@ static void write_users(struct jout *w, const struct pod_build *b, struct jval l
 void write_init_containers(struct jout *w, const struct pod_build *b)
 {
     struct jval given = json_get(b->spec, "initContainers");
-    if (!json_len(given) && !waits_for_gcs(b))
+    if (!json_len(given) && !waits_for_gcs(b) && !has_tls(b->cluster))
         return;
     jout_karray(w, "initContainers");
+    write_tls_init(w, b);
     write_users(w, b, given);
     if (waits_for_gcs(b))
         write_wait(w, b);

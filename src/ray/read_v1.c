@@ -270,5 +270,6 @@ void read_v1(struct reader *r, const struct place *spec, struct ray_cluster *c)
     check_v1(r, spec, c);
     check_v1_features(r, spec);
     check_auth(r, spec, c);
+    check_tls_options(r, spec, c);
     check_service_names(r, spec, c);
 }

@@ -72,6 +72,14 @@ static void write_secret(struct jout *w, struct jval container, struct arena *a)
         jout_kstr(w, "secret", json_get_str(ref, "name", a));
 }
 
+static void write_ca(struct jout *w, struct jval pod, struct arena *a)
+{
+    struct jval volume = list_find(json_get(pod, "spec.volumes"), "name", SLICE(RAY_CA_VOLUME));
+    struct slice name = json_get_str(volume, "secret.secretName", a);
+    if (!slice_empty(name))
+        jout_kstr(w, "ca", name);
+}
+
 void ray_running_read(struct jval pod, struct arena *a, struct buf *out)
 {
     struct jval container = ray_live_container(pod), ports = json_get(container, "ports"), k, v;
@@ -83,6 +91,7 @@ void ray_running_read(struct jval pod, struct arena *a, struct buf *out)
     jout_object(&w);
     write_params(&w, container, a);
     write_secret(&w, container, a);
+    write_ca(&w, pod, a);
     jout_form(&w, "template:{metadata:{labels:");
     pairs_write(&labels, &w);
     jout_form(&w, "},spec:{containers:[{ports:[");
@@ -102,20 +111,23 @@ void ray_running_apply(struct ray_cluster *c, struct slice text, struct arena *a
     struct ray_running *r = arena_new(a, struct ray_running);
     *r = (struct ray_running){.head = c->head,
                               .auth_secret = c->auth.secret,
+                              .auth_ca = c->auth.ca,
                               .gcs_port = c->ports.gcs,
                               .dashboard_port = c->ports.dashboard,
                               .dashboard_agent_port = c->ports.dashboard_agent};
     r->head.template = json_get(doc, "template");
     c->running = r;
-    if (c->kind == RAY_V1)
+    if (c->kind == RAY_V1) {
         c->auth.secret = json_get_str(doc, "secret", a);
+        c->auth.ca = json_get_str(doc, "ca", a);
+    }
     if (!json_there(json_get(doc, "params")))
         return; /* the pod does not show how Ray was started: the spec's ports are used */
     r->head.start_params = json_get(doc, "params");
     c->ports.gcs = start_port(&r->head, "port", RAY_GCS_PORT, a);
     c->ports.dashboard = start_port(&r->head, "dashboard-port", RAY_DASHBOARD_PORT, a);
     c->ports.dashboard_agent = start_port(&r->head, "dashboard-agent-listen-port", RAY_AGENT_PORT, a);
-    if (c->ports.gcs == r->gcs_port && slice_eq(c->auth.secret, r->auth_secret))
+    if (c->ports.gcs == r->gcs_port && slice_eq(c->auth.secret, r->auth_secret) && slice_eq(c->auth.ca, r->auth_ca))
         return;
     for (uint32_t i = 0; i < c->group_count; i++) {
         c->groups[i].hash_now = ray_group_hash(c, &c->groups[i], a);
@@ -133,6 +145,7 @@ struct ray_cluster ray_next(const struct ray_cluster *c)
     struct ray_cluster next = *c;
     if (c->running) {
         next.auth.secret = c->running->auth_secret;
+        next.auth.ca = c->running->auth_ca;
         next.ports.gcs = c->running->gcs_port;
         next.ports.dashboard = c->running->dashboard_port;
         next.ports.dashboard_agent = c->running->dashboard_agent_port;
@@ -173,6 +186,8 @@ struct slice ray_running_drift(const struct ray_cluster *c, struct arena *a)
     other_port("agent", c->ports.dashboard_agent, c->running->dashboard_agent_port, &text, a);
     if (!slice_eq(c->auth.secret, c->running->auth_secret))
         text = arena_printf(a, "%.*s%sthe Secret of its token is another", SLICE_ARG(text), text.len ? "; " : "");
+    if (!slice_eq(c->auth.ca, c->running->auth_ca))
+        text = arena_printf(a, "%.*s%sthe Secret of its CA is another", SLICE_ARG(text), text.len ? "; " : "");
     if (c->kind == RAY_V1)
         other_labels(c, &text, a);
     return arena_cut(a, text, LIMIT_KUBE_EVENT_NOTE / 2);

@@ -40,8 +40,9 @@ static void write_variable(struct jout *w, const char *name, const char *field, 
     jout_form(w, field ? "{name:'%s',valueFrom:{fieldRef:{fieldPath:'%s'}}}" : "{name:'%s',value:'%s'}", name, field ? field : value);
 }
 
-static void write_sidecar_env(struct jout *w, struct jval options, struct slice secret)
+static void write_sidecar_env(struct jout *w, struct jval options, const struct ray_cluster *c)
 {
+    struct slice secret = c->auth.secret;
     struct jval k, v;
     jout_karray(w, "env");
     write_variable(w, "RAY_CLUSTER_NAME", "metadata.labels['" RAY_LABEL_CLUSTER "']", NULL);
@@ -53,6 +54,7 @@ static void write_sidecar_env(struct jout *w, struct jval options, struct slice 
         if (slice_empty(secret) || !is_auth_variable(json_get(v, "name")))
             jout_val(w, v);
     write_auth_env(w, secret);
+    write_tls_env(w, c);
     jout_end(w);
 }
 
@@ -66,12 +68,13 @@ static bool mounts_logs(struct jval mounts)
     return list_has(mounts, "mountPath", SLICE(LOGS_PATH));
 }
 
-static void write_sidecar_mounts(struct jout *w, struct jval given)
+static void write_sidecar_mounts(struct jout *w, struct jval given, const struct ray_cluster *c)
 {
     jout_karray(w, "volumeMounts");
     splice_elements(w, given);
     if (!mounts_logs(given))
         write_mount(w);
+    write_tls_mount(w, c);
     jout_end(w);
 }
 
@@ -105,12 +108,12 @@ void write_sidecar(struct jout *w, const struct pod_build *b)
     jout_kraw(w, "imagePullPolicy", value_given(policy) ? json_raw(policy) : SLICE("\"IfNotPresent\""));
     write_words(w, "command", json_get(options, "command"), command);
     write_words(w, "args", json_get(options, "args"), args);
-    write_sidecar_env(w, options, b->cluster->auth.secret);
+    write_sidecar_env(w, options, b->cluster);
     write_given(w, "envFrom", json_get(options, "envFrom"));
     write_given(w, "resources", resources);
     if (!value_given(resources))
         jout_form(w, "resources:{limits:{cpu:'500m',memory:'512Mi'},requests:{cpu:'500m',memory:'512Mi'}}");
-    write_sidecar_mounts(w, json_get(options, "volumeMounts"));
+    write_sidecar_mounts(w, json_get(options, "volumeMounts"), b->cluster);
     write_given(w, "securityContext", json_get(options, "securityContext"));
     jout_end(w);
 }
@@ -151,8 +154,8 @@ static struct slice users_account(const struct ray_cluster *c, struct arena *a)
 
 bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, const struct ray_options *o, struct arena *a)
 {
-    if (which == RAY_ACCOUNT_SECRET)
-        return c->auth.ours;
+    if (which >= RAY_ACCOUNT_SECRET)
+        return which == RAY_ACCOUNT_CA ? has_tls(c) : c->auth.ours;
     if (!ray_has_sidecar(c, o))
         return false;
     return which != RAY_ACCOUNT || slice_empty(users_account(c, a));
@@ -160,8 +163,8 @@ bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, cons
 
 struct slice ray_account_name(const struct ray_cluster *c, enum ray_account which, struct arena *a)
 {
-    if (which == RAY_ACCOUNT_SECRET)
-        return c->auth.secret;
+    if (which >= RAY_ACCOUNT_SECRET)
+        return which == RAY_ACCOUNT_CA ? c->auth.ca : c->auth.secret;
     struct slice given = which == RAY_ACCOUNT ? users_account(c, a) : SLICE_NONE;
     return slice_empty(given) ? clipped_name(c->name, a) : given;
 }
@@ -171,6 +174,7 @@ const struct kube_resource ray_account_resources[RAY_ACCOUNT_OBJECTS] = {
     [RAY_ACCOUNT_ROLE] = {SLICE(RBAC), SLICE("v1"), SLICE("roles")},
     [RAY_ACCOUNT_BINDING] = {SLICE(RBAC), SLICE("v1"), SLICE("rolebindings")},
     [RAY_ACCOUNT_SECRET] = {SLICE(""), SLICE("v1"), SLICE("secrets")},
+    [RAY_ACCOUNT_CA] = {SLICE(""), SLICE("v1"), SLICE("secrets")},
 };
 
 static void write_role(struct jout *w, const struct ray_cluster *c)
@@ -191,10 +195,10 @@ static void write_binding(struct jout *w, const struct ray_cluster *c, struct ar
               SLICE_ARG(role), SLICE_ARG(account), SLICE_ARG(c->ns));
 }
 
-bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct slice token, struct arena *a, struct buf *out)
+bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct slice secret, struct arena *a, struct buf *out)
 {
-    if (which == RAY_ACCOUNT_SECRET)
-        return build_auth_secret(c, token, a, out);
+    if (which >= RAY_ACCOUNT_SECRET)
+        return build_secret(c, which == RAY_ACCOUNT_CA, secret, a, out);
     static const char *const kinds[] = {"ServiceAccount", "Role", "RoleBinding"};
     struct pairs labels = pairs_new(a), none = pairs_new(a);
     const struct owner owner = owner_cluster(c);

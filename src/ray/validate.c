@@ -198,16 +198,10 @@ void check_v1(struct reader *r, const struct place *spec, struct ray_cluster *c)
     check_fault_tolerance(r, spec, head, c);
 }
 
-/* Fields that promise safety and are not carried out yet: to leave them unheeded would leave the cluster open. */
+/* Fields that promise safety: to leave them unheeded would leave the cluster open. */
 void check_v1_features(struct reader *r, const struct place *spec)
 {
-    const struct place *tls = place_key(spec, "tlsOptions"), *policy = place_key(spec, "networkPolicy");
-    bool on = false;
-    if (read_object(r, tls, OPTIONAL)) {
-        const struct place *enabled = place_key(tls, "enabled");
-        if (read_flag(r, enabled, &on) && on)
-            place_bad(r, enabled, "is true, which is not supported yet: the cluster would speak without TLS. Remove tlsOptions");
-    }
+    const struct place *policy = place_key(spec, "networkPolicy");
     if (read_object(r, policy, OPTIONAL))
         place_bad(r, policy, "is not supported yet: the network would stay open. Remove it and write a NetworkPolicy of your own");
 }

@@ -25,14 +25,16 @@ void write_volumes(struct jout *w, const struct pod_build *b)
 {
     struct jval given = json_get(b->spec, "volumes");
     bool shm = wants_shared_memory(b) && !list_has(given, "name", SLICE(RAY_SHARED_MEMORY_VOLUME));
-    bool tools = waits_for_gcs(b) && b->options->tools == RAY_TOOLS_CONFIGMAP && !list_has(given, "name", SLICE(RAY_TOOLS_VOLUME));
-    if (!json_len(given) && !shm && !tools && !has_sidecar(b))
+    bool tls = has_tls(b->cluster),
+         tools = (waits_for_gcs(b) || tls) && b->options->tools == RAY_TOOLS_CONFIGMAP && !list_has(given, "name", SLICE(RAY_TOOLS_VOLUME));
+    if (!json_len(given) && !shm && !tools && !tls && !has_sidecar(b))
         return;
     jout_karray(w, "volumes");
     splice_elements(w, given);
     if (shm)
         write_shared_memory(w, b);
     write_logs_volume(w, b);
+    write_tls_volumes(w, b);
     if (tools)
         tools_volume(w);
     jout_end(w);
@@ -42,7 +44,7 @@ void write_volume_mounts(struct jout *w, const struct pod_build *b)
 {
     struct jval given = json_get(b->container, "volumeMounts");
     bool shm = wants_shared_memory(b), logs = sidecar_logs(b);
-    if (!json_len(given) && !shm && !logs)
+    if (!json_len(given) && !shm && !logs && !has_tls(b->cluster))
         return;
     jout_karray(w, "volumeMounts");
     splice_elements(w, given);
@@ -50,5 +52,6 @@ void write_volume_mounts(struct jout *w, const struct pod_build *b)
         jout_form(w, "{mountPath:'/dev/shm',name:'" RAY_SHARED_MEMORY_VOLUME "'}");
     if (logs)
         write_logs_mount(w);
+    write_tls_mount(w, b->cluster);
     jout_end(w);
 }

@@ -1,7 +1,10 @@
 /* The client's handshake (RFC 8446 §2, §4): one ClientHello for TLS 1.3 and 1.2. */
 #include "v13.h"
 
-#define PROTOCOL SLICE("\x08http/1.1")
+static struct slice protocol(const struct v13 *v)
+{
+    return v->h2 ? SLICE("\x02h2") : SLICE("\x08http/1.1");
+}
 
 unsigned v13_least = VERSION_12;
 
@@ -41,7 +44,7 @@ static void put_name(struct buf *b, const char *host)
     v13_end(b, all, 2);
 }
 
-static void put_lists(struct buf *b)
+static void put_lists(const struct v13 *v, struct buf *b)
 {
     size_t all = begin_extension(b, EXT_GROUPS), list = v13_begin(b, 2);
     for (size_t i = 0; i < v13_group_count; i++)
@@ -54,7 +57,7 @@ static void put_lists(struct buf *b)
     v13_end(b, list, 2);
     v13_end(b, all, 2);
     all = begin_extension(b, EXT_ALPN), list = v13_begin(b, 2);
-    buf_put(b, PROTOCOL);
+    buf_put(b, protocol(v));
     v13_end(b, list, 2);
     v13_end(b, all, 2);
 }
@@ -88,7 +91,7 @@ static void put_extensions(struct v13 *v, struct buf *b)
         buf_put(b, SLICE("\xff\x01\0\1\0\0\x0b\0\2\1\0")); /* empty renegotiation_info; ec_point_formats: uncompressed */
     if (v->host)
         put_name(b, v->host);
-    put_lists(b);
+    put_lists(v, b);
     buf_put(b, old ? SLICE("\0\x2b\0\5\4\3\4\3\3") : SLICE("\0\x2b\0\3\2\3\4"));
     if (v->shake->cookie.len) {
         size_t all = begin_extension(b, EXT_COOKIE);
@@ -267,7 +270,7 @@ static bool take_extensions(struct v13 *v, struct slice in)
         return v13_fail(v, ALERT_DECODE, V13_ERR_MALFORMED);
     if (ext[2].there && (!v13_get_vector(&ext[2].body, 2, &list) || ext[2].body.len))
         return v13_fail(v, ALERT_DECODE, V13_ERR_MALFORMED);
-    if (ext[2].there && !slice_eq(list, PROTOCOL))
+    if (ext[2].there && !slice_eq(list, protocol(v)))
         return v13_fail(v, ALERT_ILLEGAL, V13_ERR_MALFORMED);
     v->step = V13_REQUEST;
     return true;

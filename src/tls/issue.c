@@ -6,6 +6,7 @@
 #include "trust.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 
 enum { DER_MAX = LIMIT_TLS_LEAF, KEY_ID = 20, CA_NAME_BYTES = 4, LINE = 64, GENERAL_DNS = DER_CONTEXT | 2, GENERAL_IP = DER_CONTEXT | 7 };
 enum { DER_BITS = 0x03, DER_UTF8 = 0x0c };
@@ -18,7 +19,8 @@ static const struct slice signature_kind = SLICE("\x30\x0a\x06\x08\x2a\x86\x48\x
 static const struct slice ca_constraints = SLICE("\x30\x0f\x06\x03\x55\x1d\x13\x01\x01\xff\x04\x05\x30\x03\x01\x01\xff");
 static const struct slice ca_usage = SLICE("\x30\x0e\x06\x03\x55\x1d\x0f\x01\x01\xff\x04\x04\x03\x02\x02\x04");
 static const struct slice server_usage = SLICE("\x30\x0e\x06\x03\x55\x1d\x0f\x01\x01\xff\x04\x04\x03\x02\x07\x80");
-static const struct slice server_purpose = SLICE("\x30\x13\x06\x03\x55\x1d\x25\x04\x0c\x30\x0a\x06\x08\x2b\x06\x01\x05\x05\x07\x03\x01");
+static const struct slice both_purposes = SLICE("\x30\x1d\x06\x03\x55\x1d\x25\x04\x16\x30\x14\x06\x08\x2b\x06\x01\x05\x05\x07\x03\x01"
+                                                "\x06\x08\x2b\x06\x01\x05\x05\x07\x03\x02"); /* serverAuth, clientAuth */
 #define OID_ALT_NAMES SLICE("\x06\x03\x55\x1d\x11")
 #define OID_SUBJECT_KEY SLICE("\x06\x03\x55\x1d\x0e")
 #define OID_ISSUER_KEY SLICE("\x06\x03\x55\x1d\x23")
@@ -217,14 +219,41 @@ static void put_secret(struct writer *w, const struct key *k, struct buf *out)
 
 /* ---- certificates ---- */
 
-/* A CA has its key's name: certificates of the same key are one CA, and those of another are not taken for it. */
-static void put_ca_name(struct writer *w, const struct key *ca)
+static const char *subject_of(const struct tls_issue *o)
 {
-    static const char name[] = "mobula control plane CA ";
-    char text[sizeof name + 2 * CA_NAME_BYTES];
-    memcpy(text, name, sizeof name - 1);
-    hex_encode((struct slice){ca->id, CA_NAME_BYTES}, text + sizeof name - 1);
+    return o->subject ? o->subject : "mobula control plane";
+}
+
+/* A CA has its key's name: certificates of the same key are one CA, and those of another are not taken for it. */
+static void put_ca_name(struct writer *w, const struct tls_issue *o, const struct key *ca)
+{
+    char text[64], id[2 * CA_NAME_BYTES + 1];
+    hex_encode((struct slice){ca->id, CA_NAME_BYTES}, id);
+    snprintf(text, sizeof text, "%s CA %s", subject_of(o), id);
     put_name(w, slice_of(text));
+}
+
+/* The name and the key identifier of the CA that signs, as its own certificate has them: it may be of another's making. */
+static struct slice signer_certificate(const struct tls_identity *ca)
+{
+    return (struct slice){(const char *)ca->chain[0].data, ca->chain[0].data_len};
+}
+
+static struct slice signer_name(const struct tls_identity *ca)
+{
+    struct slice der = signer_certificate(ca), all, tbs = SLICE_NONE, part, name;
+    unsigned tag = 0;
+    bool well = der_take(&der, DER_SEQUENCE, &all) && der_take(&all, DER_SEQUENCE, &tbs);
+    for (int i = der_is_next(tbs, DER_CONTEXT_CONSTRUCTED) ? 0 : 1; well && i < 5; i++) /* version, serial, algorithm, issuer, dates */
+        well = der_next(&tbs, &tag, &part);
+    name = tbs;
+    return well && der_take(&tbs, DER_SEQUENCE, &part) ? slice_head(name, name.len - tbs.len) : SLICE_NONE;
+}
+
+static bool has_key_id(const struct tls_identity *ca, const struct key *key)
+{
+    struct slice der = signer_certificate(ca);
+    return memmem(der.ptr, der.len, key->id, KEY_ID) != NULL;
 }
 
 static void put_serial(struct writer *w)
@@ -240,9 +269,10 @@ static void put_tbs(struct writer *w, const struct tls_issue *o, const struct ke
     size_t end = w->at;
     if (o->name_count) {
         put_alt_names(w, o->names, o->name_count);
-        put_key_id(w, OID_ISSUER_KEY, ca, true);
+        if (has_key_id(o->ca, ca)) /* another's CA may have another identifier, which a wrong one would contradict */
+            put_key_id(w, OID_ISSUER_KEY, ca, true);
         put_key_id(w, OID_SUBJECT_KEY, key, false);
-        put(w, server_purpose);
+        put(w, both_purposes);
         put(w, server_usage);
     } else {
         put_key_id(w, OID_SUBJECT_KEY, key, false);
@@ -256,14 +286,17 @@ static void put_tbs(struct writer *w, const struct tls_issue *o, const struct ke
     put(w, key_kind);
     wrap(w, DER_SEQUENCE, at);
     if (o->name_count)
-        put_name(w, SLICE("mobula control plane"));
+        put_name(w, slice_of(subject_of(o)));
     else
-        put_ca_name(w, ca);
+        put_ca_name(w, o, ca);
     at = w->at;
     put_time(w, o->not_after_us);
     put_time(w, o->not_before_us);
     wrap(w, DER_SEQUENCE, at);
-    put_ca_name(w, ca);
+    if (o->name_count)
+        put(w, signer_name(o->ca));
+    else
+        put_ca_name(w, o, ca);
     put(w, signature_kind);
     put_serial(w);
     put(w, SLICE("\xa0\x03\x02\x01\x02")); /* version 3 */

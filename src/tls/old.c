@@ -79,12 +79,12 @@ const char *tls_server_name(const struct tls *t)
 
 static void set_engine(struct tls *t)
 {
-    static const char *protocols[] = {"http/1.1"};
+    static const char *protocols[] = {"http/1.1", "h2"};
     br_ssl_engine_context *engine = &t->side.engine;
     unsigned char seed[SEED_BYTES];
     set_algorithms(engine);
     br_ssl_engine_add_flags(engine, BR_OPT_NO_RENEGOTIATION | BR_OPT_FAIL_ON_ALPN_MISMATCH);
-    br_ssl_engine_set_protocol_names(engine, protocols, COUNT_OF(protocols));
+    br_ssl_engine_set_protocol_names(engine, protocols + t->h2, 1);
     br_ssl_engine_set_buffer(engine, t->records, sizeof t->records, 1);
     random_bytes(seed, sizeof seed);
     br_ssl_engine_inject_entropy(engine, seed, sizeof seed);

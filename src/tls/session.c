@@ -27,6 +27,7 @@ struct tls *tls_open(const struct tls_options *options, struct err *e)
     t->check = mem_alloc(sizeof *t->check);
     tls_check_init(t->check, slice_of(t->name), t->trust, options->insecure, options->wall_us);
     v13_start(&t->side.modern, false, t->records);
+    t->h2 = t->side.modern.h2 = options->h2;
     t->side.modern.host = tls_server_name(t);
     t->side.modern.check = t->check;
     t->side.modern.identity = t->identity;

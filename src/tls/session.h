@@ -15,6 +15,7 @@ struct tls {
     } side;
     bool accepted;           /* we are the server */
     bool old;                /* TLS 1.2 */
+    bool h2;                 /* a client offers ALPN h2 */
     struct tls_check *check; /* verifies the server's certificate; NULL in a server, and when the session is open */
     int64_t expires_us;      /* notAfter of the server's certificate; 0: unknown */
     struct tls_trust *trust;

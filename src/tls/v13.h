@@ -257,6 +257,7 @@ struct v13_shake {
 
 struct v13 {
     bool server, old; /* old: the peer speaks TLS 1.2, and old.c continues */
+    bool h2;          /* a client offers ALPN h2 */
     enum v13_step step;
     const struct v13_suite *suite;
     const struct v13_group *group;

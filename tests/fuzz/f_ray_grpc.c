@@ -11,7 +11,7 @@ enum { ANSWER_MAX = 16 * KIB };
 /* Until the answer is there, or the connection is of no use, or the bytes are used up. */
 static enum grpc_step feed(struct grpc *c, struct slice bytes, size_t piece, struct err *e)
 {
-    const struct grpc_request r = {SLICE("/p"), SLICE("gcs"), SLICE("secret"), SLICE("message"), ANSWER_MAX};
+    const struct grpc_request r = {SLICE("/p"), SLICE("gcs"), SLICE("secret"), SLICE("message"), ANSWER_MAX, false};
     enum grpc_step step = GRPC_MORE;
     grpc_init(c);
     grpc_call(c, &r);

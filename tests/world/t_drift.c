@@ -1,16 +1,22 @@
 /* A spec edited while a head runs: service and workers keep leading to the running head, and follow the next head when it is made. */
 #include "submitters.h"
 
-static void begin(struct world *w, const char *more)
+static void begin_with(struct world *w, const char *program, const char *more)
 {
     struct apiserver_config config = {.seed = 1};
     world_init(w, &config);
+    w->executable = slice_of(program);
     make_namespace(w);
     make_crd(w, "ray.io", "");
     CHECK_INT(world_call(w, "POST", v1, "application/json", cluster_body(w, "c", 1, more)), 201);
     world_start_operator(w, false);
     world_run(w, 5000);
     CHECK(is_ready(w, "c"));
+}
+
+static void begin(struct world *w, const char *more)
+{
+    begin_with(w, NULL, more);
 }
 
 static void edit(struct world *w, const char *patch)
@@ -131,6 +137,29 @@ static void test_submitter_token(void)
     end_job_world(&w);
 }
 
+static void test_tls(void)
+{
+    struct world w;
+    test_case("workers of a head without TLS have none, whatever the spec asks for by now");
+    begin_with(&w, "program", "");
+    edit(&w, "[{\"op\":\"add\",\"path\":\"/spec/tlsOptions\",\"value\":{\"enabled\":true}},"
+             "{\"op\":\"replace\",\"path\":\"/spec/workerGroupSpecs/0/replicas\",\"value\":2}]");
+    world_run(&w, 5000);
+    CHECK_INT(workers_to(&w, "c-head-svc.n.svc.cluster.local:6379"), 2);
+    CHECK_INT(workers_to(&w, "RAY_USE_TLS"), 0);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "the Secret of its CA is another"));
+    test_case("… until the next head");
+    CHECK_INT(world_call(&w, "DELETE", "/api/v1/namespaces/n/pods/c-head", "application/json", SLICE_NONE), 200);
+    world_run(&w, 20 * 1000);
+    CHECK(says(&w, "pods", "c-head", "\"secretName\":\"c-ray-ca\"") && says(&w, "secrets", "c-ray-ca", "kubernetes.io/tls"));
+    test_case("… and the other way round");
+    edit(&w, "[{\"op\":\"remove\",\"path\":\"/spec/tlsOptions\"},"
+             "{\"op\":\"replace\",\"path\":\"/spec/workerGroupSpecs/0/replicas\",\"value\":3}]");
+    world_run(&w, 5000);
+    CHECK(workers_to(&w, "RAY_USE_TLS") > 0);
+    world_free(&w);
+}
+
 static void test_dashboard_url(void)
 {
     struct world w;
@@ -152,5 +181,6 @@ int main(void)
     test_running_head();
     test_recreate();
     test_service_name();
+    test_tls();
     return test_done();
 }

@@ -1,43 +1,52 @@
-/* Objects that must exist before the head: a service account, a role and their binding, by which KubeRay's autoscaler acts, and a Secret
- * with the cluster's token; all of them owned by the cluster. An object that exists already stays as it is: it is the user's own, or ours
- * of before. One of an older cluster of this name goes with that cluster, and is waited for: a head that started with it would soon have
- * none. */
+/* Objects that must exist before the head: a service account, a role and their binding, by which KubeRay's autoscaler acts, and Secrets
+ * with the cluster's token and its CA; all of them owned by the cluster. An object that exists already stays as it is: it is the user's
+ * own, or ours of before. One of an older cluster of this name goes with that cluster, and is waited for: a head that started with it would
+ * soon have none. */
 #include "record.h"
 
-/* The generated token is not kept in memory: it is read from the Secret when it is needed. */
-static void build_secret(struct op *op)
+/* The generated token or key is not kept in memory: it is read from the Secret when it is needed. */
+static bool build_secret(struct op *op, enum ray_account which, struct err *e)
 {
-    enum { SECRET_MAX = 4 * KIB };
+    enum { SECRET_MAX = 8 * KIB };
     char bytes[RAY_TOKEN_BYTES];
-    struct buf token;
-    buf_init(&token, 2 * sizeof bytes);
+    struct buf content;
+    bool well = true;
+    buf_init(&content, SECRET_MAX);
+    buf_room(&content, SECRET_MAX / 2);
     random_bytes(bytes, sizeof bytes);
-    base64_encode((struct slice){bytes, sizeof bytes}, &token);
+    if (which == RAY_ACCOUNT_CA)
+        well = ca_write(op->now.wall_us, &content, e);
+    else
+        base64_encode((struct slice){bytes, sizeof bytes}, &content);
     buf_room(&op->out.body, SECRET_MAX); /* at once: growing would leave copies behind */
-    ray_build_account(cluster_model(op), RAY_ACCOUNT_SECRET, buf_slice(&token), &op->arenas.body, &op->out.body);
+    ray_build_account(cluster_model(op), which, buf_slice(&content), &op->arenas.body, &op->out.body);
     mem_wipe(bytes, sizeof bytes);
-    mem_wipe(token.ptr, token.len);
-    buf_free(&token);
+    mem_wipe(content.ptr, content.len);
+    buf_free(&content);
+    return well;
 }
 
 bool account_secret(int32_t index)
 {
-    return index == RAY_ACCOUNT_SECRET;
+    return index >= RAY_ACCOUNT_SECRET;
 }
 
 bool account_make(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
-    (void)e;
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     enum ray_account which = (enum ray_account)act->index;
     struct slice name = ray_account_name(cluster_model(op), which, &op->arenas.body);
+    f->looking = which == RAY_ACCOUNT_CA && !cluster_model(op)->auth.ca_ours; /* the user's: it is only checked */
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
-    kube_path(&op->out.path, &ray_account_resources[which], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_path(&op->out.path, &ray_account_resources[which], istr_slice(c->ns), f->looking ? name : SLICE_NONE, SLICE_NONE);
+    if (f->looking) {
+        *t = (struct call_text){SLICE("GET"), SLICE_NONE, true};
+        return true;
+    }
     buf_put(&op->out.path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
-    if (which == RAY_ACCOUNT_SECRET)
-        build_secret(op);
-    else
-        ray_build_account(cluster_model(op), which, SLICE_NONE, &op->arenas.body, &op->out.body);
+    if (account_secret(act->index))
+        return build_secret(op, which, e);
+    ray_build_account(cluster_model(op), which, SLICE_NONE, &op->arenas.body, &op->out.body);
     return true;
 }
 
@@ -58,14 +67,39 @@ static void there(struct op *op, const struct flight *f)
     record_touch(op, f->c);
 }
 
+static bool is_users(struct op *op, struct record *c)
+{
+    model_load(op, c);
+    return !cluster_model(op)->auth.ca_ours;
+}
+
+/* No pod would start with a CA that cannot sign. */
+static bool check_ca(struct op *op, struct flight *f, struct jval object)
+{
+    struct tls_trust *trust;
+    struct tls_identity *identity;
+    struct err e = {0};
+    char text[ERR_TEXT_MAX];
+    if (!ca_take(object, op->now.wall_us, &op->arenas.event, &trust, &identity, &e)) {
+        snprintf(text, sizeof text, "secrets %s of tlsOptions: %.400s", f->name, e.text);
+        flight_failed(op, f, text);
+        return false;
+    }
+    tls_trust_drop(trust);
+    tls_identity_drop(identity);
+    return true;
+}
+
 /* Finds out whether the object of that name is this cluster's. */
 static void found(struct op *op, struct flight *f, struct jval object)
 {
     char text[ERR_TEXT_MAX];
     struct slice owner = extract_owner(op, object, &op->arenas.event);
     const struct record *other = slice_empty(owner) ? NULL : record_get(op, owner, istr_slice(f->c->ns));
-    if (!json_there(json_get(object, "metadata.deletionTimestamp")) && (slice_empty(owner) || slice_is(owner, f->c->uid))) {
-        there(op, f);
+    bool ours = slice_empty(owner) || slice_is(owner, f->c->uid), users = f->index == RAY_ACCOUNT_CA && is_users(op, f->c);
+    if (!json_there(json_get(object, "metadata.deletionTimestamp")) && (ours || users)) {
+        if (f->index != RAY_ACCOUNT_CA || check_ca(op, f, object))
+            there(op, f);
         return;
     }
     const char *what = ray_account_resources[f->index].plural.ptr;
@@ -91,8 +125,10 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
     char text[ERR_TEXT_MAX + POD_NAME_MAX + 160];
     op->stats.refused[verb_number(op, f->verb)]++;
     /* The remedy comes first: reasons are cut. */
-    bool secret = f->index == RAY_ACCOUNT_SECRET;
-    const char *flag = secret ? "ray-auth" : "autoscaler=sidecar", *of = secret ? "authOptions" : "the autoscaler";
+    bool secret = account_secret(f->index);
+    const char *flag = secret ? "ray-auth" : "autoscaler=sidecar", *of = f->index == RAY_ACCOUNT_CA ? "tlsOptions"
+                                                                         : secret                   ? "authOptions"
+                                                                                                    : "the autoscaler";
     snprintf(text, sizeof text, "%s %s of %s%s%s%s: %d %s: %s", ray_account_resources[f->index].plural.ptr, f->name, of,
              s->code == 403 ? " (mobula install --" : "", s->code == 403 ? flag : "", s->code == 403 ? " prints the rights)" : "", s->code,
              kube_reason_text(s->reason), s->message);
@@ -128,7 +164,7 @@ bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a
         return look_up(op, f);
     } else if (a->outcome != KUBE_REFUSED) {
         record_trouble(op, f->c, f, a->err.text);
-    } else if (f->looking && a->status.code == 404) {
+    } else if (f->looking && a->status.code == 404 && !(f->index == RAY_ACCOUNT_CA && is_users(op, f->c))) {
         record_trouble(op, f->c, f, "it is not there: its answer was lost, or one of that name has just gone. It will be created again");
     } else {
         refused(op, f, &a->status);

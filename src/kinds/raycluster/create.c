@@ -22,7 +22,7 @@ bool make_pod(struct op *op, struct record *c, const struct action *act, struct 
     const struct ray_group *g = group_spec(op, act->group);
     if (act->on_demand && g->on_demand)
         g = g->on_demand;
-    if ((model->group_count || op->o.ray.agent || op->o.ray.ship) && act->verb == &raycluster_create_pod)
+    if ((model->group_count || op->o.ray.agent || op->o.ray.ship || !slice_empty(model->auth.ca)) && act->verb == &raycluster_create_pod)
         want_tools(op, c);
     struct slice name =
         act->group < 0 ? ray_head_pod_name(model, &op->arenas.body) : ray_worker_pod_name(model, g, act->index, act->uid, &op->arenas.body);

@@ -59,7 +59,7 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
     struct record *c = record_get(told.op, slice_of(told.uid), istr_slice(told.ns));
     told.op->now = now;
     if (said.outcome == RAY_DASH_DENIED && c && c->present)
-        auth_refused(told.op, c, &said.err);
+        auth_refused(told.op, c, AUTH_TOKEN, &said.err);
     call_free(h);
     told.done(told.owner, told.tag, &said, now);
 }

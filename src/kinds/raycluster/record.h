@@ -26,9 +26,10 @@ struct service_pace {
 
 /* The part of the model that a question to the head needs beside its pod and service: of each job's many, and of models only a few are
  * kept. */
+enum auth_secret { AUTH_TOKEN, AUTH_CA, AUTH_SECRETS }; /* of a cluster: each is in a Secret, which the operator reads */
 struct head_way {
     uint16_t dashboard_port;
-    struct slice service, secret; /* names of its head service, and of the Secret with its token; empty: it needs none */
+    struct slice service, secrets[AUTH_SECRETS]; /* names of its head service, and of these Secrets; empty: it needs none */
     char texts[];
 };
 
@@ -39,7 +40,7 @@ struct raycluster {
     uint64_t wants_of;                       /* hash of the inputs of `wants` other than spec, metadata and instance types */
     struct held *held;                       /* worker names occupied by pods that do not count */
     struct scaling *scaling;                 /* NULL: not scaled by this operator */
-    struct auth *auth;                       /* NULL: no token is needed, or none has been needed yet */
+    struct auth *auths[AUTH_SECRETS];        /* NULL: it is not needed, or has not been needed yet */
     struct head_way *way;                    /* NULL: not needed since the spec was changed */
     uint64_t logged;                         /* hash of the legacy status block that was logged last */
     int64_t zone_from_ms;                    /* see cluster_view */
@@ -151,17 +152,25 @@ uint16_t head_port(struct op *op, struct record *c); /* of its dashboard, where 
 /* Address of the head; empty: none yet. Valid until a record changes. */
 struct slice head_address(struct op *op, struct record *c);
 
-/* token.c: tokens of clusters with authOptions */
+/* token.c: tokens of clusters with authOptions, and CAs of those with tlsOptions */
 void auth_follow(struct op *op, struct record *c); /* the model is loaded */
 void auth_drop(struct record *c);
 /* The token; empty: the head needs none. False with *e: not read yet, or not available (ERR_STATUS); it is being read, and the cluster and
  * its jobs are touched when it is there. Valid until the next call of any of these functions. e may be NULL. */
 bool auth_token(struct op *op, struct record *c, struct slice *token, struct err *e);
-uint32_t auth_serial(const struct record *c); /* changes with the token; 0: none */
-/* When a missing token is read again; TIME_NEVER: it is there, being read, or not needed. */
+/* The trust and the operator's certificate for the head's GCS, both NULL: it speaks without TLS. Else as auth_token. */
+bool auth_tls(struct op *op, struct record *c, struct tls_trust **trust, struct tls_identity **identity, struct err *e);
+uint32_t auth_serial(const struct record *c); /* changes with the token and the certificate; 0: none */
+/* When a missing one is read again; TIME_NEVER: it is there, being read, or not needed. */
 int64_t auth_next(const struct op *op, const struct record *c);
-/* The head refused the token: reads it again, and adds to *e what to do. */
-void auth_refused(struct op *op, struct record *c, struct err *e);
+/* The head refused the token, or its certificate is not the CA's: reads that Secret again, and adds to *e what to do. */
+void auth_refused(struct op *op, struct record *c, enum auth_secret which, struct err *e);
+
+/* certificate.c: the data of a new CA's Secret */
+bool ca_write(int64_t wall_us, struct buf *data, struct err *e);
+/* The trust in the CA of a Secret, and a certificate of the operator's by it; both are the caller's. False: a key is missing, or the CA is
+ * invalid. */
+bool ca_take(struct jval secret, int64_t wall_us, struct arena *a, struct tls_trust **trust, struct tls_identity **identity, struct err *e);
 
 /* zones.c: chooses one of the cluster's zones, and places the model, just read, in it */
 void zones_apply(struct op *op, struct record *c);

@@ -390,8 +390,8 @@ static void on_failure(struct scaling *s, const struct ray_gcs_answer *answer)
     s->quiet = 0;
     bool refused = answer->grpc_status == RAY_GCS_UNAUTHENTICATED;
     struct err e = answer->err;
-    if (refused)
-        auth_refused(s->op, s->c, &e);
+    if (refused || e.code == ERR_TLS || e.code == ERR_TLS_TRUST)
+        auth_refused(s->op, s->c, refused ? AUTH_TOKEN : AUTH_CA, &e);
     if (answer->call == RAY_GCS_REPORT)
         say_unreported(s, e.text);
     else
@@ -434,11 +434,11 @@ static void hang_up(struct scaling *s)
 }
 
 /* Running pods stay as they are. */
-static void tell_tokenless(struct scaling *s, const struct err *e)
+static void tell_tokenless(struct scaling *s, const char *reason, const struct err *e)
 {
     struct slice line = slice_of(e->text);
     const struct scale_plan p = {.lines = &line, .line_count = 1};
-    keep_news(s, false, "TokenMissing", &p);
+    keep_news(s, false, reason, &p);
 }
 
 /* The last head's state is no longer valid. A cluster that has not started yet has no state, and reports none. */
@@ -453,10 +453,15 @@ static void call_head(struct scaling *s, struct slice ip, uint16_t port)
 {
     struct op *op = s->op;
     struct err e = {0};
-    struct ray_gcs_options o = {.host = ip, .port = port, .done = on_answer, .owner = s};
+    struct ray_gcs_options o = {.host = ip, .port = port, .done = on_answer, .owner = s, .tls_name = RAY_TLS_HEAD};
     if (!auth_token(op, s->c, &o.token, &e)) {
         if (e.code == ERR_STATUS)
-            tell_tokenless(s, &e);
+            tell_tokenless(s, "TokenMissing", &e);
+        return;
+    }
+    if (!auth_tls(op, s->c, &o.trust, &o.identity, &e)) {
+        if (e.code == ERR_STATUS)
+            tell_tokenless(s, "CertificateMissing", &e);
         return;
     }
     if (op->o.allow && !net_allow_peer(op->o.allow, ip, port, &e)) {

@@ -1,55 +1,83 @@
-/* Tokens of clusters with authOptions. A cluster's Secret is read when its head is to be asked something for the first time, and again when
- * the head has refused the token: so no watch of Secrets is needed, and no right but to read one by its name. What is kept is the token
- * itself; it goes nowhere but into the header that carries it, and is wiped when it is not needed any more. */
+/* Tokens of clusters with authOptions, and CAs of those with tlsOptions. A cluster's Secret is read when its head is to be asked something
+ * for the first time, and again when the head has refused the token: so no watch of Secrets is needed, and no right but to read one by its
+ * name. What is kept is the token itself, which goes nowhere but into the header that carries it, or a certificate of the operator's own by
+ * that CA; both are wiped when they are not needed any more. */
 #include "record.h"
 
 struct auth {
     char *token; /* NULL: none yet */
     size_t len;
-    uint32_t serial;           /* of the token: another one has another number */
+    struct tls_trust *trust; /* with identity: of a CA, in the place of a token */
+    struct tls_identity *identity;
+    int64_t renew_us;          /* of identity: another is made then */
+    uint32_t serial;           /* of the token or the identity: another one has another number */
     bool asking;               /* a GET is on its way */
     int64_t again_ms;          /* it is not read before */
     uint32_t failures, doubts; /* in a row: GETs that brought no token, and such that brought the one that was refused */
     char secret[LIMIT_KUBE_NAME + 1], trouble[ERR_TEXT_MAX];
 };
 
-static void token_wipe(struct auth *t)
+static const struct {
+    const char *name, *keys;
+} words[] = {[AUTH_TOKEN] = {"token", RAY_AUTH_KEY}, [AUTH_CA] = {"CA", RAY_CA_CERT " and " RAY_CA_KEY}};
+
+static void wipe(struct auth *t)
 {
     mem_wipe(t->token, t->len);
     mem_free(t->token);
+    tls_trust_drop(t->trust);
+    tls_identity_drop(t->identity);
     t->token = NULL;
+    t->trust = NULL;
+    t->identity = NULL;
     t->len = 0;
+}
+
+static void drop(struct raycluster *own, enum auth_secret which)
+{
+    if (!own->auths[which])
+        return;
+    wipe(own->auths[which]);
+    mem_free(own->auths[which]);
+    own->auths[which] = NULL;
 }
 
 void auth_drop(struct record *c)
 {
-    struct raycluster *own = raycluster_of(c);
-    if (!own->auth)
-        return;
-    token_wipe(own->auth);
-    mem_free(own->auth);
-    own->auth = NULL;
+    for (enum auth_secret which = 0; which < AUTH_SECRETS; which++)
+        drop(raycluster_of(c), which);
 }
 
 /* NULL: there is none. The record may be gone when an answer comes. */
-static struct auth *auth_there(const struct record *c)
+static struct auth *auth_there(const struct record *c, enum auth_secret which)
 {
     const struct raycluster *own = raycluster_of(c);
-    return own ? own->auth : NULL;
+    return own ? own->auths[which] : NULL;
+}
+
+static bool is_known(const struct auth *t)
+{
+    return t->token || t->identity;
 }
 
 uint32_t auth_serial(const struct record *c)
 {
-    const struct auth *t = auth_there(c);
-    return t ? t->serial : 0;
+    uint32_t sum = 0;
+    for (enum auth_secret which = 0; which < AUTH_SECRETS; which++)
+        sum += auth_there(c, which) ? auth_there(c, which)->serial : 0;
+    return sum;
 }
 
 /* Once that time has come it is nothing to wake for: whoever needs the token asks, and nobody may need it now. */
 int64_t auth_next(const struct op *op, const struct record *c)
 {
-    const struct auth *t = auth_there(c);
-    bool waits = t && !t->token && !t->asking && t->again_ms > op->now.mono_ms;
-    return waits ? t->again_ms : TIME_NEVER;
+    int64_t next = TIME_NEVER;
+    for (enum auth_secret which = 0; which < AUTH_SECRETS; which++) {
+        const struct auth *t = auth_there(c, which);
+        bool waits = t && !is_known(t) && !t->asking && t->again_ms > op->now.mono_ms && t->again_ms < next;
+        next = waits ? t->again_ms : next;
+    }
+    return next;
 }
 
 /* ---- reading ---- */
@@ -61,7 +89,7 @@ static bool read_token(struct auth *t, struct slice body, struct arena *a, struc
     buf_init(&text, LIMIT_KUBE_TOKEN);
     bool read = ray_auth_read(body, &text, &token, a, e);
     if (read && !slice_eq(token, (struct slice){t->token, t->len})) {
-        token_wipe(t);
+        wipe(t);
         t->token = mem_alloc(token.len);
         memcpy(t->token, token.ptr, token.len);
         t->len = token.len;
@@ -73,29 +101,47 @@ static bool read_token(struct auth *t, struct slice body, struct arena *a, struc
     return read;
 }
 
+/* The clock of those heads may differ from ours, so the certificate is made again long before its end. */
+static bool read_ca(struct auth *t, struct slice body, struct now now, struct arena *a, struct err *e)
+{
+    struct jval doc;
+    struct tls_trust *trust;
+    struct tls_identity *identity;
+    if (!json_read(&doc, body, a, e) || !ca_take(doc, now.wall_us, a, &trust, &identity, e))
+        return false;
+    wipe(t);
+    t->trust = trust;
+    t->identity = identity;
+    t->renew_us = now.wall_us + TLS_ISSUED_DAYS / 2 * INT64_C(86400) * 1000000;
+    t->serial++;
+    return true;
+}
+
 /* Why there is no token, and what to do. What to do stands first: reasons are cut. */
-static void explain_refusal(const struct kube_answer *a, struct err *e)
+static void explain_refusal(const struct kube_answer *a, enum auth_secret which, struct err *e)
 {
     const struct kube_status *s = &a->status;
     if (a->outcome != KUBE_REFUSED)
         *e = a->err;
     else if (s->code == 404)
-        err_set(e, ERR_STATUS,
-                "it does not exist: make it, with the token under " RAY_AUTH_KEY ", or delete the head's pod if it was ours");
+        err_set(e, ERR_STATUS, "it does not exist: make it, with the %s under %s, or delete the head's pod if it was ours",
+                words[which].name, words[which].keys);
     else
         err_set(e, ERR_STATUS, "%s%d %s: %s", s->code == 403 ? "(mobula install --ray-auth prints the right) " : "", s->code,
                 kube_reason_text(s->reason), s->message);
 }
 
-static void on_secret(struct op *op, struct record *c, const struct kube_answer *a)
+static void on_secret(struct op *op, struct record *c, enum auth_secret which, const struct kube_answer *a)
 {
-    enum { TOKEN = UINT8_MAX }; /* among what is said of calls: no action */
-    struct auth *t = auth_there(c);
+    const uint64_t said = UINT8_MAX - (uint64_t)which; /* among what is said of calls: no action */
+    struct auth *t = auth_there(c, which);
     struct err e = {0};
     t->asking = false;
     arena_reset(&op->arenas.event, 64 * KIB);
     if (a->outcome != KUBE_OK)
-        explain_refusal(a, &e);
+        explain_refusal(a, which, &e);
+    else if (which == AUTH_CA)
+        read_ca(t, a->body, op->now, &op->arenas.event, &e);
     else
         read_token(t, a->body, &op->arenas.event, &e);
     t->again_ms = op->now.mono_ms + backoff_ms(&op->rng, t->doubts, RAY_TOKEN_AGAIN_MS, RAY_TOKEN_AGAIN_MAX_MS);
@@ -108,9 +154,10 @@ static void on_secret(struct op *op, struct record *c, const struct kube_answer 
     t->again_ms = op->now.mono_ms + backoff_ms(&op->rng, t->failures++, PLAN_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
     bool news = strncmp(t->trouble, e.text, sizeof t->trouble) != 0;
     snprintf(t->trouble, sizeof t->trouble, "%s", e.text);
-    if (news && say_failed(op, answer_failed(a), TOKEN, said_of(c, slice_of(e.text), TOKEN)))
-        log_warn("the cluster's token cannot be read: its head is not asked anything", LF("namespace", istr_slice(c->ns)),
-                 LF_CSTR("cluster", c->name), LF_CSTR("secret", t->secret), LF_CSTR("error", e.text));
+    if (news && say_failed(op, answer_failed(a), said, said_of(c, slice_of(e.text), said)))
+        log_warn(which == AUTH_CA ? "the cluster's CA cannot be read: its GCS is not asked anything"
+                                  : "the cluster's token cannot be read: its head is not asked anything",
+                 LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF_CSTR("secret", t->secret), LF_CSTR("error", e.text));
 }
 
 /* Another Secret may have been named since, and be on its way too. */
@@ -124,23 +171,24 @@ static void auth_done(void *owner, uint64_t tag, const struct kube_answer *a, st
     struct op *op = owner;
     struct flight *f = (struct flight *)(uintptr_t)tag;
     struct record *c = f->c;
-    const struct auth *t = auth_there(c);
+    enum auth_secret which = (enum auth_secret)f->index;
+    const struct auth *t = auth_there(c, which);
     op->now = now;
     if (t && t->asking && f->hash == name_hash(t))
-        on_secret(op, c, a);
+        on_secret(op, c, which, a);
     c->in_flight--;
     op->flights--;
     slab_free(&op->slabs.flight, f);
     work_settle(op, c);
 }
 
-static void ask(struct op *op, struct record *c)
+static void ask(struct op *op, struct record *c, enum auth_secret which)
 {
-    struct auth *t = auth_there(c);
+    struct auth *t = auth_there(c, which);
     struct err e = {0};
     struct buf path;
     struct flight *f = slab_alloc(&op->slabs.flight);
-    *f = (struct flight){.op = op, .c = c, .hash = name_hash(t)};
+    *f = (struct flight){.op = op, .c = c, .index = (int32_t)which, .hash = name_hash(t)};
     buf_init(&path, LIMIT_HTTP_URL);
     kube_path(&path, &kube_secrets, istr_slice(c->ns), slice_of(t->secret), SLICE_NONE);
     const struct kube_request r = {.lane = KUBE_LANE_MAIN,
@@ -164,43 +212,59 @@ static void ask(struct op *op, struct record *c)
 
 /* ---- questions of other files ---- */
 
-static struct auth *auth_of(struct op *op, struct record *c)
+static struct auth *auth_of(struct op *op, struct record *c, enum auth_secret which)
 {
     struct raycluster *own = raycluster_of(c);
-    struct slice secret = head_way(op, c)->secret;
-    if (own->auth && !slice_eq(slice_of(own->auth->secret), secret))
-        auth_drop(c);
-    if (own->auth || slice_empty(secret))
-        return own->auth;
-    own->auth = mem_alloc(sizeof *own->auth);
-    slice_copy(secret, own->auth->secret, sizeof own->auth->secret);
-    return own->auth;
+    struct slice secret = head_way(op, c)->secrets[which];
+    struct auth **t = &own->auths[which];
+    if (*t && !slice_eq(slice_of((*t)->secret), secret))
+        drop(own, which);
+    if (*t || slice_empty(secret))
+        return *t;
+    *t = mem_alloc(sizeof **t);
+    slice_copy(secret, (*t)->secret, sizeof(*t)->secret);
+    return *t;
+}
+
+/* Reads it where that is due. NULL in *out: none is needed. */
+static bool is_ready(struct op *op, struct record *c, enum auth_secret which, struct auth **out, struct err *e)
+{
+    struct auth *t = *out = auth_of(op, c, which);
+    bool current = !t || (is_known(t) && !(t->identity && op->now.wall_us >= t->renew_us));
+    if (!current && !t->asking && op->now.mono_ms >= t->again_ms)
+        ask(op, c, which);
+    if (current || is_known(t))
+        return true;
+    if (!t->trouble[0])
+        return err_set(e, ERR_MISSING, "the %s in Secret %s is being read", words[which].name, t->secret);
+    return err_set(e, ERR_STATUS, "the %s in Secret %s cannot be read: %s", words[which].name, t->secret, t->trouble);
 }
 
 bool auth_token(struct op *op, struct record *c, struct slice *token, struct err *e)
 {
-    struct auth *t = auth_of(op, c);
-    *token = SLICE_NONE;
-    if (!t)
-        return true;
-    *token = (struct slice){t->token, t->len};
-    if (t->token)
-        return true;
-    if (!t->asking && op->now.mono_ms >= t->again_ms)
-        ask(op, c);
-    if (!t->trouble[0])
-        return err_set(e, ERR_MISSING, "the token in Secret %s is being read", t->secret);
-    return err_set(e, ERR_STATUS, "the token in Secret %s cannot be read: %s", t->secret, t->trouble);
+    struct auth *t;
+    bool ready = is_ready(op, c, AUTH_TOKEN, &t, e);
+    *token = t ? (struct slice){t->token, t->len} : SLICE_NONE;
+    return ready;
 }
 
-void auth_refused(struct op *op, struct record *c, struct err *e)
+bool auth_tls(struct op *op, struct record *c, struct tls_trust **trust, struct tls_identity **identity, struct err *e)
+{
+    struct auth *t;
+    bool ready = is_ready(op, c, AUTH_CA, &t, e);
+    *trust = t ? t->trust : NULL;
+    *identity = t ? t->identity : NULL;
+    return ready;
+}
+
+void auth_refused(struct op *op, struct record *c, enum auth_secret which, struct err *e)
 {
     static const char none[] = "; spec.authOptions says which Secret holds the token that it asks for";
-    struct auth *t = auth_there(c);
+    struct auth *t = auth_there(c, which);
     size_t used = strlen(e->text);
     if (!t) {
         /* Ray's own 403 names the authentication token; any other 403 comes from a proxy before the head */
-        bool foreign = strstr(e->text, "HTTP status 403") && !strstr(e->text, "authentication token");
+        bool foreign = which == AUTH_CA || (strstr(e->text, "HTTP status 403") && !strstr(e->text, "authentication token"));
         snprintf(e->text + used, sizeof e->text - used, "%s", foreign ? "" : none);
         return;
     }
@@ -209,15 +273,17 @@ void auth_refused(struct op *op, struct record *c, struct err *e)
     if (t->asking || op->now.mono_ms < t->again_ms)
         return;
     t->doubts++;
-    ask(op, c);
+    ask(op, c, which);
 }
 
 /* Jobs ask the head as soon as the cluster is ready: a first question that waits for the token would be told as a failure. */
 void auth_follow(struct op *op, struct record *c)
 {
     struct slice token;
-    if (auth_there(c) || !slice_empty(cluster_model(op)->auth.secret))
-        auth_of(op, c);
-    if (auth_there(c) && (c->family.owner || op->names.watched) && !slice_empty(head_address(op, c)))
+    struct auth *t;
+    bool needed = auth_there(c, AUTH_TOKEN) || !slice_empty(cluster_model(op)->auth.secret);
+    if (auth_there(c, AUTH_CA))
+        is_ready(op, c, AUTH_CA, &t, NULL);
+    if (needed && auth_of(op, c, AUTH_TOKEN) && (c->family.owner || op->names.watched) && !slice_empty(head_address(op, c)))
         auth_token(op, c, &token, NULL);
 }

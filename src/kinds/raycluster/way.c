@@ -16,18 +16,19 @@ static struct head_way *make_way(const struct op *op, const struct record *c)
     const struct ray_cluster *model = cluster_model(op);
     struct arena scratch = {0};
     struct slice service = ray_head_service_name(model, &scratch), headless = ray_headless_service_name(model, &scratch),
-                 serve = ray_service_name(model, RAY_SERVICE_SERVE, &scratch), secret = model->auth.secret;
+                 serve = ray_service_name(model, RAY_SERVICE_SERVE, &scratch), secret = model->auth.secret, ca = model->auth.ca;
     const struct service_record *there = service_of(c, service) ? NULL : c->children.services;
     while (there && (!there->service.ours || there->service.deleting || slice_eq(slice_of(there->service.name), headless) ||
                      slice_eq(slice_of(there->service.name), serve)))
         there = there->next;
     if (there)
         service = slice_of(there->service.name);
-    struct head_way *way = mem_alloc(sizeof *way + service.len + secret.len);
+    struct head_way *way = mem_alloc(sizeof *way + service.len + secret.len + ca.len);
     char *at = way->texts;
     way->dashboard_port = (uint16_t)model->ports.dashboard;
     way->service = slice_behind(&at, service);
-    way->secret = slice_behind(&at, secret);
+    way->secrets[AUTH_TOKEN] = slice_behind(&at, secret);
+    way->secrets[AUTH_CA] = slice_behind(&at, ca);
     arena_free(&scratch);
     return way;
 }
@@ -48,7 +49,7 @@ const struct head_way *head_way(struct op *op, struct record *c)
 
 struct slice head_secret(struct op *op, struct record *c, struct arena *a)
 {
-    return arena_dup(a, head_way(op, c)->secret);
+    return arena_dup(a, head_way(op, c)->secrets[AUTH_TOKEN]);
 }
 
 /* The head service, if questions go through it: by the API server, or to an address of its own. NULL: they go to the pod. */

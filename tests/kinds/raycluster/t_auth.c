@@ -230,6 +230,90 @@ static void test_wrong(void)
     world_free(&w);
 }
 
+/* ---- tlsOptions: the CA in a Secret takes the token's place ---- */
+
+#define TLS "\"tlsOptions\":{\"enabled\":true},"
+
+/* With the program that makes certificates in pods. */
+static void begin_tls(struct world *w)
+{
+    struct apiserver_config config = {.seed = 1};
+    world_init(w, &config);
+    make_namespace(w);
+    make_crd(w, "ray.io", "");
+    make_crd(w, "cluster.ray.io", "");
+    fakerays_begin(w, true);
+    w->executable = SLICE("program");
+    world_start_operator(w, false);
+    tally = (struct tally){.hooks = {.began = began, .sent = sent}};
+    w->hooks = &tally.hooks;
+}
+
+static void test_ca(void)
+{
+    struct world w;
+    test_case("a CA is made before the head, which is asked with a certificate of it");
+    begin_tls(&w);
+    apply_scaled(&w, &(struct scaled){.name = "c", .more = TLS});
+    struct fakeray *h = head_of(&w, "c");
+    h->tls = true;
+    fakeray_work(h, 0, 1, 3, false);
+    CHECK(run_until_workers(&w, "c", 2, 30 * 1000) < 30 * 1000);
+    world_run(&w, 10 * 1000);
+    CHECK(says(&w, "secrets", "c-ray-ca", "\"type\":\"kubernetes.io/tls\""));
+    CHECK(says(&w, "secrets", "c-ray-ca", "\"kind\":\"RayCluster\",\"name\":\"c\""));
+    CHECK_STR(scaling_condition(&w, "c", "status"), "True");
+    CHECK(says(&w, pod_kind, "c-head", "\"secretName\":\"c-ray-ca\""));
+    CHECK_INT(tally.posts, 1);
+    CHECK_INT(tally.gets, 1);
+    test_case("a head that speaks otherwise is reported, and the Secret read again");
+    h->tls = false;
+    fakeray_restart(h);
+    world_run(&w, 120 * 1000);
+    CHECK(says(&w, cluster_kind, "c", "it is not the one in Secret c-ray-ca"));
+    CHECK(tally.gets > 1 && tally.gets < 10);
+    h->tls = true;
+    world_run(&w, 60 * 1000);
+    CHECK_STR(scaling_condition(&w, "c", "status"), "True");
+    test_case("the certificate is made again long before its end");
+    uint32_t gets = tally.gets;
+    w.now.wall_us += 50 * INT64_C(86400) * 1000000;
+    fakeray_work(h, 0, 1, 1, false);
+    world_run(&w, 30 * 1000);
+    CHECK_INT(tally.gets, gets + 1);
+    CHECK_STR(scaling_condition(&w, "c", "status"), "True");
+    world_free(&w);
+}
+
+static void test_ca_of_the_users(void)
+{
+    struct world w;
+    test_case("a CA of the user's that is not there, and no right to make one: no head");
+    begin_tls(&w);
+    struct slice body = cluster_body(&w, "c", 1, TLS);
+    static const char from[] = "\"metadata\":{", into[] = "\"metadata\":{\"annotations\":{\"mobula.dev/tls-secret\":\"theirs\"},";
+    const char *at = strstr(body.ptr, from);
+    body = arena_printf(&w.arena, "%.*s%s%s", (int)(at - body.ptr), body.ptr, into, at + strlen(from));
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", body), 201);
+    world_run(&w, 3000);
+    CHECK_INT(pods_of(&w, "c"), 0);
+    CHECK_INT(tally.posts, 0);
+    CHECK(says(&w, cluster_kind, "c", "secrets theirs of tlsOptions: 404 NotFound"));
+    override(&w, "POST", "/api/v1/namespaces/n/secrets", 403, false, 1000);
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", cluster_body(&w, "d", 1, TLS)), 201);
+    world_run(&w, 3000);
+    CHECK_INT(pods_of(&w, "d"), 0);
+    CHECK(says(&w, cluster_kind, "d", "secrets d-ray-ca of tlsOptions (mobula install --ray-auth prints the rights): 403"));
+    world_free(&w);
+    test_case("without the program no pod can have a certificate");
+    begin(&w);
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", cluster_body(&w, "c", 1, TLS)), 201);
+    world_run(&w, 3000);
+    CHECK_INT(pods_of(&w, "c"), 0);
+    CHECK(says(&w, cluster_kind, "c", "tlsOptions: with --tools=none no pod gets the program"));
+    world_free(&w);
+}
+
 static void apply_auth_job(struct world *w, const char *name)
 {
     static const char mark[] = "\"headGroupSpec\"";
@@ -287,5 +371,7 @@ int main(void)
     test_forbidden();
     test_wrong();
     test_jobs();
+    test_ca();
+    test_ca_of_the_users();
     return test_done();
 }

@@ -11,6 +11,7 @@ struct fakeray_link {
     struct fakehead_conn *conn;
     struct buf room;
     uint16_t port;
+    bool tls; /* with a certificate of the client's, and HTTP/2 */
     int64_t open_ms;
     size_t shown;              /* bytes of the output that have come */
     size_t known;              /* bytes of it that were there at the last look */
@@ -76,6 +77,7 @@ struct link *fakerays_open(struct process *p, const struct endpoint *to, struct 
     h->link = (struct link){.ops = &ops, .net = &p->net, .owner = owner, .deadline_ms = deadline_ms, .state = LINK_OPENING};
     h->process = p;
     h->port = to->port;
+    h->tls = to->tls && to->h2 && to->trust && to->identity;
     h->open_ms = w->now.mono_ms + wire_delay_ms(w);
     h->due_ms = h->room_ms = TIME_NEVER;
     buf_init(&h->room, WORLD_BUFFER);
@@ -103,6 +105,10 @@ static void open_now(struct fakeray_link *h)
     bool gcs = h->port == h->head->gcs;
     if (h->head->refused || h->head->down || (!gcs && h->port != h->head->dash)) {
         wire_tell(&h->link, LINK_FAILED, ERR_CONNECT, "connect: refused");
+        return;
+    }
+    if (gcs && h->tls != h->head->tls) {
+        wire_tell(&h->link, LINK_FAILED, ERR_TLS, h->tls ? "no TLS is spoken here" : "connection closed");
         return;
     }
     h->conn = fakehead_connect(&h->head->fake, gcs ? 6379 : 8265);

@@ -18,7 +18,7 @@ static void call_begin(struct call *k, struct slice path, struct slice token, st
 {
     *k = (struct call){0};
     grpc_init(&k->c);
-    const struct grpc_request r = {path, SLICE("gcs"), token, message, ANSWER_MAX};
+    const struct grpc_request r = {path, SLICE("gcs"), token, message, ANSWER_MAX, false};
     grpc_call(&k->c, &r);
 }
 
@@ -369,7 +369,7 @@ static void windows(void)
     feed(&k, HEX("000006040000000000 000400002710 " HEAD DATA("05", "0000000000") TRAILER, &a), SIZE_MAX); /* 10,000 bytes a stream */
     CHECK_INT(k.step, GRPC_DONE);
     buf_clear(&k.c.out);
-    const struct grpc_request again = {SLICE("/p"), SLICE("gcs"), SLICE(""), {message, 29995}, ANSWER_MAX};
+    const struct grpc_request again = {SLICE("/p"), SLICE("gcs"), SLICE(""), {message, 29995}, ANSWER_MAX, false};
     grpc_call(&k.c, &again);
     CHECK_INT(sent_data(buf_slice(&k.c.out), &flags), 10000); /* of the stream's */
     CHECK_INT(flags, 0);
@@ -394,7 +394,7 @@ static void early_answer(void)
     call_begin(&k, SLICE("/p"), SLICE(""), SLICE("0123456789"));
     feed(&k, HEX("000006040000000000 000400000000 " HEAD DATA("05", "0000000000") TRAILER, &a), SIZE_MAX);
     CHECK(grpc_reusable(&k.c)); /* all was sent before the window closed */
-    const struct grpc_request again = {SLICE("/p"), SLICE("gcs"), SLICE(""), SLICE("0123456789"), ANSWER_MAX};
+    const struct grpc_request again = {SLICE("/p"), SLICE("gcs"), SLICE(""), SLICE("0123456789"), ANSWER_MAX, false};
     grpc_call(&k.c, &again);
     feed(&k, HEX("000001010400000003 88 000005000000000003 0000000000 00000f010500000003 400b677270632d7374617475730130", &a), SIZE_MAX);
     CHECK_INT(k.step, GRPC_DONE);
@@ -420,7 +420,7 @@ static void kept(void)
     CHECK(!k.c.out.ptr && !k.c.block.ptr && !k.c.body.ptr && !k.c.answer.ptr);
     CHECK_INT(k.c.credit, 16 * KIB + 5);
     for (uint32_t stream = 3; stream < 99; stream += 2) {
-        const struct grpc_request again = {SLICE("/p"), SLICE("gcs"), SLICE(""), SLICE(""), ANSWER_MAX};
+        const struct grpc_request again = {SLICE("/p"), SLICE("gcs"), SLICE(""), SLICE(""), ANSWER_MAX, false};
         grpc_call(&k.c, &again);
         CHECK_INT(k.c.stream, stream);
         feed(&k, HEX("000004030000000001 00000008 000004000000000001 01020304 " HEAD, &a), 3); /* of the first call */
@@ -436,7 +436,7 @@ static void kept(void)
         grpc_rest(&k.c);
     }
     k.c.credit = 64 * KIB;
-    const struct grpc_request last = {SLICE("/p"), SLICE("gcs"), SLICE(""), SLICE(""), ANSWER_MAX};
+    const struct grpc_request last = {SLICE("/p"), SLICE("gcs"), SLICE(""), SLICE(""), ANSWER_MAX, false};
     grpc_call(&k.c, &last);
     CHECK_SLICE(to_hex(slice_head(buf_slice(&k.c.out), 13), &a), SLICE("000004080000000000"
                                                                        "00010000"));

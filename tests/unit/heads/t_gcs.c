@@ -52,7 +52,7 @@ static void log_open(struct log_of *l, struct headnet *w, const char *host, cons
 {
     struct err e = {0};
     *l = (struct log_of){0};
-    const struct ray_gcs_options o = {slice_of(host), 6379, slice_of(token), on_answer, l};
+    const struct ray_gcs_options o = {.host = slice_of(host), .port = 6379, .token = slice_of(token), .done = on_answer, .owner = l};
     l->gcs = ray_gcs_open(w->pool, &o, &e);
     CHECK(l->gcs != NULL);
 }
@@ -451,7 +451,8 @@ static void wrong_options(void)
     pair_init(&p, "options", NULL);
     char *token = arena_alloc(&p.a, LIMIT_RAY_TOKEN + 1);
     memset(token, 'x', LIMIT_RAY_TOKEN + 1);
-    struct ray_gcs_options o = {SLICE("head0"), 6379, {token, LIMIT_RAY_TOKEN}, on_answer, &p.log};
+    struct ray_gcs_options o = {
+        .host = SLICE("head0"), .port = 6379, .token = {token, LIMIT_RAY_TOKEN}, .done = on_answer, .owner = &p.log};
     p.log.gcs = ray_gcs_open(p.w.pool, &o, &e);
     CHECK(p.log.gcs != NULL);
     ray_gcs_poll(p.log.gcs, 1000, p.w.now);

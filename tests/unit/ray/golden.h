@@ -1,6 +1,6 @@
 /* Golden files: a custom resource and every object that is made of it, as JSON.
  *   {"options": {"tools": "configmap|image|none", …}, "resource": {…}, "want": [{"build":
- * "head|worker|service|headless|account|role|binding", …, "is": {…}}]} A worker entry has "group", "index" and maybe "replaces".
+ * "head|worker|service|headless|account|role|binding|secret|ca", …, "is": {…}}]} A worker entry has "group", "index" and maybe "replaces".
  * RAY_ANNOTATION_HASH is compared as "HASH": its values are pinned elsewhere. */
 #ifndef MOBULA_TEST_GOLDEN_H
 #define MOBULA_TEST_GOLDEN_H
@@ -80,11 +80,12 @@ static inline bool golden_build(struct golden *g, struct jval want, struct buf *
     if (slice_eq(what, SLICE("serve")))
         return CHECK(ray_wants_service(&g->cluster, RAY_SERVICE_SERVE)) &&
                ray_build_service(&g->cluster, RAY_SERVICE_SERVE, &g->arena, out, e);
-    static const char *const accounts[] = {"account", "role", "binding", "secret"};
+    static const char *const accounts[] = {"account", "role", "binding", "secret", "ca"};
     for (size_t i = 0; i < COUNT_OF(accounts); i++)
         if (slice_eq(what, slice_of(accounts[i])))
             return CHECK(ray_wants_account(&g->cluster, (enum ray_account)i, &g->options, &g->arena)) &&
-                   ray_build_account(&g->cluster, (enum ray_account)i, SLICE("TOKEN"), &g->arena, out);
+                   ray_build_account(&g->cluster, (enum ray_account)i,
+                                     i == RAY_ACCOUNT_CA ? SLICE("{\"" RAY_CA_KEY "\":\"S0VZ\"}") : SLICE("TOKEN"), &g->arena, out);
     const struct ray_group *group = golden_group(g, json_get_str(want, "group", &g->arena));
     return group && ray_build_worker_pod(&g->cluster, group, (int32_t)json_get_int(want, "index", 0),
                                          json_get_str(want, "replaces", &g->arena), &g->options, &g->arena, out, e);

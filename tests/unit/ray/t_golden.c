@@ -5,7 +5,8 @@ static const char *const files[] = {
     "v1-env",     "v1-resources",       "v1-service",         "v1-autoscaling",  "v1-tls",
     "v1-sidecar", "v1-sidecar-default", "v1-sidecar-options", "v1-sidecar-name", "v1-auth",
     "v1-tag",     "v1-agent",           "v1-agent-image",     "v1-ship",         "v1-ship-secret",
-    "v1-serve",   "v1-serve-usual",     "legacy-one",         "legacy-two",      "legacy-other",
+    "v1-own-tls", "v1-own-tls-image",   "v1-serve",           "v1-serve-usual",  "legacy-one",
+    "legacy-two", "legacy-other",
 };
 
 static void check_entry(struct golden *g, struct jval want)

@@ -178,7 +178,18 @@ static const struct {
      "spec.authOptions.secretName: excludes enableK8sTokenAuth"},
     {"23 no tokens of service accounts", V1(HEAD ",'rayVersion':'2.52.0','authOptions':{'enableK8sTokenAuth':false}"), NULL},
     {"24 networkPolicy", V1(HEAD ",'networkPolicy':{}"), "spec.networkPolicy: is not supported yet"},
-    {"25 tls", V1(HEAD ",'tlsOptions':{'enabled':true}"), "spec.tlsOptions.enabled: is true, which is not supported yet"},
+    {"25 tls", V1(HEAD ",'tlsOptions':{'enabled':true}"), NULL},
+    {"25 tls of a wrong type", V1(HEAD ",'tlsOptions':{'enabled':'x'}"), "spec.tlsOptions.enabled: is a string"},
+    {"25 own variables and mounts of tls",
+     V1("'headGroupSpec':{'template':{'spec':{'containers':[{'name':'ray','image':'i','env':[{'name':'RAY_TLS_CA_CERT','value':'/x'}],"
+        "'volumeMounts':[{'name':'mine','mountPath':'/etc/ray/tls'}]}]}}},'workerGroupSpecs':[{'groupName':'g','template':{'spec':{"
+        "'containers':[{'name':'ray','image':'i','env':[{'name':'RAY_USE_TLS','value':'0'}]}]}}}],'tlsOptions':{'enabled':true},"
+        "'autoscalerOptions':{'env':[{'name':'RAY_TLS_SERVER_KEY','value':'k'}],'volumeMounts':[{'name':'ray-tls','mountPath':'/x'}]}"),
+     "spec.headGroupSpec.template.spec.containers[0].env: sets RAY_TLS_CA_CERT: with tlsOptions the operator sets it\n"
+     "spec.headGroupSpec.template.spec.containers[0].volumeMounts: has ray-tls or /etc/ray/tls\n"
+     "spec.workerGroupSpecs[0].template.spec.containers[0].env: sets RAY_USE_TLS\n"
+     "spec.autoscalerOptions.env: sets RAY_TLS_SERVER_KEY\nspec.autoscalerOptions.volumeMounts: has ray-tls"},
+    {"25 own variables without tlsOptions", V1(HEAD_ENV("{'name':'RAY_USE_TLS','value':'1'}")), NULL},
     {"25 tls off", V1(HEAD ",'tlsOptions':{'enabled':false}"), NULL},
     {"carried",
      V1(HEAD ",'historyServerOptions':{'collectorOptions':{}},'headServiceAnnotations':{'a':'b'},'managedBy':'ray.io/kuberay-operator'"),

@@ -22,6 +22,21 @@ static struct tls *server(const char *name)
     return t;
 }
 
+/* HTTP/2 is for servers of others: ours speak HTTP/1.1. */
+static void other_protocol(void)
+{
+    test_case("a client that asks for h2");
+    struct tls_options o = {.name = SLICE("kubernetes.default.svc"), .h2 = true, .wall_us = clock_now().wall_us};
+    struct err e = {0};
+    o.trust = pki_trust("ca.pem");
+    struct tls *c = tls_open(&o, &e), *s = server("both");
+    tls_trust_drop(o.trust);
+    pump(c, s, SIZE_MAX);
+    CHECK(strstr(tls_error(c)->text, "alert 120") && strstr(tls_error(s)->text, "offers no application protocol"));
+    tls_free(c);
+    tls_free(s);
+}
+
 static void hears(struct tls *t, const char *text)
 {
     struct slice got = tls_read_peek(t);
@@ -74,6 +89,7 @@ static void wrong_key(void)
 
 int main(void)
 {
+    other_protocol();
     talk("both", "ca.pem", 1);
     talk("both", "ca.pem", SIZE_MAX);
     talk("rsa", "rsa-ca.pem", SIZE_MAX);

@@ -63,7 +63,7 @@ static void make_all(int64_t now)
     }
     CHECK(tls_issue(&(struct tls_issue){.not_before_us = now, .not_after_us = now + 3650 * DAY}, &ca_cert, &ca_key, &e));
     struct tls_identity *ca = load(&ca_cert, &ca_key);
-    CHECK(tls_issue(&(struct tls_issue){names, COUNT_OF(names), ca, now, now + 60 * DAY}, &cert, &key, &e));
+    CHECK(tls_issue(&(struct tls_issue){names, COUNT_OF(names), ca, now, now + 60 * DAY, NULL}, &cert, &key, &e));
     tls_identity_drop(ca);
     save("ca.crt", buf_slice(&ca_cert));
     save("tls.crt", buf_slice(&cert));
@@ -83,6 +83,8 @@ static void foreign(int64_t now)
     CHECK(says("x509 -in tls.crt -noout -checkend 5000000", "will not expire"));
     CHECK(says("x509 -in tls.crt -noout -checkend 5200000", "will expire"));
     CHECK(says("pkey -in tls.key -check -noout", "Key is valid"));
+    test_case("… for a client as well");
+    CHECK(says("verify -x509_strict -purpose sslclient -CAfile ca.crt tls.crt", "tls.crt: OK"));
     test_case("years from 2050 on");
     make_all(now + 30 * 365 * DAY);
     CHECK(says("x509 -in tls.crt -noout -dates", "notBefore=Nov"));
@@ -119,6 +121,80 @@ static void own(int64_t now)
     buf_free(&other);
 }
 
+/* Makes NAME.key and NAME.crt, signed by CA or by itself; more: its extensions. */
+static void make_ca(const char *name, const char *subject, const char *signer, const char *more)
+{
+    char line[512];
+    snprintf(line, sizeof line, "ecparam -name prime256v1 -genkey -noout -out %s.key", name);
+    openssl(line);
+    snprintf(line, sizeof line, "req -new -key %s.key -subj '%s' -out %s.csr", name, subject, name);
+    openssl(line);
+    char by[128];
+    snprintf(by, sizeof by, *signer ? "-CA %s.crt -CAkey %s.key" : "-signkey %s%s.key", signer, *signer ? signer : name);
+    save("extensions", slice_of(more));
+    snprintf(line, sizeof line, "x509 -req -in %s.csr %s -set_serial 7 -days 30 -extfile extensions -out %s.crt", name, by, name);
+    openssl(line);
+}
+
+static struct slice saved(const char *name, struct arena *a)
+{
+    char path[128];
+    snprintf(path, sizeof path, OUT "/%s", name);
+    return read_file(path, a);
+}
+
+static bool issued(const char *by, const char *by_key, int64_t now, struct err *e)
+{
+    struct arena a = {0};
+    struct tls_issue how = {.names = names, .name_count = COUNT_OF(names), .subject = "ray"};
+    buf_clear(&cert);
+    buf_clear(&key);
+    *e = (struct err){0};
+    bool well = tls_issue_by(saved(by, &a), saved(by_key, &a), &how, now + DAY / 24, &cert, &key, e); /* OpenSSL made it after that time */
+    arena_free(&a);
+    return well;
+}
+
+#define IS_CA "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\nsubjectKeyIdentifier=hash\n"
+
+static void of_others(int64_t now)
+{
+    struct tls_leaf leaf;
+    struct err e;
+    make_ca("root", "/C=DE/O=Corp/CN=Corp Root", "", IS_CA);
+    make_ca("issuing", "/O=Corp/OU=Ray/CN=Corp Issuing", "root", IS_CA);
+    make_ca("server", "/CN=server", "root", "basicConstraints=CA:FALSE\n");
+    make_ca("plain", "/CN=plain", "root", "keyUsage=keyCertSign\n");
+    test_case("a CA of another's making signs, below a root");
+    if (!CHECK(issued("issuing.crt", "issuing.key", now, &e)))
+        printf("  %s\n", e.text);
+    save("tls.crt", buf_slice(&cert));
+    save("tls.key", buf_slice(&key));
+    CHECK(says("verify -purpose sslserver -verify_ip 10.0.0.7 -CAfile root.crt -untrusted tls.crt tls.crt", "tls.crt: OK"));
+    CHECK(says("verify -purpose sslclient -CAfile root.crt -untrusted tls.crt tls.crt", "tls.crt: OK"));
+    struct tls_identity *id = load(&cert, &key);
+    CHECK(id && tls_identity_leaf(id, SLICE("10.0.0.7"), &leaf) && leaf.has_name);
+    CHECK_STR(slice_of(leaf.issuer), "Corp Issuing");
+    test_case("… no longer than the CA itself");
+    CHECK(leaf.not_after_us < now + 31 * DAY);
+    tls_identity_drop(id);
+    test_case("… one of ours for 90 days in all");
+    make_all(now);
+    save("own.crt", buf_slice(&ca_cert));
+    save("own.key", buf_slice(&ca_key));
+    CHECK(issued("own.crt", "own.key", now + DAY, &e));
+    id = load(&cert, &key);
+    CHECK(id && tls_identity_leaf(id, SLICE("x"), &leaf));
+    CHECK_INT((leaf.not_after_us - leaf.not_before_us) / DAY, TLS_ISSUED_DAYS);
+    tls_identity_drop(id);
+    test_case("CAs that cannot sign");
+    CHECK(!issued("issuing.crt", "root.key", now, &e) && strstr(e.text, "does not belong"));
+    CHECK(!issued("server.crt", "server.key", now, &e) && strstr(e.text, "certificate 1 of tls.crt is no CA's"));
+    CHECK(!issued("plain.crt", "plain.key", now, &e) && strstr(e.text, "certificate 1 of tls.crt is no CA's"));
+    CHECK(!issued("root.crt", "root.key", now + 31 * DAY, &e) && strstr(e.text, "certificate 1 of tls.crt is valid only until"));
+    CHECK(!issued("root.crt", "root.key", now - 2 * DAY, &e) && strstr(e.text, "certificate 1 of tls.crt is valid only from"));
+}
+
 static void limits(int64_t now)
 {
     struct slice many[200];
@@ -128,7 +204,7 @@ static void limits(int64_t now)
         many[i] = SLICE("a-long-name-of-a-service-that-nobody-should-need-to-type.example");
     buf_clear(&cert);
     test_case("names that do not fit");
-    CHECK(!tls_issue(&(struct tls_issue){many, COUNT_OF(many), ca, now, now + DAY}, &cert, &key, &e));
+    CHECK(!tls_issue(&(struct tls_issue){many, COUNT_OF(many), ca, now, now + DAY, NULL}, &cert, &key, &e));
     CHECK_STR(slice_of(e.text), "the certificate would be longer than 8192 bytes (LIMIT_TLS_LEAF)");
     tls_identity_drop(ca);
 }
@@ -141,6 +217,7 @@ int main(void)
     make_all(now);
     foreign(now);
     own(now);
+    of_others(now);
     limits(now);
     test_case("HMAC: the second case of RFC 4231");
     char mac[TLS_MAC];

@@ -1,0 +1,64 @@
+/* CAs of clusters with tlsOptions: how one is made, and what the operator takes from one to speak with a head. */
+#include "record.h"
+
+enum { CA_DAYS = 3650, PEM_MAX = 64 * KIB };
+#define DAY (INT64_C(86400) * 1000000)
+
+static void wipe(struct buf *b)
+{
+    mem_wipe(b->ptr, b->len);
+    buf_free(b);
+}
+
+bool ca_write(int64_t wall_us, struct buf *data, struct err *e)
+{
+    struct tls_issue how = {.not_before_us = wall_us - DAY, .not_after_us = wall_us + CA_DAYS * DAY, .subject = "ray"};
+    struct buf cert, key;
+    buf_init(&cert, PEM_MAX);
+    buf_init(&key, PEM_MAX);
+    bool well = tls_issue(&how, &cert, &key, e);
+    buf_put(data, SLICE("{\"" RAY_CA_CERT "\":\""));
+    base64_encode(buf_slice(&cert), data);
+    buf_put(data, SLICE("\",\"" RAY_CA_KEY "\":\""));
+    base64_encode(buf_slice(&key), data);
+    buf_put(data, SLICE("\"}"));
+    buf_free(&cert);
+    wipe(&key);
+    return well;
+}
+
+/* Where it is given: a CA of cert-manager's may have an empty ca.crt. */
+static bool decode(struct jval secret, const char *key, bool optional, struct buf *out, struct arena *a, struct err *e)
+{
+    struct slice text = json_str(json_child(json_get(secret, "data"), key), a);
+    if (slice_empty(text))
+        return optional || err_set(e, ERR_MISSING, "it has no key %s", key);
+    buf_room(out, text.len); /* at once: growing would leave copies behind */
+    return base64_decode(text, out, e) || err_wrap(e, "key %s", key);
+}
+
+bool ca_take(struct jval secret, int64_t wall_us, struct arena *a, struct tls_trust **trust, struct tls_identity **identity, struct err *e)
+{
+    static const struct slice name = SLICE("mobula-operator");
+    static const char *const keys[] = {RAY_CA_CERT, RAY_CA_KEY, RAY_CA_ROOT};
+    enum { CERT, KEY, ROOT, OWN_CERT, OWN_KEY, COUNT };
+    struct tls_issue how = {.names = &name, .name_count = 1, .subject = "mobula"};
+    struct buf pem[COUNT];
+    struct slice text[COUNT];
+    uint32_t count, skipped;
+    bool read = true;
+    for (int i = 0; i < COUNT; i++) {
+        buf_init(&pem[i], LIMIT_TLS_PEM);
+        read = read && (i > ROOT || decode(secret, keys[i], i == ROOT, &pem[i], a, e));
+        text[i] = buf_slice(&pem[i]);
+    }
+    *trust = read ? tls_trust_load(text[ROOT].len ? text[ROOT] : text[CERT], &count, &skipped, e) : NULL;
+    *identity = *trust && tls_issue_by(text[CERT], text[KEY], &how, wall_us, &pem[OWN_CERT], &pem[OWN_KEY], e)
+                    ? tls_identity_load(buf_slice(&pem[OWN_CERT]), buf_slice(&pem[OWN_KEY]), e)
+                    : NULL;
+    if (!*identity)
+        tls_trust_drop(*trust);
+    for (int i = 0; i < COUNT; i++)
+        wipe(&pem[i]);
+    return *identity != NULL;
+}

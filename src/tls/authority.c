@@ -1,0 +1,52 @@
+/* Certificates by a CA that somebody keeps as PEM in files or a Secret: it is checked before it signs. */
+#include <mobula/tls.h>
+
+#include "trust.h"
+
+enum { CLOCKS_DAYS = 1 }; /* clocks differ, by a time zone where one tells local time */
+#define DAY (INT64_C(86400) * 1000000)
+
+/* basicConstraints with cA true, critical or not. */
+static bool is_ca(struct slice der)
+{
+    const char *at = memmem(der.ptr, der.len, "\x06\x03\x55\x1d\x13", 5);
+    struct slice rest = at ? slice_head(slice_skip(der, (size_t)(at + 5 - der.ptr)), 10) : SLICE_NONE;
+    rest = slice_starts(rest, SLICE("\x01\x01\xff")) ? slice_skip(rest, 3) : rest;
+    return rest.len >= 7 && memcmp(rest.ptr + 4, "\x01\x01\xff", 3) == 0;
+}
+
+/* Shortens *not_after_us to the end of the whole chain. */
+static bool check_chain(const struct tls_identity *ca, int64_t wall_us, int64_t *not_after_us, struct err *e)
+{
+    char when[TIME_TEXT_MAX];
+    for (size_t i = 0; i < ca->count; i++) {
+        struct slice der = {(const char *)ca->chain[i].data, ca->chain[i].data_len};
+        struct tls_leaf leaf;
+        if (!tls_leaf_read(der, SLICE_NONE, &leaf, e))
+            return false;
+        if (!is_ca(der))
+            return err_set(e, ERR_CONFIG, "certificate %zu of tls.crt is no CA's: it has no basicConstraints with CA:TRUE", i + 1);
+        if (leaf.not_after_us <= wall_us || leaf.not_before_us > wall_us)
+            return err_set(e, ERR_CONFIG, "certificate %zu of tls.crt is valid only %s %.*s", i + 1,
+                           leaf.not_after_us <= wall_us ? "until" : "from",
+                           SLICE_ARG(time_format(leaf.not_after_us <= wall_us ? leaf.not_after_us : leaf.not_before_us, when)));
+        if (leaf.not_after_us < *not_after_us)
+            *not_after_us = leaf.not_after_us;
+    }
+    return true;
+}
+
+bool tls_issue_by(struct slice ca_cert, struct slice ca_key, struct tls_issue *o, int64_t wall_us, struct buf *cert_pem,
+                  struct buf *key_pem, struct err *e)
+{
+    struct tls_identity *ca = tls_identity_load(ca_cert, ca_key, e);
+    o->ca = ca;
+    o->not_before_us = wall_us - CLOCKS_DAYS * DAY;
+    o->not_after_us = wall_us + (TLS_ISSUED_DAYS - CLOCKS_DAYS) * DAY;
+    bool well = ca && check_chain(ca, wall_us, &o->not_after_us, e) && tls_issue(o, cert_pem, key_pem, e);
+    if (well)
+        buf_put(cert_pem, ca_cert);
+    tls_identity_drop(ca);
+    o->ca = NULL;
+    return well;
+}

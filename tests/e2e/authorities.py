@@ -1,0 +1,33 @@
+"""Certificate authorities of users, as Secrets: good ones, and such as cannot sign."""
+
+import datetime
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+PEM, DAY = serialization.Encoding.PEM, datetime.timedelta(days=1)
+
+
+def new_key(curve=None):
+    return ec.generate_private_key(curve or ec.SECP256R1())
+
+
+def certificate(key, ca=True, starts=-30, ends=30, by=None):
+    """A certificate from so many days to so many, signed by the key itself, or by the root of this key."""
+    theirs, root = (x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, n)]) for n in ("theirs", "root"))
+    now = datetime.datetime.now(datetime.UTC)
+    made = x509.CertificateBuilder().subject_name(theirs if by else root).issuer_name(root).public_key(key.public_key())
+    made = made.serial_number(8 if by else 7).not_valid_before(now + starts * DAY).not_valid_after(now + ends * DAY)
+    made = made.add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+    return made.sign(by or key, hashes.SHA256()).public_bytes(PEM).decode()
+
+
+def put_ca(space, name, cert, key, root=None):
+    text = key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "kubernetes.io/tls",
+            "stringData": {"tls.crt": cert, "tls.key": text} | ({"ca.crt": root} if root else {})}
+    if space.find(space.path("secrets", name)):
+        space.api.patch(space.path("secrets", name), {"stringData": body["stringData"]})
+    else:
+        space.api.call("POST", space.path("secrets"), body)
