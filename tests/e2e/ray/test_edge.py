@@ -106,7 +106,7 @@ def test_who_sees_the_dashboard_of_a_real_head(space, operator, edge, ask, tmp_p
         browser.open(f"https://{HOST}/#/jobs")
         browser.shows("Token", title="Sign in")
         browser.login(nobody)
-        browser.shows("nobody may not get rayclusters/demo")
+        browser.shows("nobody may not get rayclusters/demo", "sign in as another user at /.mobula/login")
         browser.open(f"https://{HOST}/.mobula/login")
         browser.shows("Sign out", title="Sign in")
         browser.login(reader)

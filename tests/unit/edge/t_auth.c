@@ -175,7 +175,9 @@ static void test_users(void)
     CHECK_INT(rig_status(&client), 403);
     ask(&client, "DELETE", "t1", "");
     CHECK(nothing_asked());
-    CHECK_INT(rig_status(&client), 403);
+    test_case("the refusal names the page where a browser signs in as another user");
+    heard = rig_hear(&client);
+    CHECK(slice_starts(heard, SLICE("HTTP/1.1 403 ")) && slice_has(heard, "or sign in as another user at /.mobula/login"));
     test_case("and so is a WebSocket");
     ask(&client, "GET", "t1", "Connection: Upgrade\r\nUpgrade: websocket\r\n");
     CHECK_INT(rig_status(&client), 403);
