@@ -51,11 +51,11 @@ SMALLEST := $(or $(call cc_has,-Oz),-Os)
 # On arm64 functions that are called once take less room inside their callers, however large those get: 3 KB.
 SMALLEST += $(if $(filter arm64,$(ARCH)),$(call cc_has,--param=large-function-growth=400 --param=large-stack-frame-growth=4000 \
     --param=large-unit-insns=100000 --param=inline-unit-growth=100))
-# Large tables in rows of the processor's cache, as gcc has them on amd64, take 5 KB more. Without shrink-wrap more functions end alike.
-SMALLEST += $(call cc_has,-malign-data=abi) $(call cc_has,-fno-shrink-wrap)
+# Tables that begin where a row of the processor's cache does, as gcc has them on amd64, take 5 KB more.
+SMALLEST += $(call cc_has,-malign-data=abi)
 # What makes code larger even at -Oz, by measurement with gcc 12. Leaving out the others gains nothing on arm64.
-LARGER := optimize-sibling-calls $(if $(filter amd64,$(ARCH)),caller-saves expensive-optimizations inline-functions-called-once \
-    tree-ch tree-dominator-opts tree-loop-im tree-pre tree-sra tree-tail-merge)
+LARGER := optimize-sibling-calls shrink-wrap $(if $(filter amd64,$(ARCH)),caller-saves expensive-optimizations \
+    inline-functions-called-once tree-ch tree-dominator-opts tree-loop-im tree-pre tree-sra tree-tail-merge)
 SMALLER := $(call cc_has,$(LARGER:%=-fno-%))
 FAST := -O2 $(if $(SMALLER),$(LARGER:%=-f%))
 SMALL := $(SMALLEST) -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections \
