@@ -32,8 +32,10 @@
 #define RAY_ANNOTATION_AUTOSCALER "mobula.dev/autoscaler"           /* of a RayCluster: which autoscaler scales it, operator | sidecar */
 #define RAY_ANNOTATION_CA "mobula.dev/tls-secret"                   /* of a RayCluster with tlsOptions: Secret with its CA */
 #define RAY_ANNOTATION_TOOLS_RESOURCES "mobula.dev/tools-resources" /* of a RayCluster or RayJob: cpu=100m,memory=90Mi */
-#define RAY_LABEL_MARKET "anyscale.com/market-type"                 /* SPOT | ON_DEMAND, of pods with an instance type */
-#define RAY_LABEL_ZONE "anyscale.com/zone"                          /* of pods that are made for one */
+/* Of a RayCluster: maxSurgePercent=25,maxUnavailablePercent=0: workers of an older template are replaced one after the other. */
+#define RAY_ANNOTATION_ROLL "mobula.dev/rolling-update"
+#define RAY_LABEL_MARKET "anyscale.com/market-type" /* SPOT | ON_DEMAND, of pods with an instance type */
+#define RAY_LABEL_ZONE "anyscale.com/zone"          /* of pods that are made for one */
 /* Annotations of pod templates; what they mean stands in shape.h. */
 #define RAY_NOTE_ZONE_TIMEOUT "mobula.dev/zone-starting-timeout"
 #define RAY_NOTE_CROSS_ZONE "mobula.dev/allow-cross-zone"
@@ -75,6 +77,13 @@ struct ray_group {
     uint64_t hash_now; /* hash of a worker made for the running head, if its GCS port or token Secret differs from the spec's; else 0 */
 };
 
+/* How workers of an older template are replaced while the others serve. */
+struct ray_roll {
+    bool on;
+    int32_t surge, unavailable; /* percents of a group's replicas: that may be extra, and missing */
+};
+enum { RAY_ROLL_SURGE = 25 }; /* maxSurgePercent, if not given; maxUnavailablePercent is 0 then */
+
 struct ray_cluster {
     enum ray_kind kind;
     struct slice ns, name, uid;
@@ -86,6 +95,7 @@ struct ray_cluster {
     bool suspend;
     bool managed_elsewhere; /* spec.managedBy names another controller: nothing is done for it */
     bool recreate;          /* pods of an older template are replaced: upgradeStrategy Recreate, and always for legacy */
+    struct ray_roll roll;   /* RAY_ANNOTATION_ROLL; never with recreate */
     bool serves;            /* RAY_LABEL_MAKER_KIND is RayService: its workers take Serve requests */
     bool serve_service;     /* RAY_ANNOTATION_SERVE is true */
     bool typed;             /* a group names an instance type, and they are applied */
@@ -154,6 +164,9 @@ void ray_read_cluster_spec(const struct place *spec, struct jval annotations, st
                            struct spec_errors *errors);
 /* ray_notes for such a spec. */
 void ray_cluster_spec_notes(const struct place *spec, struct jval annotations, struct arena *a, struct spec_errors *notes);
+/* The value of RAY_ANNOTATION_ROLL. scaled: the cluster has an autoscaler, whose number of pods nothing may exceed. */
+bool ray_roll_read(struct slice text, bool scaled, struct ray_roll *out, struct err *e);
+bool ray_roll_check(const struct ray_roll *roll, bool scaled, struct err *e);
 /* The text that ray_read makes ray_group.hash of; for a group whose template has been replaced since. */
 uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
 /* Notes on fields that are accepted and have no effect: unknown fields (mostly misspelt), and fields of missing features that are safe to

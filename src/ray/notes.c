@@ -170,6 +170,8 @@ static void note_v1(struct reader *r, const struct place *annotations, const str
     note_unknown(r, options, v1_options);
     unknown_in_list(r, spec, "workerGroupSpecs", v1_group);
     note_scaling(r, spec, annotations);
+    if (json_is(json_get(spec->value, "upgradeStrategy.type"), "Recreate"))
+        later(r, annotations, RAY_ANNOTATION_ROLL, "has no effect: upgradeStrategy.type Recreate replaces all pods at once");
     note_start_variables(r, spec);
     note_groups(r, spec);
     later(r, spec, "historyServerOptions", "is not carried out yet: no logs are collected");

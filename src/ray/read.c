@@ -87,6 +87,7 @@ static void read_cluster_metadata(struct reader *r, const struct spec_object *fr
     read_deletion(c, from->metadata->value, r->arena);
     read_scaler(r, annotations, c);
     read_tools_resources(r, annotations);
+    read_roll(r, annotations, json_get_bool(from->spec->value, "enableInTreeAutoscaling", false), c);
 }
 
 static int32_t clamp(int32_t n, int32_t least, int32_t most)
@@ -155,6 +156,7 @@ bool ray_read_resource(const struct spec_object *from, const uint64_t *hashes, s
             read_v1(&r, from->spec, out);
         else
             read_legacy(&r, from->spec, out);
+        out->roll.on &= !out->recreate;
     }
     bool ok = spec_errors_count(errors) == before;
     if (ok && hashes)

@@ -39,6 +39,7 @@ void note_ingress(struct reader *r, const struct place *annotations, const struc
 /* Finds the autoscaler of a cluster: sidecar.c. */
 void read_scaler(struct reader *r, const struct place *annotations, struct ray_cluster *c);
 void read_tools_resources(struct reader *r, const struct place *annotations);
+void read_roll(struct reader *r, const struct place *annotations, bool scaled, struct ray_cluster *c); /* RAY_ANNOTATION_ROLL */
 
 /* The groups' hashes, when everything else is read. */
 void hash_groups(struct ray_cluster *c, struct arena *a);

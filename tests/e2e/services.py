@@ -1,7 +1,9 @@
 """RayServices whose heads are fake dashboards."""
 
+import json
+
 import pytest
-from cluster import V1, condition, container, eventually
+from cluster import V1, condition, container, eventually, kubectl
 from dashboards import own_address
 
 ADDRESS = own_address()
@@ -26,6 +28,23 @@ def in_steps(spec, class_name="good", surge=50, step=25, interval=1):
     spec["rayClusterConfig"]["enableInTreeAutoscaling"] = True
     return spec | {"upgradeStrategy": {"type": "NewClusterWithIncrementalUpgrade", "clusterUpgradeOptions": {
         "gatewayClassName": class_name, "maxSurgePercent": surge, "stepSizePercent": step, "intervalSeconds": interval}}}
+
+
+def rolling(spec, **options):
+    """The spec of a RayService whose workers are replaced in the running cluster."""
+    return spec | {"upgradeStrategy": {"type": "mobula.dev/RollingUpdate", "rollingUpdate": options}}
+
+
+def marked(spec, mark, **pod):
+    """The spec with another template of its worker group: a variable, and what else the pod's spec is to have."""
+    template = spec["rayClusterConfig"]["workerGroupSpecs"][0]["template"]["spec"]
+    template["containers"][0]["env"] = [{"name": "MARK", "value": mark}]
+    template.update(pod)
+    return spec
+
+
+def mark_of(pod):
+    return {v["name"]: v.get("value") for v in pod["spec"]["containers"][0].get("env", [])}.get("MARK")
 
 
 class Service:
@@ -66,6 +85,22 @@ class Service:
         return [(self.space.find(self.space.path("services", f"{self.name}-{what}-svc")) or {}).get("spec", {}).get("selector", {})
                 .get("ray.io/cluster") for what in ("head", "serve")]
 
+    def workers(self, cluster):
+        return [p for p in self.space.pods(cluster) if p["metadata"]["labels"]["ray.io/node-type"] == "worker"]
+
+    def events(self):
+        return {e["reason"]: e["message"] for e in self.space.api.get(self.space.path("events"))["items"]
+                if e["involvedObject"]["name"] == self.name}
+
+    def upgrade(self, reason, text=""):
+        """Waits until condition UpgradeInProgress has this reason, and a message with this text."""
+        def look():
+            found = condition(self.get(), "UpgradeInProgress")
+            assert found["reason"] == reason and text in found.get("message", ""), found
+            return found
+
+        return eventually(look)
+
     def lead(self, cluster, board):
         """Sets the IP of the cluster's head pod to the address of the fake dashboard."""
         def look():
@@ -75,6 +110,31 @@ class Service:
         eventually(look)
         self.space.api.patch(self.space.path("pods", f"{cluster}-head") + "/status",
                              {"status": {"podIP": board.address, "podIPs": [{"ip": board.address}]}})
+
+
+class Watched:
+    """What the API server's watch tells of a cluster's workers from here on: each change, none left out."""
+
+    def __init__(self, space, cluster):
+        self.query = f"labelSelector=ray.io/cluster%3D{cluster},ray.io/node-type%3Dworker"
+        self.space, self.begin = space, space.api.get(space.path("pods") + "?" + self.query)
+
+    def numbers(self):
+        """(workers that are ready and stay, workers that there are), after each change."""
+        version = self.begin["metadata"]["resourceVersion"]
+        query = f"?watch=1&timeoutSeconds=2&resourceVersion={version}&{self.query}"
+        lines = kubectl("get", "--raw", self.space.path("pods") + query).stdout
+        there, found = {p["metadata"]["name"]: p for p in self.begin["items"]}, []
+        for line in lines.splitlines():
+            event = json.loads(line)
+            assert event["type"] in ("ADDED", "MODIFIED", "DELETED"), event
+            there[event["object"]["metadata"]["name"]] = event["object"]
+            if event["type"] == "DELETED":
+                del there[event["object"]["metadata"]["name"]]
+            ready = [p for p in there.values() if not p["metadata"].get("deletionTimestamp") and
+                     condition(p, "Ready").get("status") == "True"]
+            found.append((len(ready), len(there)))
+        return found
 
 
 def deploy(service, board, **more):

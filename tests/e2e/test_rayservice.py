@@ -3,7 +3,7 @@
 import json
 
 from cluster import RUN, V1, condition, eventually, kubectl, mobula, raycluster
-from services import CONFIG, deploy, needs_address, spec
+from services import CONFIG, Watched, deploy, mark_of, marked, needs_address, rolling, spec
 
 pytestmark = needs_address
 
@@ -80,6 +80,112 @@ def test_replicas_are_changed_in_the_running_cluster(space, operators, service, 
     service.patch(**changed)
     eventually(lambda: len(space.pods(first)) == 4)
     assert service.named("active") == first and not service.status().get("pendingServiceStatus")
+
+
+def roll_out(service, board, replicas, **options):
+    """A RayService that replaces its workers in place, serving; the name of its cluster."""
+    service.create(**rolling(marked(spec(board, replicas=replicas), "1"), **options))
+    first = service.named("pending")
+    service.lead(first, board)
+    board.status = "RUNNING"
+    service.is_ready()
+    eventually(lambda: service.status()["numServeEndpoints"] == replicas + 1)
+    return first
+
+
+def all_marked(service, cluster, mark, count):
+    def look():
+        marks = [mark_of(p) for p in service.workers(cluster)]
+        assert marks == [mark] * count, marks
+        return True
+
+    return eventually(look)
+
+
+def test_workers_are_replaced_in_the_running_cluster(space, operators, service, boards):
+    board = boards()
+    operator = operators()
+    first = roll_out(service, board, 4, maxSurgePercent=25)
+    head, watched = space.find(space.path("pods", f"{first}-head"))["metadata"]["uid"], Watched(space, first)
+    service.patch(**marked(spec(board, replicas=4), "2"))
+    eventually(lambda: "2" in [mark_of(p) for p in service.workers(first)])
+    assert condition(service.get(), "UpgradeInProgress")["status"] == "True"
+    operator.stop()
+    operators()
+    all_marked(service, first, "2", 4)
+    service.upgrade("NoPendingCluster")
+    numbers = watched.numbers()
+    assert min(ready for ready, _ in numbers) >= 4 and max(all_of for _, all_of in numbers) == 5, numbers
+    assert service.named("active") == first and not service.status().get("pendingServiceStatus")
+    assert [c["metadata"]["name"] for c in space.api.get(space.path("rayclusters", group=V1))["items"]] == [first]
+    assert space.find(space.path("pods", f"{first}-head"))["metadata"]["uid"] == head and len(board.puts) == 1
+    assert not condition(space.cluster(first), "TemplateDrift")
+    eventually(lambda: {"RollingUpdateBegun", "RollingUpdateDone"} <= set(service.events()))
+
+    watched = Watched(space, first)
+    service.patch(**rolling(marked(spec(board, replicas=4), "3"), maxSurgePercent=0, maxUnavailablePercent=50))
+    all_marked(service, first, "3", 4)
+    numbers = watched.numbers()
+    assert min(ready for ready, _ in numbers) == 2, numbers
+
+
+def test_a_new_worker_that_fails_stops_the_replacement(space, operators, service, boards):
+    board = boards()
+    operators()
+    first = roll_out(service, board, 2, maxSurgePercent=50, maxUnavailablePercent=50)
+    old = {p["metadata"]["name"] for p in service.workers(first)}
+    service.patch(**marked(spec(board, replicas=2), "2", nodeSelector={"no": "node"}))
+    new = eventually(lambda: [p for p in service.workers(first) if mark_of(p) == "2"])
+    space.fail(new[0], code=3)
+    message = service.upgrade("RollingUpdateStopped", "exit code 3")["message"]
+    assert "group small" in message and "older template" in message
+    drift = condition(space.cluster(first), "TemplateDrift")
+    assert drift["reason"] == "RollingUpdateStopped" and drift["message"] == message
+    left = old & {p["metadata"]["name"] for p in service.workers(first)}
+    assert len(left) >= 1, "at most what may be missing has gone before it failed"
+    eventually(lambda: [p for p in service.workers(first) if mark_of(p) == "2" and p["metadata"]["name"] != new[0]["metadata"]["name"]])
+    assert old & {p["metadata"]["name"] for p in service.workers(first)} == left, "none goes beside it, nor beside its successor"
+    service.is_ready()
+    service.patch(**marked(spec(board, replicas=2), "3", nodeSelector=None))
+    all_marked(service, first, "3", 2)
+    assert service.named("active") == first
+
+
+def test_what_the_running_cluster_cannot_take_is_named(space, operators, service, boards):
+    board = boards()
+    operators()
+    first = roll_out(service, board, 1)
+    workers = [p["metadata"]["name"] for p in service.workers(first)]
+    changed = marked(spec(board), "2")
+    changed["rayClusterConfig"]["headGroupSpec"]["template"]["spec"]["containers"][0]["image"] = "ray:3"
+    service.patch(**changed)
+    found = service.upgrade("InPlaceNotPossible", "spec.rayClusterConfig.headGroupSpec.template.spec.containers[0].image is another")
+    assert found["status"] == "False" and "ifNotPossible: NewCluster" in found["message"]
+    eventually(lambda: service.events().get("InPlaceNotPossible"))
+    service.is_ready()
+    assert [p["metadata"]["name"] for p in service.workers(first)] == workers, "the running cluster is kept"
+    assert "InPlaceNotPossible" in json.dumps(service.status()) and not service.status().get("pendingServiceStatus")
+
+    service.patch(serveConfigV2=CONFIG.format(app="other"))
+    eventually(lambda: board.puts[-1]["applications"][0]["name"] == "other"), "the configuration goes to it in place all the same"
+
+    service.patch(**rolling({}, ifNotPossible="NewCluster"))
+    assert service.named("pending") != first
+
+
+def test_a_raycluster_replaces_its_workers_by_annotation(space, operators):
+    operators()
+    made = raycluster("c", workers=2)
+    made["metadata"]["annotations"] = {"mobula.dev/rolling-update": "maxSurgePercent=50"}
+    space.apply(made)
+    space.ready("c", 3)
+    watched = Watched(space, "c")
+    group = json.loads(json.dumps(made["spec"]["workerGroupSpecs"][0]))
+    group["template"]["spec"]["containers"][0]["env"] = [{"name": "MARK", "value": "2"}]
+    space.change("c", {"workerGroupSpecs": [group]})
+    eventually(lambda: [mark_of(p) for p in space.pods("c") if p["metadata"]["labels"]["ray.io/node-type"] == "worker"] == ["2", "2"])
+    assert min(ready for ready, _ in watched.numbers()) >= 2 and max(all_of for _, all_of in watched.numbers()) == 3
+    eventually(lambda: not condition(space.cluster("c"), "TemplateDrift"))
 
 
 def test_suspended_and_resumed(space, operators, service, boards):

@@ -210,6 +210,22 @@ static uint32_t outdated(const struct facts *f, const struct ray_group *g)
     return n;
 }
 
+/* TemplateDrift of a cluster whose workers are replaced one after the other. Returns whether they are. */
+static bool write_roll(const struct facts *f, struct jout *w, struct slice text)
+{
+    const struct roll *r = &f->roll;
+    if (r->number == GROUP_NONE)
+        return false;
+    condition(f, w, STATUS_DRIFT, true, r->stopped ? SLICE(STATUS_ROLL_STOPPED) : SLICE("RollingUpdate"),
+              arena_printf(f->a, "%.*s. They are replaced group after group; of group %.*s at most %d extra and %d missing at a time%s%.*s",
+                           SLICE_ARG(text), SLICE_ARG(f->in->cluster->groups[r->number].name), (int)r->surge, (int)r->unavailable,
+                           slice_empty(r->why) ? ""
+                           : r->stopped        ? ". None goes before this one's successor is up: "
+                                               : ". Now: ",
+                           SLICE_ARG(r->why)));
+    return true;
+}
+
 /* Condition TemplateDrift: the pods of an older template, how the head differs from the spec, and how to replace them. */
 static void write_drift(const struct facts *f, struct jout *w)
 {
@@ -227,6 +243,8 @@ static void write_drift(const struct facts *f, struct jout *w)
             text = arena_printf(f->a, "%.*s%sgroup %.*s: %u pod%s of an older template", SLICE_ARG(text), text.len ? "; " : "",
                                 SLICE_ARG(c->groups[i].name), n, n == 1 ? "" : "s");
     }
+    if (write_roll(f, w, text))
+        return;
     condition(f, w, STATUS_DRIFT, true, head ? SLICE("NewHeadNeeded") : SLICE("NewWorkersNeeded"),
               arena_printf(f->a, "%.*s. To bring it over: %s, or set upgradeStrategy.type: Recreate, which replaces all of them",
                            SLICE_ARG(text), head ? "delete the head pod, whose workers follow" : "delete these pods"));

@@ -18,6 +18,11 @@ static bool is_refusal(const struct group_view *g)
     return (f->made || !g->named_only) && f->ends == 0 && !f->ended && !slice_starts(slice_of(f->reason), SLICE(POD_REASON_SERVICE));
 }
 
+int32_t decide_want(const struct group_view *g)
+{
+    return g->spec->desired + (g->roll ? g->roll->extra : 0);
+}
+
 bool decide_failures(const struct group_view *g, struct plan *p)
 {
     bool counted = false, refused = is_refusal(g);
@@ -36,7 +41,7 @@ bool decide_failures(const struct group_view *g, struct plan *p)
     if (counted)
         return false; /* how long to wait is known when it has been counted: the next plan, at once */
     const struct group_failures *f = g->failures;
-    if (f->count && well == (int64_t)g->count && well == (int64_t)g->spec->desired * g->spec->hosts) {
+    if (f->count && well == (int64_t)g->count && well == (int64_t)decide_want(g) * g->spec->hosts) {
         /* By the monotonic clock: a wall clock that is set back would make the failure one of the future. */
         int64_t forget_ms = f->not_before_ms + plan_backoff_ms(f->count, 0) + WELL_AGAIN_MS;
         if (refused || g->in->now.mono_ms >= forget_ms)
@@ -150,7 +155,7 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
             keep[g->count - ++going] = pod;
             continue;
         }
-        if (!named && !(renew && to_renew(g, pod, head))) {
+        if (!named && !(renew && to_renew(g, pod, head)) && !(g->roll && g->roll->gone[i])) {
             keep[kept++] = pod;
             continue;
         }
@@ -272,7 +277,7 @@ void decide_workers(const struct group_view *g, struct plan *p)
     const struct pod **live = arena_array(p->arena, g->count + 1, sizeof *live);
     bool well = decide_failures(g, p);
     uint32_t going, count = decide_keep(g, live, &going, p);
-    int32_t want = g->spec->desired;
+    int32_t want = decide_want(g);
     bool may_create = well && !g->held && ((int64_t)count >= want || decide_heard_out(g, p)), all = may_create;
     if ((int64_t)count > want && !g->named_only)
         delete_surplus(g, live, count, (uint32_t)want, p);

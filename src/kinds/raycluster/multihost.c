@@ -167,7 +167,7 @@ static bool named_again(const struct group_view *g, int32_t replica, struct aren
 void decide_multi_host(const struct group_view *g, struct plan *p)
 {
     bool may_create = decide_failures(g, p);
-    int32_t want = g->spec->desired, limit = highest_replica(g) + 1;
+    int32_t want = decide_want(g), limit = highest_replica(g) + 1;
     if (limit < 2 * want)
         limit = 2 * want;                               /* room for new replicas beside those that are going away */
     limit += (int32_t)g->spec->workers_to_delete_count; /* … and for names that may not be used again yet */

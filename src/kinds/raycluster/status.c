@@ -298,6 +298,15 @@ static void say_appeared(const struct facts *f, struct jval next, bool warning, 
     p->actions[p->count - 1].logged = true;
 }
 
+/* A rolling update stops at a pod that fails: once for each time. */
+static void say_roll(const struct facts *f, struct jval next, struct plan *p)
+{
+    struct jval is = status_condition(next, SLICE(STATUS_DRIFT)), was = status_condition(f->prior, SLICE(STATUS_DRIFT));
+    if (!json_is(json_get(is, "reason"), STATUS_ROLL_STOPPED) || json_is(json_get(was, "reason"), STATUS_ROLL_STOPPED))
+        return;
+    plan_event(p, true, STATUS_ROLL_STOPPED, arena_cut(f->a, json_get_str(is, "message", f->a), LIMIT_KUBE_EVENT_NOTE));
+}
+
 /* A condition is as it was, but for another reason: demand that was met is not, a head that was starting cannot. Where there was none that
  * is no news: the server may drop what it does not know. */
 static bool other_reason(struct jval prior, struct jval next)
@@ -389,6 +398,7 @@ void decide_status(const struct cluster_view *in, struct plan *p)
     say_types(&f, next, p);
     say_appeared(&f, next, true, STATUS_LATE, "WorkloadStartingTimeout", p);
     say_appeared(&f, next, false, STATUS_DRIFT, STATUS_DRIFT, p);
+    say_roll(&f, next, p);
     say_appeared(&f, next, true, STATUS_SLOW, STATUS_SLOW, p);
     say_appeared(&f, next, true, STATUS_ZONES, STATUS_ZONES, p);
     status_send(&w);

@@ -56,10 +56,10 @@ uint64_t rayservice_scale_hash(struct jval cluster_spec, struct arena *a)
 
 /* ---- names ---- */
 
-struct slice rayservice_cluster_name(const struct rayservice *s, struct arena *a)
+struct slice rayservice_cluster_name(const struct rayservice *s, bool second, struct arena *a)
 {
     char five[NAME_SUFFIX];
-    struct slice key = arena_printf(a, "%.*s\n%llx", SLICE_ARG(s->uid), (unsigned long long)s->cluster_hash);
+    struct slice key = arena_printf(a, "%.*s\n%llx%s", SLICE_ARG(s->uid), (unsigned long long)s->cluster_hash, second ? "\n2" : "");
     hash_suffix(hash64(key, 0), five);
     return arena_printf(a, "%.*s-%.*s", SLICE_ARG(s->name), (int)sizeof five, five);
 }
@@ -108,7 +108,7 @@ static void write_spec(struct jout *w, const struct rayservice *s, bool grows, s
     jout_end(w);
 }
 
-bool rayservice_build_cluster(const struct rayservice *s, bool grows, struct buf *out, struct arena *a)
+bool rayservice_build_cluster(const struct rayservice *s, struct slice name, bool grows, struct buf *out, struct arena *a)
 {
     struct pairs labels = pairs_new(a), annotations = pairs_new(a);
     struct owner owner = rayservice_owner(s);
@@ -122,11 +122,13 @@ bool rayservice_build_cluster(const struct rayservice *s, bool grows, struct buf
             pairs_set(&annotations, json_str(k, a), json_str(v, a));
     if (s->upgrade == SERVICE_UPGRADE_STEPS)
         pairs_set(&annotations, SLICE(RAY_ANNOTATION_SERVE), SLICE("true"));
+    if (s->upgrade == SERVICE_UPGRADE_ROLLING)
+        pairs_set(&annotations, SLICE(RAY_ANNOTATION_ROLL), rayservice_roll_text(s, a));
     pairs_set(&annotations, SLICE(RAYSERVICE_HASH), hash_text(s->cluster_hash, a));
     pairs_set(&annotations, SLICE(RAYSERVICE_SCALE), hash_text(s->scale_hash, a));
     jout_init(&w, out);
     jout_form(&w, "{apiVersion:'ray.io/v1',kind:'RayCluster'");
-    write_metadata(&w, &owner, rayservice_cluster_name(s, a), NO_VALUE, &labels, &annotations, a);
+    write_metadata(&w, &owner, name, NO_VALUE, &labels, &annotations, a);
     write_spec(&w, s, grows, a);
     jout_end(&w);
     return !out->full;
@@ -151,10 +153,16 @@ bool rayservice_build_update(const struct rayservice *s, struct slice uid, struc
     struct jout w;
     struct jval k, group;
     bool scaled = json_get_bool(s->cluster_spec, "enableInTreeAutoscaling", false);
-    struct slice hash = hash_text(s->cluster_hash, a), scale = hash_text(s->scale_hash, a);
+    struct slice hash = hash_text(s->cluster_hash, a), scale = hash_text(s->scale_hash, a), roll = rayservice_roll_text(s, a);
     jout_init(&w, out);
-    jout_form(&w, "{metadata:{uid:'%.*s',resourceVersion:'%.*s',annotations:{%s:'%.*s',%s:'%.*s'}},spec:{workerGroupSpecs:[",
-              SLICE_ARG(uid), SLICE_ARG(version), RAYSERVICE_HASH, SLICE_ARG(hash), RAYSERVICE_SCALE, SLICE_ARG(scale));
+    jout_form(&w, "{metadata:{uid:'%.*s',resourceVersion:'%.*s',annotations:{%s:'%.*s',%s:'%.*s'", SLICE_ARG(uid), SLICE_ARG(version),
+              RAYSERVICE_HASH, SLICE_ARG(hash), RAYSERVICE_SCALE, SLICE_ARG(scale));
+    jout_key(&w, SLICE(RAY_ANNOTATION_ROLL));
+    if (slice_empty(roll))
+        jout_null(&w);
+    else
+        jout_str(&w, roll);
+    jout_form(&w, "}},spec:{workerGroupSpecs:[");
     for (struct jiter it = json_iter(json_get(s->cluster_spec, "workerGroupSpecs")); json_next(&it, &k, &group);)
         write_group(&w, group, live, scaled, a);
     jout_form(&w, "]}}");

@@ -10,7 +10,7 @@ bool rayservice_make_cluster(struct op *op, struct record *c, const struct actio
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     kube_path(&op->out.path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return rayservice_build_cluster(rayservice_model(op), act->index, &op->out.body, &op->arenas.body) ||
+    return rayservice_build_cluster(rayservice_model(op), act->name, act->index, &op->out.body, &op->arenas.body) ||
            err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 

@@ -37,10 +37,17 @@ static const struct service_cluster *find_active(const struct service_decision *
     return c;
 }
 
-/* Whether the cluster can be kept: it has the spec's hash, or the spec only appends worker groups to it. */
-static bool fits(const struct service_decision *d, const struct service_cluster *c)
+/* Whether the cluster can be kept: it has the spec's hash, or the spec only appends worker groups to it, or its workers can be replaced. */
+bool rayservice_fits(const struct service_decision *d, const struct service_cluster *c)
 {
-    return c->hash == d->s->cluster_hash || (c->group_count < d->s->group_count && c->hash == c->first_hash);
+    return c->hash == d->s->cluster_hash || (c->group_count < d->s->group_count && c->hash == c->first_hash) ||
+           (d->s->upgrade == SERVICE_UPGRADE_ROLLING && slice_empty(c->apart));
+}
+
+/* Whether the active cluster stays the only one, whatever the spec says. */
+static bool stays(const struct service_decision *d)
+{
+    return d->s->upgrade == SERVICE_UPGRADE_NONE || (d->s->upgrade == SERVICE_UPGRADE_ROLLING && !d->s->options.else_new);
 }
 
 static void find_clusters(struct service_decision *d)
@@ -48,15 +55,15 @@ static void find_clusters(struct service_decision *d)
     struct slice named = json_get_str(d->prior, "pendingServiceStatus.rayClusterName", d->a);
     d->active = find_active(d);
     d->pending = cluster_of(d, named);
-    d->rollback = rayservice_in_steps(d) && d->active && d->pending && d->pending != d->active && !fits(d, d->pending);
+    d->rollback = rayservice_in_steps(d) && d->active && d->pending && d->pending != d->active && !rayservice_fits(d, d->pending);
     if (d->rollback && !rayservice_rolled_back(d))
         return;
     d->rollback = false;
     d->pending = NULL;
-    if (d->active && (fits(d, d->active) || d->s->upgrade == SERVICE_UPGRADE_NONE))
+    if (d->active && (rayservice_fits(d, d->active) || stays(d)))
         return;
     d->pending = cluster_of(d, named);
-    if (d->pending && (d->pending == d->active || !fits(d, d->pending)))
+    if (d->pending && (d->pending == d->active || !rayservice_fits(d, d->pending)))
         d->pending = NULL;
     for (uint32_t i = 0; i < d->in->cluster_count && !d->pending; i++) {
         const struct service_cluster *c = &d->in->clusters[i];
@@ -69,7 +76,7 @@ static void find_clusters(struct service_decision *d)
 bool rayservice_wanted(const struct service_decision *d, const struct service_cluster *c)
 {
     if (d->rollback)
-        return d->s->config_hash && c == d->active && fits(d, c);
+        return d->s->config_hash && c == d->active && rayservice_fits(d, c);
     return d->s->config_hash && !d->missing && (d->pending ? c == d->pending : c == d->active);
 }
 
@@ -181,7 +188,9 @@ static void announce(struct service_decision *d, const struct service_cluster *c
 /* If a cluster of the wanted name is still being deleted, its end is waited for: it causes the next decision. */
 static void decide_cluster(struct service_decision *d)
 {
-    struct slice name = rayservice_cluster_name(d->s, d->a);
+    struct slice name = rayservice_cluster_name(d->s, false, d->a);
+    if (d->active && slice_eq(d->active->name, name)) /* it was made for this spec, and has had others since */
+        name = rayservice_cluster_name(d->s, true, d->a);
     for (uint32_t i = 0; i < d->in->cluster_count; i++)
         if (slice_eq(d->in->clusters[i].name, name) && d->missing)
             return;
@@ -195,7 +204,7 @@ static void decide_cluster(struct service_decision *d)
     }
     const struct service_cluster *c = d->rollback ? d->active : d->pending ? d->pending : d->active;
     bool appended = c->hash != d->s->cluster_hash, scaled = c->scale_hash && c->scale_hash != d->s->scale_hash;
-    if (fits(d, c) && (appended || scaled) && !backs_off(d))
+    if (rayservice_fits(d, c) && (appended || scaled || c->other_roll) && !backs_off(d))
         rayservice_add(d, &rayservice_update_cluster, c);
 }
 

@@ -25,6 +25,7 @@ struct service_decision {
 /* decide.c */
 /* Whether the configuration of the spec is for this cluster: the pending one, else the active one. Other clusters keep theirs. */
 bool rayservice_wanted(const struct service_decision *d, const struct service_cluster *c);
+bool rayservice_fits(const struct service_decision *d, const struct service_cluster *c);
 /* Whether all applications of the cluster run and a pod takes requests; of a wanted cluster with the spec's configuration. False: *why says
  * what is missing; why may be NULL. */
 bool rayservice_runs(const struct service_decision *d, const struct service_cluster *c, struct slice *why);

@@ -52,7 +52,7 @@ static bool preview_service(struct jval object, struct preview *p)
         p->note = SLICE("nothing is made: spec.suspend is true");
     if (!slice_empty(p->note))
         return true;
-    if (!rayservice_build_cluster(s, false, &text, p->arena))
+    if (!rayservice_build_cluster(s, rayservice_cluster_name(s, false, p->arena), false, &text, p->arena))
         return err_set(&p->err, ERR_LIMIT, "its RayCluster does not fit %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
     if (!p->put(p, buf_slice(&text)) || !json_read(&doc, buf_slice(&text), p->arena, &p->err) ||
         !ray_read(doc, p->arena, cluster, p->errors))

@@ -132,15 +132,38 @@ static void read_steps(struct reader *r, const struct place *spec, const struct 
                   SLICE_ARG(slice_head(o->gateway_class, 80)));
 }
 
+static void read_rolling(struct reader *r, const struct place *spec, const struct place *at, struct service_options *o)
+{
+    static const char *const otherwise[] = {"Wait", "NewCluster", NULL};
+    const struct place *surge = place_key(at, "maxSurgePercent"), *unavailable = place_key(at, "maxUnavailablePercent");
+    int64_t extra = RAY_ROLL_SURGE, missing = 0;
+    struct slice word;
+    struct err e = {0};
+    bool scaled = json_get_bool(json_get(spec->value, "rayClusterConfig"), "enableInTreeAutoscaling", false);
+    if (read_object(r, at, OPTIONAL)) {
+        read_int(r, surge, 0, 100, &extra);
+        read_int(r, unavailable, 0, 100, &missing);
+        if (read_word(r, place_key(at, "ifNotPossible"), otherwise, &word))
+            o->else_new = slice_is(word, "NewCluster");
+    }
+    o->roll = (struct ray_roll){true, (int32_t)extra, (int32_t)missing};
+    if (!ray_roll_check(&o->roll, scaled, &e))
+        place_bad(r, at, "%s", e.text);
+}
+
 static void read_upgrade(struct reader *r, const struct place *spec, struct rayservice *s)
 {
-    static const char *const types[] = {"NewCluster", "None", "NewClusterWithIncrementalUpgrade", NULL};
+    static const char *const types[] = {"NewCluster", "None", "NewClusterWithIncrementalUpgrade", RAYSERVICE_ROLLING, NULL};
     const struct place *upgrade = place_key(spec, "upgradeStrategy"), *type = place_key(upgrade, "type");
     struct slice word;
     if (!read_object(r, upgrade, OPTIONAL) || !read_word(r, type, types, &word))
         return;
     if (slice_is(word, "None"))
         s->upgrade = SERVICE_UPGRADE_NONE;
+    if (slice_is(word, RAYSERVICE_ROLLING)) {
+        s->upgrade = SERVICE_UPGRADE_ROLLING;
+        read_rolling(r, spec, place_key(upgrade, "rollingUpdate"), &s->options);
+    }
     if (!slice_is(word, "NewClusterWithIncrementalUpgrade"))
         return;
     s->upgrade = SERVICE_UPGRADE_STEPS;
@@ -243,12 +266,16 @@ bool rayservice_read(const struct spec_object *from, struct arena *a, struct ray
 
 static void note_upgrade(struct reader *r, const struct place *spec)
 {
-    static const char *const strategy[] = {"type", "clusterUpgradeOptions", NULL}, *const options[] = {"maxSurgePercent", "stepSizePercent",
-                                                                                                       "intervalSeconds",
-                                                                                                       "gatewayClassName", NULL};
-    const struct place *upgrade = place_key(spec, "upgradeStrategy"), *at = place_key(upgrade, "clusterUpgradeOptions");
+    static const char *const strategy[] = {"type", "clusterUpgradeOptions", "rollingUpdate", NULL},
+                             *const rolling[] = {"maxSurgePercent", "maxUnavailablePercent", "ifNotPossible", NULL},
+                             *const options[] = {"maxSurgePercent", "stepSizePercent", "intervalSeconds", "gatewayClassName", NULL};
+    const struct place *upgrade = place_key(spec, "upgradeStrategy"), *at = place_key(upgrade, "clusterUpgradeOptions"),
+                       *roll = place_key(upgrade, "rollingUpdate");
     note_unknown(r, upgrade, strategy);
     note_unknown(r, at, options);
+    note_unknown(r, roll, rolling);
+    if (place_given(roll) && !json_is(json_get(upgrade->value, "type"), RAYSERVICE_ROLLING))
+        place_bad(r, roll, "has no effect: upgradeStrategy.type is not " RAYSERVICE_ROLLING);
     if (place_given(at) && !json_is(json_get(upgrade->value, "type"), "NewClusterWithIncrementalUpgrade"))
         place_bad(r, at, "has no effect: upgradeStrategy.type is not NewClusterWithIncrementalUpgrade");
 }

@@ -216,6 +216,35 @@ static bool has_routes_condition(const struct service_decision *d, struct condit
     return json_there(was);
 }
 
+#define IN_PLACE "WorkersAreReplaced"
+#define NOT_IN_PLACE "InPlaceNotPossible"
+
+/* Of a service whose workers are replaced in the running cluster. Returns whether it is one, and has a change. */
+static bool rolls(const struct service_decision *d, struct condition *c)
+{
+    const struct service_cluster *own = d->active;
+    bool differs = own && own->hash != d->s->cluster_hash;
+    if (d->s->upgrade != SERVICE_UPGRADE_ROLLING || !own || d->pending || d->missing || !(differs || own->outdated))
+        return false;
+    struct jval drift = status_condition(own->status, SLICE("TemplateDrift"));
+    c->yes = rayservice_fits(d, own);
+    if (!c->yes) {
+        c->reason = SLICE(NOT_IN_PLACE);
+        c->message = arena_printf(d->a,
+                                  "RayCluster %.*s is kept as it is: %.*s. Take the change back, or set "
+                                  "upgradeStrategy.rollingUpdate.ifNotPossible: NewCluster, which makes a second cluster for it",
+                                  SLICE_ARG(own->name), SLICE_ARG(own->apart));
+        return true;
+    }
+    c->reason = json_is(json_get(drift, "reason"), "RollingUpdateStopped") ? SLICE("RollingUpdateStopped") : SLICE(IN_PLACE);
+    c->message = json_get_str(drift, "message", d->a);
+    if (differs && d->in->refusals && d->in->refusals->count)
+        c->message = arena_printf(d->a, "RayCluster %.*s cannot be changed: %s", SLICE_ARG(own->name), d->in->refusals->reason);
+    else if (differs || slice_empty(c->message))
+        c->message = arena_printf(d->a, "the workers of RayCluster %.*s are to be replaced", SLICE_ARG(own->name));
+    return true;
+}
+
 static struct condition upgrade_condition(const struct service_decision *d)
 {
     struct condition c = {.type = "UpgradeInProgress", .generation = d->s->generation};
@@ -226,7 +255,9 @@ static struct condition upgrade_condition(const struct service_decision *d)
                : d->active                                   ? SLICE("NoPendingCluster")
                : slice_starts(begins, SLICE("Initializing")) ? begins
                                                              : SLICE("NoActiveCluster");
-    if (c.yes && d->pending && rayservice_in_steps(d))
+    if (rolls(d, &c))
+        c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);
+    else if (c.yes && d->pending && rayservice_in_steps(d))
         c.message = step_words(d);
     else if (c.yes && d->pending)
         rayservice_runs(d, d->pending, &c.message);
@@ -275,6 +306,23 @@ static void write_status(const void *about, struct jout *w, struct slice stamp)
 
 /* ---- events ---- */
 
+static void say_upgrade(struct service_decision *d)
+{
+    struct jval before = status_condition(d->prior, SLICE("UpgradeInProgress"));
+    struct condition now = upgrade_condition(d);
+    bool began = json_is(json_get(before, "reason"), IN_PLACE), same = json_str_eq(json_get(before, "reason"), now.reason);
+    struct slice note = arena_cut(d->a, now.message, LIMIT_KUBE_EVENT_NOTE);
+    if (same)
+        return;
+    if (slice_is(now.reason, NOT_IN_PLACE))
+        plan_event(d->p, true, NOT_IN_PLACE, note);
+    else if (slice_is(now.reason, IN_PLACE) && !json_is(json_get(before, "status"), "True"))
+        plan_event(d->p, false, "RollingUpdateBegun", note);
+    else if (began && d->active && !now.yes)
+        plan_event(d->p, false, "RollingUpdateDone",
+                   arena_printf(d->a, "all workers of RayCluster %.*s are of the present template", SLICE_ARG(d->active->name)));
+}
+
 static void say_changes(struct service_decision *d)
 {
     bool was = condition_is(d->prior, "Ready", "True");
@@ -288,6 +336,7 @@ static void say_changes(struct service_decision *d)
         plan_event(d->p, false, "SwitchedRayCluster",
                    arena_printf(d->a, "requests go to RayCluster %.*s%s%.*s", SLICE_ARG(d->switched->name),
                                 slice_empty(earlier) ? "" : ", and no more to ", SLICE_ARG(earlier)));
+    say_upgrade(d);
     if (d->timed_out && !json_is(json_get(before, "reason"), "InitializingTimeout"))
         plan_event(d->p, true, "RayServiceInitializingTimeout", ready.message);
     if (was && !ready.yes && !d->s->suspend && !d->in->errors->count)

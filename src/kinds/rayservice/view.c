@@ -21,6 +21,9 @@ static void view_hashes(const struct record *c, const struct rayservice *s, stru
         v->hash = rayservice_hash(spec, UINT32_MAX, a);
     if (!ray_hash_parse(json_str(json_child(notes, RAYSERVICE_SCALE), a), &v->scale_hash))
         v->scale_hash = 0;
+    v->other_roll = !slice_eq(json_str(json_child(notes, RAY_ANNOTATION_ROLL), a), rayservice_roll_text(s, a));
+    if (s->upgrade == SERVICE_UPGRADE_ROLLING && v->hash != s->cluster_hash)
+        v->apart = rayservice_apart(spec, s->cluster_spec, a);
     v->first_hash = v->group_count < s->group_count ? rayservice_hash(s->cluster_spec, v->group_count, a) : s->cluster_hash;
 }
 
@@ -33,6 +36,16 @@ static void view_pods_of(const struct record *c, bool exclude_head, struct servi
         if (pod->ready && pod->serves && !pod->deleting && !(pod->head && exclude_head))
             v->ready++;
     }
+}
+
+static uint32_t count_outdated(const struct record *c, const struct ray_cluster *model)
+{
+    uint32_t n = 0;
+    for (const struct pod_record *r = c->children.pods; r; r = r->next)
+        for (uint32_t k = 0; k < model->group_count; k++)
+            n += !r->pod.head && pod_live(&r->pod) && slice_eq(r->pod.group, model->groups[k].name) &&
+                 pod_outdated(&r->pod, &model->groups[k]);
+    return n;
 }
 
 static struct slice why_not_ready(struct jval status, struct arena *a)
@@ -78,6 +91,7 @@ static void view_cluster(struct op *op, struct record *c, struct record *own, st
     model_load(op, own);
     if (op->models.loaded->errors.count == 0) {
         v->serve_port = ray_serve_port(op->models.loaded->model, a);
+        v->outdated = count_outdated(own, op->models.loaded->model);
         v->head_want = service_hash(op, s, op->models.loaded->model, true);
         v->serve_want = service_hash(op, s, op->models.loaded->model, false);
     }

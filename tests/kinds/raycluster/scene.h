@@ -11,6 +11,8 @@ struct scene {
     int32_t workers, min, max, hosts, second;
     struct slice delete_names, typeless; /* typeless: the group that lacks its instance type */
     int32_t accounts;                    /* bits of what KubeRay's autoscaler acts by */
+    struct slice roll;                   /* value of RAY_ANNOTATION_ROLL */
+    bool serves;                         /* it is a RayService's */
     bool suspend, recreate, sidecar, scaled, accepted, refused;
     int32_t unscheduled; /* seconds; workers have instance types */
     int32_t ondemand;    /* ms for which group small is made on demand */
@@ -69,6 +71,11 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         s->prefer |= slice_eq(word, SLICE("prefer"));
         if (word_value(word, "delete").ptr)
             s->delete_names = word_value(word, "delete");
+        if (word_value(word, "roll").ptr) { /* SURGE:UNAVAILABLE */
+            struct slice rest = word_value(word, "roll"), surge = slice_cut(&rest, ':');
+            s->roll = arena_printf(&s->a, "maxSurgePercent=%.*s,maxUnavailablePercent=%.*s", SLICE_ARG(surge), SLICE_ARG(rest));
+        }
+        s->serves |= slice_eq(word, SLICE("serves"));
         if (word_value(word, "typeless").ptr)
             s->typeless = word_value(word, "typeless");
         if (word_value(word, "failures").ptr)
@@ -179,7 +186,9 @@ static void read_cluster(struct scene *s)
                "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":"
                "\"00000000-0000-0000-0000-000000000001\",\"generation\":1%s},\"spec\":{%s%s%s\"headGroupSpec\":{\"rayStartParams\":{},"
                "\"template\":%s},\"workerGroupSpecs\":[",
-               s->sidecar ? ",\"annotations\":{\"" RAY_ANNOTATION_AUTOSCALER "\":\"sidecar\"}" : "",
+               s->sidecar    ? ",\"annotations\":{\"" RAY_ANNOTATION_AUTOSCALER "\":\"sidecar\"}"
+               : s->roll.len ? arena_printf(&s->a, ",\"annotations\":{\"" RAY_ANNOTATION_ROLL "\":\"%.*s\"}", SLICE_ARG(s->roll)).ptr
+                             : "",
                s->sidecar ? "\"enableInTreeAutoscaling\":true," : "", s->suspend ? "\"suspend\":true," : "",
                s->recreate ? "\"upgradeStrategy\":{\"type\":\"Recreate\"}," : "", container);
     put_group(s, &b, s->broken ? "Not a name!" : "small", s->workers, true);
@@ -193,6 +202,7 @@ static void read_cluster(struct scene *s)
     if (s->errors.count && !s->broken)
         printf("  %.*s: %.*s\n", SLICE_ARG(s->errors.list[0].path), SLICE_ARG(s->errors.list[0].text));
     buf_free(&b);
+    s->cluster.serves = s->serves;
     s->cluster.typed = s->typeless.ptr;
     s->cluster.marketed = s->unscheduled;
     if (s->prefer) {

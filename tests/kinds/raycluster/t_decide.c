@@ -174,5 +174,6 @@ int main(void)
     test_deleted_services();
     test_limit();
     run_cases("tests/kinds/raycluster/decide.case", run_case);
+    run_cases("tests/kinds/raycluster/roll.case", run_case);
     return test_done();
 }

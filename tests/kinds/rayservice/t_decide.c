@@ -25,6 +25,23 @@ static uint64_t want_of(struct slice cluster, bool head)
     return hash64(cluster, head) | 1;
 }
 
+/* Words about an upgrade in the running cluster. */
+static bool take_rolling(struct service_scene *s, struct service_cluster *c, struct slice word)
+{
+    struct slice v, drift = word_value(word, "drift");
+    int64_t n = 0;
+    if ((v = word_value(word, "apart")).ptr)
+        c->apart = v;
+    else if ((v = word_value(word, "outdated")).ptr && slice_int(v, &n))
+        c->outdated = (uint32_t)n;
+    else if (slice_is(word, "other-roll"))
+        c->other_roll = true;
+    else if (!drift.ptr)
+        return false;
+    v = arena_printf(&s->a, "{\"conditions\":[{\"type\":\"TemplateDrift\",\"reason\":\"%.*s\",\"message\":\"why\"}]}", SLICE_ARG(drift));
+    return !drift.ptr || CHECK(json_read(&c->status, v, &s->a, NULL));
+}
+
 /* One word of a `cluster` line; the words are listed at the top of decide.case. */
 static void take_word(struct service_scene *s, struct service_cluster *c, struct slice word)
 {
@@ -74,7 +91,7 @@ static void take_word(struct service_scene *s, struct service_cluster *c, struct
         c->head = NULL;
     else if (slice_is(word, "first"))
         c->first_hash = c->hash;
-    else if (!CHECK(false))
+    else if (!take_rolling(s, c, word) && !CHECK(false))
         printf("  word: %.*s\n", SLICE_ARG(word));
 }
 
@@ -127,6 +144,10 @@ static void read_option(struct service_scene *s, struct slice word)
         m->upgrade = SERVICE_UPGRADE_NONE;
     else if (slice_is(word, "steps"))
         m->upgrade = SERVICE_UPGRADE_STEPS;
+    else if (slice_is(word, "rolling"))
+        m->upgrade = SERVICE_UPGRADE_ROLLING;
+    else if (slice_is(word, "else-new"))
+        m->options.else_new = true;
     else if (slice_is(word, "exclude-head"))
         m->exclude_head = true;
     else if (slice_is(word, "elsewhere"))

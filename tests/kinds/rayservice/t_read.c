@@ -14,6 +14,8 @@
 #define STEPS(options)                                                                                                                     \
     SERVICE("'upgradeStrategy':{'type':'NewClusterWithIncrementalUpgrade'" options                                                         \
             "},'rayClusterConfig':{'enableInTreeAutoscaling':true," HEAD "}")
+#define ROLLING(options, cluster)                                                                                                          \
+    SERVICE("'upgradeStrategy':{'type':'mobula.dev/RollingUpdate','rollingUpdate':{" options "}},'rayClusterConfig':{" cluster HEAD "}")
 #define APP(name, route) "{name: " name ", route_prefix: " route ", import_path: m}"
 
 static const struct {
@@ -50,6 +52,17 @@ static const struct {
      "spec.serveConfigV2: applications[0] and applications[1] have the same route_prefix \"/\""},
     {"no import path", CONFIG("applications: [{name: a}]"), "spec.serveConfigV2: applications[0] has no import_path"},
     {"strategies", WITH("'upgradeStrategy':{'type':'None'}"), NULL},
+    {"rolling", ROLLING("", ""), NULL},
+    {"rolling with all fields", ROLLING("'maxSurgePercent':0,'maxUnavailablePercent':100,'ifNotPossible':'NewCluster'", ""), NULL},
+    {"rolling that does nothing", ROLLING("'maxSurgePercent':0", ""),
+     "spec.upgradeStrategy.rollingUpdate: maxSurgePercent and maxUnavailablePercent are both 0"},
+    {"rolling with more than all", ROLLING("'maxSurgePercent':101", ""), "spec.upgradeStrategy.rollingUpdate.maxSurgePercent: "},
+    {"rolling with less than none", ROLLING("'maxUnavailablePercent':-1", ""),
+     "spec.upgradeStrategy.rollingUpdate.maxUnavailablePercent: "},
+    {"rolling, or else something unknown", ROLLING("'ifNotPossible':'Never'", ""), "spec.upgradeStrategy.rollingUpdate.ifNotPossible: is "},
+    {"rolling with an autoscaler and nothing that may be missing", ROLLING("", "'enableInTreeAutoscaling':true,"),
+     "spec.upgradeStrategy.rollingUpdate: maxUnavailablePercent is 0: with enableInTreeAutoscaling"},
+    {"rolling with an autoscaler", ROLLING("'maxUnavailablePercent':1", "'enableInTreeAutoscaling':true,"), NULL},
     {"unknown strategy", WITH("'upgradeStrategy':{'type':'Rolling'}"), "spec.upgradeStrategy.type: is "},
     {"steps without options", STEPS(""), "spec.upgradeStrategy.clusterUpgradeOptions: is missing: must be an object"},
     {"steps", STEPS(",'clusterUpgradeOptions':{'gatewayClassName':'c','stepSizePercent':0,'intervalSeconds':1,'maxSurgePercent':0}"), NULL},
@@ -159,6 +172,61 @@ static void test_hashes(struct arena *a)
     CHECK(one == rayservice_hash(parse_quoted(SPEC(GROUP("a", "'replicas':7,") "," GROUP("b", "")), a), 1, a));
 }
 
+#define IMAGE(image) "'template':{'spec':{'containers':[{'name':'r','image':'" image "'}]}}"
+#define HEADED(image, groups) "{'headGroupSpec':{" IMAGE(image) "},'workerGroupSpecs':[" groups "]}"
+#define WORKER(name, image, more) "{'groupName':'" name "'," more IMAGE(image) "}"
+
+/* Which changes a running cluster takes. why: how the reason begins; NULL: it takes it. */
+static void test_in_place(struct arena *a)
+{
+    static const struct {
+        const char *id, *live, *want, *why;
+    } changes[] = {
+        {"a worker's image", HEADED("i", WORKER("a", "i", "")), HEADED("i", WORKER("a", "j", "")), NULL},
+        {"replicas", HEADED("i", WORKER("a", "i", "'replicas':1,")), HEADED("i", WORKER("a", "i", "'replicas':2,")), NULL},
+        {"a group before the others", HEADED("i", WORKER("a", "i", "")), HEADED("i", WORKER("b", "i", "") "," WORKER("a", "i", "")), NULL},
+        {"suspend", HEADED("i", ""), "{'suspend':false,'headGroupSpec':{" IMAGE("i") "},'workerGroupSpecs':[]}", NULL},
+        {"the head's image", HEADED("i", ""), HEADED("j", ""),
+         "spec.rayClusterConfig.headGroupSpec.template.spec.containers[0].image is another, and a new head begins without the "
+         "applications"},
+        {"a member of the head that is new", "{" HEAD "}", "{'headGroupSpec':{'serviceType':'NodePort'," POD "}}",
+         "spec.rayClusterConfig.headGroupSpec.serviceType is another"},
+        {"a member of the head that is gone", "{'headGroupSpec':{'serviceType':'NodePort'," POD "}}", "{" HEAD "}",
+         "spec.rayClusterConfig.headGroupSpec.serviceType is another"},
+        {"one container more", "{" HEAD "}",
+         "{'headGroupSpec':{'template':{'spec':{'containers':[{'name':'r','image':'i'},{'name':'s','image':'i'}]}}}}",
+         "spec.rayClusterConfig.headGroupSpec.template.spec.containers is another"},
+        {"the version of Ray", "{'rayVersion':'2.1.0'," HEAD "}", "{'rayVersion':'2.2.0'," HEAD "}",
+         "spec.rayClusterConfig.rayVersion is another, and all nodes of a cluster run the same Ray"},
+        {"who scales", "{" HEAD "}", "{'enableInTreeAutoscaling':true," HEAD "}",
+         "spec.rayClusterConfig.enableInTreeAutoscaling is another, and it is for the whole cluster"},
+        {"a group less", HEADED("i", WORKER("a", "i", "") "," WORKER("b", "i", "")), HEADED("i", WORKER("a", "i", "")),
+         "worker group b was removed or renamed: its pods would go at once"},
+        {"hosts of a replica", HEADED("i", WORKER("a", "i", "")), HEADED("i", WORKER("a", "i", "'numOfHosts':2,")),
+         "numOfHosts of worker group a is another"},
+        {"one host, said and not said", HEADED("i", WORKER("a", "i", "")), HEADED("i", WORKER("a", "i", "'numOfHosts':1,")), NULL},
+        {"another Ray on a worker", HEADED("h/ray:2.46.0", WORKER("a", "h/ray:2.46.0", "")),
+         HEADED("h/ray:2.46.0", WORKER("a", "h/ray-ml:2.46.1-gpu", "")),
+         "worker group a has an image of Ray 2.46.1 and the head one of Ray 2.46.0: Ray takes no node that differs"},
+        {"another Python on a worker", HEADED("ray:2.46.0-py310", WORKER("a", "ray:2.46.0-py310", "")),
+         HEADED("ray:2.46.0-py310", WORKER("a", "ray:2.46.0-py311-gpu", "")),
+         "worker group a has an image of py311 and the head one of py310: Ray takes no node that differs"},
+        {"another variant of the same", HEADED("ray:2.46.0", WORKER("a", "ray:2.46.0", "")),
+         HEADED("ray:2.46.0", WORKER("a", "ray:2.46.0-gpu", "")), NULL},
+        {"images of which nobody knows the Ray", HEADED("app:1.0.0", WORKER("a", "app:1.0.0", "")),
+         HEADED("app:1.0.0", WORKER("a", "app:1.1.0", "")), NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        test_case("in place: %s", changes[i].id);
+        struct jval both = parse_quoted(arena_printf(a, "{'live':%s,'want':%s}", changes[i].live, changes[i].want).ptr, a);
+        struct slice why = rayservice_apart(json_get(both, "live"), json_get(both, "want"), a);
+        if (!changes[i].why)
+            CHECK_SLICE(why, SLICE(""));
+        else if (!CHECK(slice_starts(why, slice_of(changes[i].why))))
+            printf("  why: %.*s\n", SLICE_ARG(why));
+    }
+}
+
 /* A second cluster that grows in steps begins with minReplicas: with replicas it would take up all its capacity beside the first one. */
 static void test_growing(struct arena *a)
 {
@@ -173,7 +241,7 @@ static void test_growing(struct arena *a)
         const struct spec_object from = spec_object_of(parse_quoted(text, a), a);
         struct jval doc = NO_VALUE, spec, group;
         CHECK(rayservice_read(&from, a, &s, &errors));
-        CHECK(rayservice_build_cluster(&s, grows, &b, a) && json_read(&doc, buf_slice(&b), a, NULL));
+        CHECK(rayservice_build_cluster(&s, rayservice_cluster_name(&s, false, a), grows, &b, a) && json_read(&doc, buf_slice(&b), a, NULL));
         spec = json_get(doc, "spec");
         group = json_at(json_get(spec, "workerGroupSpecs"), 0);
         CHECK_INT(json_len(json_get(spec, "workerGroupSpecs")), 2);
@@ -190,6 +258,7 @@ int main(void)
     test_errors(&a);
     test_limit(&a);
     test_hashes(&a);
+    test_in_place(&a);
     test_growing(&a);
     arena_free(&a);
     return test_done();

@@ -1,0 +1,192 @@
+/* Rolling replacement of workers of an older template (annotation RAY_ANNOTATION_ROLL): group after group, in the order of the spec, while
+ * the others serve. The state is in the pods alone: their template hash says which are old, so any operator goes on where the last one was.
+ *
+ * Of D replicas of a group, S may be extra at a time (maxSurgePercent, rounded up) and U may be missing (maxUnavailablePercent, rounded
+ * down); at least one of both is 1, and no more than S + U end at a time. A new replica is made while those that are there, with those that
+ * end, are fewer than D + S. An old one goes only while at least D - U others are up. When a new one fails, none goes until its successor
+ * is up: the old ones work on. An autoscaler counts every pod as its own, so there S is 0, and its groups have U at least 1. */
+#include "decide.h"
+
+enum { SETTLED_MS = 60 * 1000 };
+
+/* A replica: one pod, or all pods of one index where a replica has several hosts. */
+struct unit {
+    uint32_t from, to; /* in group_view.pods */
+    bool live, going, old, up;
+    const struct pod *bad;  /* it failed, or cannot start; NULL: none */
+    const struct pod *down; /* it lives and is not up; NULL: none */
+};
+
+struct tally {
+    int32_t all, going, fresh, fresh_down, up, old, old_head; /* replicas; all: live ones; old_head: made for an earlier head */
+    const struct pod *bad, *down;
+};
+
+/* A node of a RayService that has no replica of an application has no Serve proxy, and its pod is not ready: after a minute of Ray without
+ * a restart it counts, as it is there to take replicas. */
+static bool is_up(const struct group_view *g, const struct pod *pod, int64_t *again_ms)
+{
+    if (pod->ready || !g->in->cluster->serves || !pod->run_us || pod->restarted)
+        return pod->ready;
+    int64_t left_ms = SETTLED_MS - (g->in->now.wall_us - pod->run_us) / 1000;
+    if (left_ms > 0 && left_ms < *again_ms)
+        *again_ms = left_ms;
+    return left_ms <= 0;
+}
+
+static bool cannot_start(const struct pod *pod)
+{
+    return slice_ends(pod->reason, SLICE("BackOff")) || slice_find_text(pod->reason, "Err") >= 0 ||
+           slice_starts(pod->reason, SLICE("Invalid"));
+}
+
+static struct unit unit_at(const struct group_view *g, uint32_t from, int64_t *again_ms)
+{
+    bool many = g->spec->hosts > 1 && g->pods[from]->index >= 0;
+    int32_t up = 0, hosts = many ? g->spec->hosts : 1;
+    struct unit u = {.from = from, .to = from + 1};
+    while (many && u.to < g->count && g->pods[u.to]->index == g->pods[from]->index)
+        u.to++;
+    for (uint32_t i = from; i < u.to; i++) {
+        const struct pod *pod = g->pods[i];
+        bool live = pod_live(pod), sure = !pod->ours.asked && !pod->ours.overtaken, well = live && sure && is_up(g, pod, again_ms);
+        u.live |= live;
+        u.going |= pod->deleting;
+        u.old |= live && pod_outdated(pod, g->spec);
+        up += well;
+        if (live && !well)
+            u.down = pod;
+        if (pod_failed(pod) || (live && !well && cannot_start(pod)))
+            u.bad = pod;
+    }
+    u.up = up >= hosts;
+    return u;
+}
+
+static struct tally tally_of(const struct group_view *g, const struct pod *head, int64_t *again_ms)
+{
+    struct tally t = {0};
+    for (uint32_t i = 0; i < g->count;) {
+        struct unit u = unit_at(g, i, again_ms);
+        bool stands = u.live && !u.going;
+        t.all += stands;
+        t.going += u.going;
+        t.old += stands && u.old;
+        t.old_head += stands && u.old && head->hash && g->pods[i]->created_us < head->created_us;
+        t.fresh += stands && !u.old;
+        t.fresh_down += stands && !u.old && !u.up;
+        t.up += stands && u.up;
+        t.bad = u.bad && !(stands && u.old) ? u.bad : t.bad;
+        t.down = stands && !u.old && !u.up ? u.down : t.down;
+        i = u.to;
+    }
+    return t;
+}
+
+static void set_budget(const struct group_view *g, struct roll *r)
+{
+    const struct ray_roll *roll = &g->in->cluster->roll;
+    int64_t want = g->spec->desired;
+    r->surge = g->named_only ? 0 : (int32_t)((want * roll->surge + 99) / 100);
+    r->unavailable = (int32_t)(want * roll->unavailable / 100);
+    if (r->surge + r->unavailable == 0)
+        r->unavailable = 1; /* a surge above 0 is never rounded to 0 */
+}
+
+static bool stop(struct roll *r, struct slice why)
+{
+    r->stopped = true;
+    r->why = why;
+    return false;
+}
+
+/* Whether old replicas may go; if not, r->why says what is waited for. */
+static bool may_go_on(const struct group_view *g, const struct tally *t, struct roll *r, struct arena *a)
+{
+    const struct group_failures *f = g->failures;
+    bool lacks = t->fresh_down > 0 || t->all < g->spec->desired || (t->fresh == 0 && r->surge > 0);
+    if (g->spec->blocked)
+        return stop(r, g->spec->blocked_text);
+    if (t->bad && pod_failed(t->bad))
+        return stop(r, arena_printf(a, "pod %s failed: %.*s", t->bad->name, SLICE_ARG(pod_failure_text(t->bad, a))));
+    if (t->bad)
+        return stop(r,
+                    arena_printf(a, "pod %s: %.*s", t->bad->name, SLICE_ARG(slice_empty(t->bad->words) ? t->bad->reason : t->bad->words)));
+    if (f->count && (lacks || g->in->now.mono_ms < f->not_before_ms))
+        return stop(r, slice_of(f->reason));
+    if (t->down)
+        r->why = arena_printf(a, "pod %s is not up yet%s%.*s", t->down->name, slice_empty(t->down->words) ? "" : ": ",
+                              SLICE_ARG(t->down->words));
+    return true;
+}
+
+static void let_go(const struct group_view *g, const struct unit *u, struct roll *r)
+{
+    for (uint32_t i = u->from; i < u->to; i++)
+        r->gone[i] = pod_live(g->pods[i]);
+}
+
+/* Old replicas that are not up go first: nothing is lost with them. One of which that is not known stays. */
+static void pick(const struct group_view *g, const struct tally *t, struct roll *r)
+{
+    int32_t least = g->spec->desired - r->unavailable, may = t->all - least - t->fresh_down, up = t->up;
+    int32_t surplus = t->all - g->spec->desired - r->surge; /* fewer are wanted than were */
+    int32_t most = r->surge + r->unavailable - t->going + (surplus > 0 ? surplus : 0);
+    may = may < most ? may : most; /* a pod that ends holds its node still, maybe beside its successor */
+    int64_t again_ms = TIME_NEVER;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < g->count && may > 0;) {
+            struct unit u = unit_at(g, i, &again_ms);
+            bool unsure = u.down && u.down->ours.overtaken && !u.down->ours.asked;
+            i = u.to;
+            if (!u.live || u.going || !u.old || unsure || u.up != (pass == 1) || (u.up && up - 1 < least))
+                continue;
+            let_go(g, &u, r);
+            up -= u.up;
+            may--;
+        }
+}
+
+/* earlier: why an earlier group is waited for; empty: none is. Extra replicas that are there stay meanwhile. */
+static void roll_group(const struct group_view *g, const struct tally *t, struct slice earlier, struct roll *r, struct arena *a)
+{
+    set_budget(g, r);
+    int32_t want = g->spec->desired, lacks = want - t->fresh, room = want + r->surge - t->all - t->going;
+    int32_t more = !slice_empty(earlier) ? 0 : lacks < room ? lacks : room, hold = t->all + (more > 0 ? more : 0);
+    r->number = g->number;
+    r->extra = hold > want ? hold - want : 0;
+    r->gone = arena_array(a, g->count + 1, sizeof *r->gone);
+    if (!slice_empty(earlier))
+        r->why = earlier;
+    else if (may_go_on(g, t, r, a))
+        pick(g, t, r);
+}
+
+/* Why the next groups wait for this one, which has no old pods; empty: they do not. */
+static struct slice unsettled(const struct group_view *g, const struct tally *t, struct roll *r, struct arena *a)
+{
+    if (!t->bad && !t->fresh_down && t->all >= g->spec->desired)
+        return SLICE("");
+    may_go_on(g, t, r, a);
+    return arena_printf(a, "group %.*s: %.*s", SLICE_ARG(g->spec->name),
+                        SLICE_ARG(slice_empty(r->why) ? SLICE("not all of its pods are there") : r->why));
+}
+
+struct roll decide_roll(const struct group_view *groups, uint32_t count, const struct pod *head, struct arena *a)
+{
+    const struct cluster_view *in = groups[0].in;
+    struct roll r = {.number = GROUP_NONE, .again_ms = TIME_NEVER};
+    struct slice earlier = SLICE("");
+    if (!in->cluster->roll.on || !head || pod_outdated(head, &in->cluster->head))
+        return r;
+    for (uint32_t k = 1; k < count && r.number == GROUP_NONE; k++) {
+        struct tally t = tally_of(&groups[k], head, &r.again_ms);
+        if (t.old_head) /* they follow their head, all at once */
+            continue;
+        if (t.old)
+            roll_group(&groups[k], &t, earlier, &r, a);
+        else if (slice_empty(earlier))
+            earlier = unsettled(&groups[k], &t, &r, a);
+    }
+    return r;
+}

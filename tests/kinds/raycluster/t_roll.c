@@ -1,0 +1,144 @@
+/* A rolling update from its begin to its end, for many budgets, by a world in which pods start and end in any order, operators see each
+ * change at once, and new pods may fail: never fewer than allowed are up, never more than allowed are there, and it comes to its end. */
+#include "scene.h"
+
+enum { ROUNDS_MAX = 4000 };
+
+struct course {
+    int32_t want, surge, unavailable; /* replicas; the budget that follows from the percents */
+    int32_t failures;                 /* so many new pods fail at first */
+    uint32_t made;
+    struct rng rng;
+};
+
+static bool is_old(const struct pod *p)
+{
+    return p->hash == 1;
+}
+
+static int32_t count(const struct scene *s, bool (*is)(const struct pod *p))
+{
+    int32_t n = 0;
+    for (uint32_t i = 1; i < s->pod_count; i++)
+        n += is(&s->pods[i]);
+    return n;
+}
+
+static bool is_up(const struct pod *p)
+{
+    return p->ready && !p->deleting;
+}
+
+static bool holds_node(const struct pod *p)
+{
+    return p->phase != POD_FAILED;
+}
+
+static bool is_failed(const struct pod *p)
+{
+    return p->phase == POD_FAILED && !p->deleting;
+}
+
+static void make_pod(struct scene *s, struct course *c, const struct action *act)
+{
+    if (!CHECK(s->pod_count < PODS_MAX))
+        return;
+    struct pod *p = &s->pods[s->pod_count++];
+    *p = (struct pod){.group = SLICE("small"), .index = act->index, .hash = s->cluster.groups[0].hash, .created_us = now_us};
+    snprintf(p->name, sizeof p->name, "n%u", ++c->made);
+    snprintf(p->uid, sizeof p->uid, "n%u", c->made);
+}
+
+static void carry_out(struct scene *s, struct course *c, const struct plan *p)
+{
+    struct group_failures *f = &s->failures[1];
+    for (uint32_t k = 0; k < p->count; k++) {
+        const struct action *act = &p->actions[k];
+        if (act->verb == &raycluster_create_pod)
+            make_pod(s, c, act);
+        if (act->verb == &raycluster_forget_failures)
+            *f = (struct group_failures){0};
+        for (uint32_t i = 0; i < s->pod_count; i++) {
+            struct pod *pod = &s->pods[i];
+            if (!slice_eq(act->uid, slice_of(pod->uid)))
+                continue;
+            if (act->verb == &raycluster_count_failure) {
+                pod->ours.counted = true;
+                *f = (struct group_failures){.count = f->count + 1, .ends = f->ends + 1, .ended = true, .reason = "it ended"};
+            }
+            if (act->verb == &pod_delete) {
+                CHECK(!f->count || !pod->ready || count(s, is_failed) == 0); /* none that works goes beside one that failed */
+                pod->deleting = true;
+            }
+        }
+    }
+}
+
+/* One pod goes on: it begins to run, becomes ready or fails, or is gone. */
+static void go_on(struct scene *s, struct course *c)
+{
+    if (s->pod_count < 2)
+        return;
+    uint32_t i = 1 + (uint32_t)(rng_next(&c->rng) % (s->pod_count - 1));
+    struct pod *p = &s->pods[i];
+    if (p->deleting) {
+        *p = s->pods[--s->pod_count];
+    } else if (p->phase == POD_PENDING) {
+        p->phase = POD_RUNNING;
+    } else if (p->phase == POD_RUNNING && !p->ready && !is_old(p) && c->failures > 0) {
+        p->phase = POD_FAILED;
+        c->failures--;
+    } else if (p->phase == POD_RUNNING) {
+        p->ready = true;
+    }
+}
+
+static bool is_done(const struct scene *s, const struct course *c)
+{
+    return count(s, is_old) == 0 && count(s, is_up) == c->want && s->pod_count == (uint32_t)c->want + 1;
+}
+
+static void run_course(int32_t want, int32_t surge, int32_t unavailable, int32_t failures, uint64_t seed)
+{
+    test_case("%d replicas, surge %d %%, unavailable %d %%, %d fail, seed %d", want, surge, unavailable, failures, (int)seed);
+    struct scene s = {.hosts = 1, .max = INT32_MAX, .workers = want};
+    struct course c = {.want = want, .surge = (want * surge + 99) / 100, .unavailable = want * unavailable / 100, .failures = failures};
+    const struct pod *pods[PODS_MAX];
+    rng_seed(&c.rng, seed);
+    if (c.surge + c.unavailable == 0)
+        c.unavailable = 1;
+    s.roll = arena_printf(&s.a, "maxSurgePercent=%d,maxUnavailablePercent=%d", surge, unavailable);
+    read_cluster(&s);
+    s.pods[s.pod_count++] = (struct pod){
+        .name = "h", .uid = "h", .head = true, .group = SLICE("headgroup"), .phase = POD_RUNNING, .ready = true, .ip = "10.0.0.1"};
+    for (int32_t i = 0; i < want; i++) {
+        struct pod *p = &s.pods[s.pod_count++];
+        *p = (struct pod){.group = SLICE("small"), .index = i, .hash = 1, .phase = POD_RUNNING, .ready = true};
+        snprintf(p->name, sizeof p->name, "o%d", i);
+        snprintf(p->uid, sizeof p->uid, "o%d", i);
+    }
+    int round = 0;
+    for (; round < ROUNDS_MAX && !is_done(&s, &c); round++) {
+        struct cluster_view v;
+        struct plan p;
+        scene_view(&s, pods, &v);
+        raycluster_decide(&v, &s.a, &p);
+        carry_out(&s, &c, &p);
+        CHECK(count(&s, is_up) >= want - c.unavailable);
+        CHECK(count(&s, holds_node) <= want + c.surge + c.unavailable); /* those that go hold their nodes beside their successors */
+        go_on(&s, &c);
+    }
+    CHECK(round < ROUNDS_MAX);
+    CHECK_INT(c.failures, 0);
+    arena_free(&s.a);
+}
+
+int main(void)
+{
+    static const int32_t budgets[][2] = {{25, 0}, {1, 0}, {100, 0}, {0, 25}, {0, 1}, {0, 100}, {50, 50}, {34, 33}};
+    for (int32_t want = 1; want <= 9; want += 2)
+        for (size_t i = 0; i < COUNT_OF(budgets); i++)
+            for (int32_t failures = 0; failures < 3; failures += 2)
+                run_course(want, budgets[i][0], budgets[i][1], failures, (uint64_t)want + i);
+    return test_done();
+}
