@@ -393,6 +393,7 @@ valgrind: build/host/mobula build/apiserver ## the operator under valgrind again
 check-binary: $(OUT)/mobula ## what the artefact must be: static-pie, hardened, small, runs alone; and its carried form
 	$(Q)tests/tools/check-binary $(OUT)/mobula $(if $(CROSS),$(QEMU_$(ARCH)))
 	$(Q)tests/tools/check-carried $(OUT)/mobula $(if $(CROSS),$(QEMU_$(ARCH)))
+	$(Q)tests/tools/check-share '$(CC)' $(if $(CROSS),$(QEMU_$(ARCH)))
 
 check-sandbox: ## the sandbox's table for arm64: its numbers, and the calls that the operator makes under an emulator
 	@tests/tools/setup build arm64
