@@ -133,7 +133,10 @@ def test_a_new_worker_that_fails_stops_the_replacement(space, operators, service
     board = boards()
     operators()
     first = roll_out(service, board, 2, maxSurgePercent=50, maxUnavailablePercent=50)
-    old = {p["metadata"]["name"] for p in service.workers(first)}
+    def uids():
+        return {p["metadata"]["uid"] for p in service.workers(first)}
+
+    old = uids()
     service.patch(**marked(spec(board, replicas=2), "2", nodeSelector={"no": "node"}))
     new = eventually(lambda: [p for p in service.workers(first) if mark_of(p) == "2"])
     space.fail(new[0], code=3)
@@ -141,10 +144,10 @@ def test_a_new_worker_that_fails_stops_the_replacement(space, operators, service
     assert "group small" in message and "older template" in message
     drift = condition(space.cluster(first), "TemplateDrift")
     assert drift["reason"] == "RollingUpdateStopped" and drift["message"] == message
-    left = old & {p["metadata"]["name"] for p in service.workers(first)}
+    left = old & uids()
     assert len(left) >= 1, "at most what may be missing has gone before it failed"
-    eventually(lambda: [p for p in service.workers(first) if mark_of(p) == "2" and p["metadata"]["name"] != new[0]["metadata"]["name"]])
-    assert old & {p["metadata"]["name"] for p in service.workers(first)} == left, "none goes beside it, nor beside its successor"
+    eventually(lambda: [p for p in service.workers(first) if mark_of(p) == "2" and p["metadata"]["uid"] != new[0]["metadata"]["uid"]])
+    assert old & uids() == left, "none goes beside it, nor beside its successor"
     service.is_ready()
     service.patch(**marked(spec(board, replicas=2), "3", nodeSelector=None))
     all_marked(service, first, "3", 2)
