@@ -12,21 +12,23 @@ enum { SETTLED_MS = 60 * 1000 };
 /* A replica: one pod, or all pods of one index where a replica has several hosts. */
 struct unit {
     uint32_t from, to; /* in group_view.pods */
-    bool live, going, old, up;
-    const struct pod *bad;  /* it failed, or cannot start; NULL: none */
-    const struct pod *down; /* it lives and is not up; NULL: none */
+    bool live, old, up;
+    const struct pod *bad;    /* it failed, or cannot start; NULL: none */
+    const struct pod *down;   /* it lives and is not up; NULL: none */
+    const struct pod *ending; /* it ends, or workersToDelete names it, so this plan deletes it; NULL: none */
 };
 
 struct tally {
     int32_t all, going, fresh, fresh_down, up, old, old_head; /* replicas; all: live ones; old_head: made for an earlier head */
-    const struct pod *bad, *down;
+    const struct pod *bad, *down, *ending;
 };
 
-/* A node of a RayService that has no replica of an application has no Serve proxy, and its pod is not ready: after a minute of Ray without
- * a restart it counts, as it is there to take replicas. */
-static bool is_up(const struct group_view *g, const struct pod *pod, int64_t *again_ms)
+/* A new node of a RayService has no replica of an application, so no Serve proxy, and its pod is not ready: after a minute of Ray without a
+ * restart it counts, as it is there to take replicas. An old node that is not ready, or a pod of which another container fails, does not.
+ */
+static bool is_up(const struct group_view *g, const struct pod *pod, bool old, int64_t *again_ms)
 {
-    if (pod->ready || !g->in->cluster->serves || !pod->run_us || pod->restarted)
+    if (pod->ready || old || !g->in->cluster->serves || !pod->run_us || pod->restarted || !slice_empty(pod->reason))
         return pod->ready;
     int64_t left_ms = SETTLED_MS - (g->in->now.wall_us - pod->run_us) / 1000;
     if (left_ms > 0 && left_ms < *again_ms)
@@ -42,17 +44,18 @@ static bool cannot_start(const struct pod *pod)
 
 static struct unit unit_at(const struct group_view *g, uint32_t from, int64_t *again_ms)
 {
-    bool many = g->spec->hosts > 1 && g->pods[from]->index >= 0;
-    int32_t up = 0, hosts = many ? g->spec->hosts : 1;
+    int32_t up = 0, hosts = g->spec->hosts, index = g->pods[from]->index;
     struct unit u = {.from = from, .to = from + 1};
-    while (many && u.to < g->count && g->pods[u.to]->index == g->pods[from]->index)
+    /* of pods without an index as many as a replica has hosts stand for one */
+    while (hosts > 1 && u.to < g->count && g->pods[u.to]->index == index && (index >= 0 || u.to - from < (uint32_t)hosts))
         u.to++;
     for (uint32_t i = from; i < u.to; i++) {
         const struct pod *pod = g->pods[i];
-        bool live = pod_live(pod), sure = !pod->ours.asked && !pod->ours.overtaken, well = live && sure && is_up(g, pod, again_ms);
+        bool live = pod_live(pod), old = live && pod_outdated(pod, g->spec), sure = !pod->ours.asked && !pod->ours.overtaken;
+        bool well = live && sure && is_up(g, pod, old, again_ms);
         u.live |= live;
-        u.going |= pod->deleting;
-        u.old |= live && pod_outdated(pod, g->spec);
+        u.ending = pod->deleting || (live && decide_given_up(g->spec, pod)) ? pod : u.ending;
+        u.old |= old;
         up += well;
         if (live && !well)
             u.down = pod;
@@ -68,9 +71,9 @@ static struct tally tally_of(const struct group_view *g, const struct pod *head,
     struct tally t = {0};
     for (uint32_t i = 0; i < g->count;) {
         struct unit u = unit_at(g, i, again_ms);
-        bool stands = u.live && !u.going;
+        bool stands = u.live && !u.ending;
         t.all += stands;
-        t.going += u.going;
+        t.going += u.ending != NULL;
         t.old += stands && u.old;
         t.old_head += stands && u.old && head->hash && g->pods[i]->created_us < head->created_us;
         t.fresh += stands && !u.old;
@@ -78,6 +81,7 @@ static struct tally tally_of(const struct group_view *g, const struct pod *head,
         t.up += stands && u.up;
         t.bad = u.bad && !(stands && u.old) ? u.bad : t.bad;
         t.down = stands && !u.old && !u.up ? u.down : t.down;
+        t.ending = u.ending ? u.ending : t.ending;
         i = u.to;
     }
     return t;
@@ -126,12 +130,19 @@ static void let_go(const struct group_view *g, const struct unit *u, struct roll
         r->gone[i] = pod_live(g->pods[i]);
 }
 
-/* Old replicas that are not up go first: nothing is lost with them. One of which that is not known stays. */
-static void pick(const struct group_view *g, const struct tally *t, struct roll *r)
+/* Replicas beyond those that the spec and the surge ask for: the group was scaled down, or suspended. An autoscaler names those itself. */
+static int32_t surplus_of(const struct group_view *g, const struct tally *t, const struct roll *r)
 {
-    int32_t least = g->spec->desired - r->unavailable, may = t->all - least - t->fresh_down, up = t->up;
-    int32_t surplus = t->all - g->spec->desired - r->surge; /* fewer are wanted than were */
-    int32_t most = r->surge + r->unavailable - t->going + (surplus > 0 ? surplus : 0);
+    int32_t n = t->all - g->spec->desired - r->surge;
+    return g->named_only || n < 0 ? 0 : n;
+}
+
+/* Old replicas that are not up go first: nothing is lost with them. One of which that is not known stays. replace: also those that have a
+ * successor, or may be missing; else surplus ones only. */
+static void pick(const struct group_view *g, const struct tally *t, bool replace, struct roll *r)
+{
+    int32_t least = g->spec->desired - (replace ? r->unavailable : 0), may = t->all - least - t->fresh_down, up = t->up;
+    int32_t most = surplus_of(g, t, r) + (replace ? r->surge + r->unavailable - t->going : 0);
     may = may < most ? may : most; /* a pod that ends holds its node still, maybe beside its successor */
     int64_t again_ms = TIME_NEVER;
     for (int pass = 0; pass < 2; pass++)
@@ -139,7 +150,7 @@ static void pick(const struct group_view *g, const struct tally *t, struct roll 
             struct unit u = unit_at(g, i, &again_ms);
             bool unsure = u.down && u.down->ours.overtaken && !u.down->ours.asked;
             i = u.to;
-            if (!u.live || u.going || !u.old || unsure || u.up != (pass == 1) || (u.up && up - 1 < least))
+            if (!u.live || u.ending || !u.old || unsure || u.up != (pass == 1) || (u.up && up - 1 < least))
                 continue;
             let_go(g, &u, r);
             up -= u.up;
@@ -156,10 +167,17 @@ static void roll_group(const struct group_view *g, const struct tally *t, struct
     r->number = g->number;
     r->extra = hold > want ? hold - want : 0;
     r->gone = arena_array(a, g->count + 1, sizeof *r->gone);
+    bool replace = slice_empty(earlier) && may_go_on(g, t, r, a);
+    int64_t wait_ms = g->in->workers_from_ms - g->in->now.mono_ms; /* a DELETE by the previous leader may be on its way */
     if (!slice_empty(earlier))
         r->why = earlier;
-    else if (may_go_on(g, t, r, a))
-        pick(g, t, r);
+    else if (slice_empty(r->why) && t->ending)
+        r->why = arena_printf(a, "pod %s is not gone yet%s%.*s", t->ending->name, slice_empty(t->ending->words) ? "" : ": ",
+                              SLICE_ARG(t->ending->words));
+    if (wait_ms <= 0)
+        pick(g, t, replace, r);
+    else if (wait_ms < r->again_ms)
+        r->again_ms = wait_ms;
 }
 
 /* Why the next groups wait for this one, which has no old pods; empty: they do not. */

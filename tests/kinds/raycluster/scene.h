@@ -15,6 +15,7 @@ struct scene {
     bool serves;                         /* it is a RayService's */
     bool suspend, recreate, sidecar, scaled, accepted, refused;
     int32_t unscheduled; /* seconds; workers have instance types */
+    int32_t fence;       /* ms until no request of the previous leader is on its way any more */
     int32_t ondemand;    /* ms for which group small is made on demand */
     bool prefer;         /* it prefers spot */
     int32_t try_in;      /* ms until a refused template may be tried again */
@@ -67,6 +68,7 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         take_int(word, "try", &s->try_in);
         take_int(word, "accounts", &s->accounts);
         take_int(word, "ondemand", &s->ondemand);
+        take_int(word, "fence", &s->fence);
         take_int(word, "unscheduled", &s->unscheduled);
         s->prefer |= slice_eq(word, SLICE("prefer"));
         if (word_value(word, "delete").ptr)
@@ -255,6 +257,7 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
                                .failures = s->failures,
                                .scaling = s->news.reason ? &s->news : NULL,
                                .by_name = s->scaled,
+                               .workers_from_ms = s->fence ? NOW_MS + s->fence : 0,
                                .accounts = (uint32_t)s->accounts,
                                .options = &options,
                                .now = {NOW_MS, now_us}};
