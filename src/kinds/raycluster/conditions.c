@@ -220,7 +220,7 @@ static bool write_roll(const struct facts *f, struct jout *w, struct slice text)
               arena_printf(f->a, "%.*s. They are replaced group after group; of group %.*s at most %d extra and %d missing at a time%s%.*s",
                            SLICE_ARG(text), SLICE_ARG(f->in->cluster->groups[r->number].name), (int)r->surge, (int)r->unavailable,
                            slice_empty(r->why) ? ""
-                           : r->stopped        ? ". None goes before this one's successor is up: "
+                           : r->stopped        ? ". Stopped, no worker is deleted until its successor is up: "
                                                : ". Now: ",
                            SLICE_ARG(r->why)));
     return true;

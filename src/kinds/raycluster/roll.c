@@ -2,9 +2,13 @@
  * the others serve. The state is in the pods alone: their template hash says which are old, so any operator goes on where the last one was.
  *
  * Of D replicas of a group, S may be extra at a time (maxSurgePercent, rounded up) and U may be missing (maxUnavailablePercent, rounded
- * down); at least one of both is 1, and no more than S + U end at a time. A new replica is made while those that are there, with those that
- * end, are fewer than D + S. An old one goes only while at least D - U others are up. When a new one fails, none goes until its successor
- * is up: the old ones work on. An autoscaler counts every pod as its own, so there S is 0, and its groups have U at least 1. */
+ * down); at least one of both is 1, and no more than S + U end at a time. An extra replica is created while the live and the ending ones
+ * are fewer than D + S. An old one is deleted only while at least D - U others are up. When a new one fails, no old one is deleted until
+ * its successor is up; only what a scale-down makes surplus is. An autoscaler counts every pod as its own, so there S is 0 and U is at
+ * least 1.
+ *
+ * An old worker is one whose annotation RAY_ANNOTATION_HASH differs from the hash of its group (hash.c). That is made of the spec, not of
+ * the pod that a version of the operator builds from it, and tests pin its values: an update of the operator begins no replacement. */
 #include "decide.h"
 
 enum { SETTLED_MS = 60 * 1000 };
@@ -42,7 +46,7 @@ static bool cannot_start(const struct pod *pod)
            slice_starts(pod->reason, SLICE("Invalid"));
 }
 
-static struct unit unit_at(const struct group_view *g, uint32_t from, int64_t *again_ms)
+static struct unit read_unit(const struct group_view *g, uint32_t from, int64_t *again_ms)
 {
     int32_t up = 0, hosts = g->spec->hosts, index = g->pods[from]->index;
     struct unit u = {.from = from, .to = from + 1};
@@ -70,17 +74,17 @@ static struct tally tally_of(const struct group_view *g, const struct pod *head,
 {
     struct tally t = {0};
     for (uint32_t i = 0; i < g->count;) {
-        struct unit u = unit_at(g, i, again_ms);
-        bool stands = u.live && !u.ending;
-        t.all += stands;
+        struct unit u = read_unit(g, i, again_ms);
+        bool counts = u.live && !u.ending;
+        t.all += counts;
         t.going += u.ending != NULL;
-        t.old += stands && u.old;
-        t.old_head += stands && u.old && head->hash && g->pods[i]->created_us < head->created_us;
-        t.fresh += stands && !u.old;
-        t.fresh_down += stands && !u.old && !u.up;
-        t.up += stands && u.up;
-        t.bad = u.bad && !(stands && u.old) ? u.bad : t.bad;
-        t.down = stands && !u.old && !u.up ? u.down : t.down;
+        t.old += counts && u.old;
+        t.old_head += counts && u.old && head->hash && g->pods[i]->created_us < head->created_us;
+        t.fresh += counts && !u.old;
+        t.fresh_down += counts && !u.old && !u.up;
+        t.up += counts && u.up;
+        t.bad = u.bad && !(counts && u.old) ? u.bad : t.bad;
+        t.down = counts && !u.old && !u.up ? u.down : t.down;
         t.ending = u.ending ? u.ending : t.ending;
         i = u.to;
     }
@@ -97,34 +101,34 @@ static void set_budget(const struct group_view *g, struct roll *r)
         r->unavailable = 1; /* a surge above 0 is never rounded to 0 */
 }
 
-static bool stop(struct roll *r, struct slice why)
+static bool stop_for(struct roll *r, struct slice why)
 {
     r->stopped = true;
     r->why = why;
     return false;
 }
 
-/* Whether old replicas may go; if not, r->why says what is waited for. */
+/* Whether old replicas may be replaced; if not, r->why names the pod that failed, or another cause. */
 static bool may_go_on(const struct group_view *g, const struct tally *t, struct roll *r, struct arena *a)
 {
     const struct group_failures *f = g->failures;
     bool lacks = t->fresh_down > 0 || t->all < g->spec->desired || (t->fresh == 0 && r->surge > 0);
     if (g->spec->blocked)
-        return stop(r, g->spec->blocked_text);
+        return stop_for(r, g->spec->blocked_text);
     if (t->bad && pod_failed(t->bad))
-        return stop(r, arena_printf(a, "pod %s failed: %.*s", t->bad->name, SLICE_ARG(pod_failure_text(t->bad, a))));
+        return stop_for(r, arena_printf(a, "pod %s failed: %.*s", t->bad->name, SLICE_ARG(pod_failure_text(t->bad, a))));
     if (t->bad)
-        return stop(r,
-                    arena_printf(a, "pod %s: %.*s", t->bad->name, SLICE_ARG(slice_empty(t->bad->words) ? t->bad->reason : t->bad->words)));
+        return stop_for(
+            r, arena_printf(a, "pod %s: %.*s", t->bad->name, SLICE_ARG(slice_empty(t->bad->words) ? t->bad->reason : t->bad->words)));
     if (f->count && (lacks || g->in->now.mono_ms < f->not_before_ms))
-        return stop(r, slice_of(f->reason));
+        return stop_for(r, slice_of(f->reason));
     if (t->down)
         r->why = arena_printf(a, "pod %s is not up yet%s%.*s", t->down->name, slice_empty(t->down->words) ? "" : ": ",
                               SLICE_ARG(t->down->words));
     return true;
 }
 
-static void let_go(const struct group_view *g, const struct unit *u, struct roll *r)
+static void mark_deleted(const struct group_view *g, const struct unit *u, struct roll *r)
 {
     for (uint32_t i = u->from; i < u->to; i++)
         r->gone[i] = pod_live(g->pods[i]);
@@ -137,9 +141,10 @@ static int32_t surplus_of(const struct group_view *g, const struct tally *t, con
     return g->named_only || n < 0 ? 0 : n;
 }
 
-/* Old replicas that are not up go first: nothing is lost with them. One of which that is not known stays. replace: also those that have a
+/* Marks the old replicas that this plan deletes. Those that are not up come first: nothing is lost with them. One whose state is not known
+ * (a newer version exists) is kept. replace: also those that have a
  * successor, or may be missing; else surplus ones only. */
-static void pick(const struct group_view *g, const struct tally *t, bool replace, struct roll *r)
+static void pick_old(const struct group_view *g, const struct tally *t, bool replace, struct roll *r)
 {
     int32_t least = g->spec->desired - (replace ? r->unavailable : 0), may = t->all - least - t->fresh_down, up = t->up;
     int32_t most = surplus_of(g, t, r) + (replace ? r->surge + r->unavailable - t->going : 0);
@@ -147,18 +152,18 @@ static void pick(const struct group_view *g, const struct tally *t, bool replace
     int64_t again_ms = TIME_NEVER;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < g->count && may > 0;) {
-            struct unit u = unit_at(g, i, &again_ms);
+            struct unit u = read_unit(g, i, &again_ms);
             bool unsure = u.down && u.down->ours.overtaken && !u.down->ours.asked;
             i = u.to;
             if (!u.live || u.ending || !u.old || unsure || u.up != (pass == 1) || (u.up && up - 1 < least))
                 continue;
-            let_go(g, &u, r);
+            mark_deleted(g, &u, r);
             up -= u.up;
             may--;
         }
 }
 
-/* earlier: why an earlier group is waited for; empty: none is. Extra replicas that are there stay meanwhile. */
+/* earlier: what keeps an earlier group from being complete; empty: nothing. This group keeps its extra replicas meanwhile. */
 static void roll_group(const struct group_view *g, const struct tally *t, struct slice earlier, struct roll *r, struct arena *a)
 {
     set_budget(g, r);
@@ -175,7 +180,7 @@ static void roll_group(const struct group_view *g, const struct tally *t, struct
         r->why = arena_printf(a, "pod %s is not gone yet%s%.*s", t->ending->name, slice_empty(t->ending->words) ? "" : ": ",
                               SLICE_ARG(t->ending->words));
     if (wait_ms <= 0)
-        pick(g, t, replace, r);
+        pick_old(g, t, replace, r);
     else if (wait_ms < r->again_ms)
         r->again_ms = wait_ms;
 }
