@@ -40,9 +40,10 @@ static bool is_up(const struct group_view *g, const struct pod *pod, bool old, i
     return left_ms <= 0;
 }
 
+/* Of a pod that is not up. A Ray container that was restarted runs for moments between two ends: that is no start. */
 static bool cannot_start(const struct pod *pod)
 {
-    return slice_ends(pod->reason, SLICE("BackOff")) || slice_find_text(pod->reason, "Err") >= 0 ||
+    return (pod->restarted && !pod->ready) || slice_ends(pod->reason, SLICE("BackOff")) || slice_find_text(pod->reason, "Err") >= 0 ||
            slice_starts(pod->reason, SLICE("Invalid"));
 }
 
