@@ -92,6 +92,7 @@ int64_t tls_peer_expires(const struct tls *t);
 struct tls_leaf {
     bool has_name;                       /* name is in its subjectAltName */
     bool has_eku, server;                /* extendedKeyUsage is there; it allows serverAuth */
+    bool ca, no_signer;                  /* basicConstraints has cA; keyUsage is there and has no keyCertSign */
     char first_name[128];                /* the first names in it, for the error text */
     char issuer[96];                     /* the common name of who signed it, or else the organisation; likewise */
     int64_t not_before_us, not_after_us; /* microseconds since 1970 */

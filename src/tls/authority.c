@@ -6,15 +6,6 @@
 enum { CLOCKS_DAYS = 1 }; /* clocks differ, by a time zone where one tells local time */
 #define DAY (INT64_C(86400) * 1000000)
 
-/* basicConstraints with cA true, critical or not. */
-static bool is_ca(struct slice der)
-{
-    const char *at = memmem(der.ptr, der.len, "\x06\x03\x55\x1d\x13", 5);
-    struct slice rest = at ? slice_head(slice_skip(der, (size_t)(at + 5 - der.ptr)), 10) : SLICE_NONE;
-    rest = slice_starts(rest, SLICE("\x01\x01\xff")) ? slice_skip(rest, 3) : rest;
-    return rest.len >= 7 && memcmp(rest.ptr + 4, "\x01\x01\xff", 3) == 0;
-}
-
 /* Shortens *not_after_us to the end of the whole chain. */
 static bool check_chain(const struct tls_identity *ca, int64_t wall_us, int64_t *not_after_us, struct err *e)
 {
@@ -24,8 +15,9 @@ static bool check_chain(const struct tls_identity *ca, int64_t wall_us, int64_t 
         struct tls_leaf leaf;
         if (!tls_leaf_read(der, SLICE_NONE, &leaf, e))
             return false;
-        if (!is_ca(der))
-            return err_set(e, ERR_CONFIG, "certificate %zu of tls.crt is no CA's: it has no basicConstraints with CA:TRUE", i + 1);
+        if (!leaf.ca || leaf.no_signer)
+            return err_set(e, ERR_CONFIG, "certificate %zu of tls.crt is no CA's: it has no %s", i + 1,
+                           leaf.ca ? "keyCertSign in its keyUsage" : "basicConstraints with CA:TRUE");
         if (leaf.not_after_us <= wall_us || leaf.not_before_us > wall_us)
             return err_set(e, ERR_CONFIG, "certificate %zu of tls.crt is valid only %s %.*s", i + 1,
                            leaf.not_after_us <= wall_us ? "until" : "from",

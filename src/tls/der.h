@@ -8,6 +8,7 @@
 enum {
     DER_BOOLEAN = 0x01,
     DER_INTEGER = 0x02,
+    DER_BITS = 0x03,
     DER_OCTETS = 0x04,
     DER_OID = 0x06,
     DER_UTC_TIME = 0x17,

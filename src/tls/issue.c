@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 enum { DER_MAX = LIMIT_TLS_LEAF, KEY_ID = 20, CA_NAME_BYTES = 4, LINE = 64, GENERAL_DNS = DER_CONTEXT | 2, GENERAL_IP = DER_CONTEXT | 7 };
-enum { DER_BITS = 0x03, DER_UTF8 = 0x0c };
+enum { DER_UTF8 = 0x0c };
 
 #define OID_P256 "\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07"
 static const struct slice key_kind = SLICE("\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01" OID_P256);
@@ -123,8 +123,11 @@ static void put_alt_names(struct writer *w, const struct slice *names, uint32_t 
     for (uint32_t i = count; i-- > 0;) {
         char text[INET6_ADDRSTRLEN];
         unsigned char address[16];
-        slice_copy(names[i], text, sizeof text);
-        size_t len = inet_pton(AF_INET, text, address) == 1 ? 4 : inet_pton(AF_INET6, text, address) == 1 ? sizeof address : 0;
+        bool shorter = slice_copy(names[i], text, sizeof text);
+        size_t len = !shorter                                  ? 0
+                     : inet_pton(AF_INET, text, address) == 1  ? 4
+                     : inet_pton(AF_INET6, text, address) == 1 ? sizeof address
+                                                               : 0;
         if (len)
             put_element(w, GENERAL_IP, (struct slice){(char *)address, len});
         else

@@ -12,6 +12,8 @@
 #define OID_COMMON_NAME SLICE("\x55\x04\x03")
 #define OID_ORGANIZATION SLICE("\x55\x04\x0a")
 #define OID_SUBJECT_ALT_NAME SLICE("\x55\x1d\x11")
+#define OID_BASIC_CONSTRAINTS SLICE("\x55\x1d\x13")
+#define OID_KEY_USAGE SLICE("\x55\x1d\x0f")
 #define OID_EXT_KEY_USAGE SLICE("\x55\x1d\x25")
 #define OID_ANY_EKU SLICE("\x55\x1d\x25\x00")
 #define OID_SERVER_AUTH SLICE("\x2b\x06\x01\x05\x05\x07\x03\x01")
@@ -112,6 +114,20 @@ static bool read_key_usages(struct slice value, struct tls_leaf *out)
     return true;
 }
 
+/* BasicConstraints ::= SEQUENCE { cA BOOLEAN DEFAULT FALSE, … }. One that is malformed makes no CA, as it makes no bad server. */
+static bool allows_ca(struct slice value)
+{
+    struct slice constraints, ca;
+    return der_take(&value, DER_SEQUENCE, &constraints) && der_take(&constraints, DER_BOOLEAN, &ca) && slice_is(ca, "\xff");
+}
+
+/* KeyUsage ::= BIT STRING, of which keyCertSign is bit 5. */
+static bool allows_signing(struct slice value)
+{
+    struct slice bits;
+    return der_take(&value, DER_BITS, &bits) && bits.len >= 2 && (bits.ptr[1] & 0x04);
+}
+
 /* Extensions ::= SEQUENCE OF SEQUENCE { OID, critical BOOLEAN OPTIONAL, value OCTET STRING }. One that matters here may stand in it once.
  */
 static bool read_extensions(struct slice in, const struct wanted *w, struct tls_leaf *out)
@@ -134,6 +150,10 @@ static bool read_extensions(struct slice in, const struct wanted *w, struct tls_
         } else if (slice_eq(oid, OID_EXT_KEY_USAGE)) {
             if (out->has_eku || !read_key_usages(value, out))
                 return false;
+        } else if (slice_eq(oid, OID_BASIC_CONSTRAINTS)) {
+            out->ca = allows_ca(value);
+        } else if (slice_eq(oid, OID_KEY_USAGE)) {
+            out->no_signer = !allows_signing(value);
         }
     }
     return true;

@@ -42,7 +42,12 @@ static bool says(const char *command, const char *want)
     return there;
 }
 
-static const struct slice names[] = {SLICE("hub.ns.svc"), SLICE("10.0.0.7"), SLICE("fd00::7"), SLICE("*.hub.example")};
+static const struct slice names[] = {SLICE("hub.ns.svc"),
+                                     SLICE("10.0.0.7"),
+                                     SLICE("fd00::7"),
+                                     SLICE("*.hub.example"),
+                                     SLICE("a-longer-name-than-any-address-has.namespace.svc"),
+                                     SLICE("10.0.0.8")};
 
 static struct tls_identity *load(const struct buf *c, const struct buf *k)
 {
@@ -83,6 +88,8 @@ static void foreign(int64_t now)
     CHECK(says("x509 -in tls.crt -noout -checkend 5000000", "will not expire"));
     CHECK(says("x509 -in tls.crt -noout -checkend 5200000", "will expire"));
     CHECK(says("pkey -in tls.key -check -noout", "Key is valid"));
+    test_case("… a name that is longer than an address stays a name, also before an address");
+    CHECK(says("verify -verify_hostname a-longer-name-than-any-address-has.namespace.svc -CAfile ca.crt tls.crt", ": OK"));
     test_case("… for a client as well");
     CHECK(says("verify -x509_strict -purpose sslclient -CAfile ca.crt tls.crt", "tls.crt: OK"));
     test_case("years from 2050 on");
@@ -164,6 +171,9 @@ static void of_others(int64_t now)
     make_ca("root", "/C=DE/O=Corp/CN=Corp Root", "", IS_CA);
     make_ca("issuing", "/O=Corp/OU=Ray/CN=Corp Issuing", "root", IS_CA);
     make_ca("server", "/CN=server", "root", "basicConstraints=CA:FALSE\n");
+    make_ca("looks", "/CN=looks", "root", "1.2.3.4=DER:0603551d13040530030101ff\nbasicConstraints=CA:FALSE\n");
+    make_ca("lists", "/CN=lists", "root", "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,cRLSign\n");
+    make_ca("bytes", "/CN=bytes", "root", "1.2.3.4=DER:0603551d1304053000\n" IS_CA);
     make_ca("plain", "/CN=plain", "root", "keyUsage=keyCertSign\n");
     test_case("a CA of another's making signs, below a root");
     if (!CHECK(issued("issuing.crt", "issuing.key", now, &e)))
@@ -191,6 +201,9 @@ static void of_others(int64_t now)
     CHECK(!issued("issuing.crt", "root.key", now, &e) && strstr(e.text, "does not belong"));
     CHECK(!issued("server.crt", "server.key", now, &e) && strstr(e.text, "certificate 1 of tls.crt is no CA's"));
     CHECK(!issued("plain.crt", "plain.key", now, &e) && strstr(e.text, "certificate 1 of tls.crt is no CA's"));
+    CHECK(!issued("looks.crt", "looks.key", now, &e) && strstr(e.text, "it has no basicConstraints with CA:TRUE"));
+    CHECK(!issued("lists.crt", "lists.key", now, &e) && strstr(e.text, "it has no keyCertSign in its keyUsage"));
+    CHECK(issued("bytes.crt", "bytes.key", now, &e));
     CHECK(!issued("root.crt", "root.key", now + 31 * DAY, &e) && strstr(e.text, "certificate 1 of tls.crt is valid only until"));
     CHECK(!issued("root.crt", "root.key", now - 2 * DAY, &e) && strstr(e.text, "certificate 1 of tls.crt is valid only from"));
 }
