@@ -31,8 +31,9 @@ static bool write_file(const struct options *o, const char *name, struct slice t
     mode_t mode = o->shared ? 0644 : 0600;
     const char *path = arena_printf(a, "%.*s/%s", SLICE_ARG(o->out), name).ptr;
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
-    bool well = fd >= 0 && fchmod(fd, mode) == 0 && write(fd, text.ptr, text.len) == (ssize_t)text.len;
-    int why = errno;
+    ssize_t n = fd >= 0 && fchmod(fd, mode) == 0 ? write(fd, text.ptr, text.len) : -1;
+    bool well = n == (ssize_t)text.len;
+    int why = n < 0 ? errno : ENOSPC; /* a file takes a part only when the rest has no room */
     if (fd >= 0)
         close(fd);
     return well || err_set(e, ERR_IO, "%s: %s", path, strerror(why));
@@ -64,6 +65,7 @@ static bool make(const struct options *o, struct arena *a, struct err *e)
                 write_file(o, "ca.crt", root, a, e) && write_file(o, "tls.crt", buf_slice(&own), a, e) &&
                 write_file(o, "tls.key", buf_slice(&own_key), a, e);
     buf_free(&own);
+    mem_wipe(own_key.ptr, own_key.len);
     buf_free(&own_key);
     return well;
 }
@@ -79,6 +81,6 @@ int cli_ray_cert(int argc, char **argv)
     if (slice_empty(o.names))
         return flags_wrong(&flags, "--names is needed");
     status = make(&o, &a, &e) ? STATUS_OK : cli_fail(&e);
-    arena_free(&a);
+    arena_wipe(&a);
     return status;
 }

@@ -33,8 +33,7 @@ bool gcs_tls(struct ray_gcs_options *o, struct err *e)
     }
     o->trust = well ? tls_trust_load(pem[0], &(uint32_t){0}, &(uint32_t){0}, e) : NULL;
     o->identity = o->trust ? tls_identity_load(pem[1], pem[2], e) : NULL;
-    mem_wipe((char *)(uintptr_t)pem[2].ptr, o->trust ? pem[2].len : 0);
-    arena_free(&a);
+    arena_wipe(&a);
     return o->identity != NULL;
 }
 
