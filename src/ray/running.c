@@ -72,11 +72,12 @@ static void write_secret(struct jout *w, struct jval container, struct arena *a)
         jout_kstr(w, "secret", json_get_str(ref, "name", a));
 }
 
+/* The volume alone could be the user's, in a head that speaks without TLS. */
 static void write_ca(struct jout *w, struct jval pod, struct arena *a)
 {
     struct jval volume = list_find(json_get(pod, "spec.volumes"), "name", SLICE(RAY_CA_VOLUME));
     struct slice name = json_get_str(volume, "secret.secretName", a);
-    if (!slice_empty(name))
+    if (!slice_empty(name) && list_has(json_get(pod, "spec.initContainers"), "name", SLICE(RAY_TLS_INIT_CONTAINER)))
         jout_kstr(w, "ca", name);
 }
 

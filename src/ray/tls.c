@@ -37,7 +37,10 @@ static void check_user(struct reader *r, const struct place *container)
 
 static void check_group_tls(struct reader *r, const struct place *group)
 {
-    const struct place *containers = place_key(place_key(place_key(group, "template"), "spec"), "containers");
+    const struct place *pod = place_key(place_key(group, "template"), "spec"), *containers = place_key(pod, "containers"),
+                       *volumes = place_key(pod, "volumes");
+    if (list_has(volumes->value, "name", SLICE(RAY_TLS_VOLUME)) || list_has(volumes->value, "name", SLICE(RAY_CA_VOLUME)))
+        place_bad(r, volumes, "has " RAY_TLS_VOLUME " or " RAY_CA_VOLUME ": with tlsOptions the operator makes it");
     check_user(r, place_element(containers, 0, json_at(containers->value, 0)));
 }
 

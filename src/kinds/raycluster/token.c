@@ -101,18 +101,22 @@ static bool read_token(struct auth *t, struct slice body, struct arena *a, struc
     return read;
 }
 
-/* The clock of those heads may differ from ours, so the certificate is made again long before its end. */
+/* The clock of those heads may differ from ours, so the certificate is made again after half of its time, which a CA may have cut short. */
 static bool read_ca(struct auth *t, struct slice body, struct now now, struct arena *a, struct err *e)
 {
     struct jval doc;
     struct tls_trust *trust;
     struct tls_identity *identity;
+    struct tls_leaf leaf;
     if (!json_read(&doc, body, a, e) || !ca_take(doc, now.wall_us, a, &trust, &identity, e))
         return false;
+    if (tls_trust_hash(trust) != tls_trust_hash(t->trust))
+        t->doubts = 0;
     wipe(t);
     t->trust = trust;
     t->identity = identity;
-    t->renew_us = now.wall_us + TLS_ISSUED_DAYS / 2 * INT64_C(86400) * 1000000;
+    tls_identity_leaf(identity, SLICE_NONE, &leaf);
+    t->renew_us = now.wall_us + (leaf.not_after_us - now.wall_us) / 2;
     t->serial++;
     return true;
 }

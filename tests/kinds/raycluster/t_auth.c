@@ -314,6 +314,81 @@ static void test_ca_of_the_users(void)
     world_free(&w);
 }
 
+static void put_base64(struct buf *out, const char *before, const struct buf *text)
+{
+    buf_put(out, slice_of(before));
+    base64_encode(buf_slice(text), out);
+}
+
+/* A Secret that the operator finds in the place of the one that it would make. */
+static void put_ca(struct world *w, const char *name, int days)
+{
+    struct buf cert, key, body;
+    struct err e = {0};
+    int64_t now = w->now.wall_us, day = INT64_C(86400) * 1000000;
+    buf_init(&cert, 16 * KIB);
+    buf_init(&key, 16 * KIB);
+    buf_init(&body, 16 * KIB);
+    CHECK(tls_issue(&(struct tls_issue){.not_before_us = now - day, .not_after_us = now + days * day}, &cert, &key, &e));
+    buf_printf(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\"},\"data\":", name);
+    put_base64(&body, "{\"tls.crt\":\"", &cert);
+    put_base64(&body, "\",\"tls.key\":\"", &key);
+    buf_put(&body, SLICE("\"}}"));
+    CHECK_INT(world_call(w, "POST", secrets, "application/json", buf_slice(&body)), 201);
+    buf_free(&cert);
+    buf_free(&key);
+    buf_free(&body);
+}
+
+static void test_ca_that_ends_soon(void)
+{
+    struct world w;
+    test_case("a CA that ends before the operator's certificate would be renewed: it is renewed after half of what is left");
+    begin_tls(&w);
+    put_ca(&w, "c-ray-ca", 20);
+    apply_scaled(&w, &(struct scaled){.name = "c", .more = TLS});
+    struct fakeray *h = head_of(&w, "c");
+    h->tls = true;
+    fakeray_work(h, 0, 1, 3, false);
+    CHECK(run_until_workers(&w, "c", 2, 30 * 1000) < 30 * 1000);
+    world_run(&w, 10 * 1000);
+    CHECK_STR(scaling_condition(&w, "c", "status"), "True");
+    uint32_t gets = tally.gets;
+    w.now.wall_us += 9 * INT64_C(86400) * 1000000;
+    fakeray_work(h, 0, 1, 1, false);
+    world_run(&w, 30 * 1000);
+    CHECK_INT(tally.gets, gets);
+    w.now.wall_us += 2 * INT64_C(86400) * 1000000;
+    fakeray_work(h, 0, 1, 3, false);
+    world_run(&w, 30 * 1000);
+    CHECK_INT(tally.gets, gets + 1);
+    CHECK_STR(scaling_condition(&w, "c", "status"), "True");
+    world_free(&w);
+}
+
+static void test_volume_of_the_users(void)
+{
+    static const char from[] = "\"containers\":[", volume[] = "\"volumes\":[{\"name\":\"ray-ca\",\"secret\":{\"secretName\":\"theirs\"}}],";
+    struct world w;
+    struct slice list;
+    test_case("a volume ray-ca of the user's, without tlsOptions, is no CA for workers or the operator");
+    begin_tls(&w);
+    struct slice body = cluster_body(&w, "c", 1, "");
+    const char *at = strstr(body.ptr, from);
+    body = arena_printf(&w.arena, "%.*s%s%s", (int)(at - body.ptr), body.ptr, volume, at);
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", body), 201);
+    world_run(&w, 20 * 1000);
+    CHECK(is_ready(&w, "c") && says(&w, pod_kind, "c-head", "\"secretName\":\"theirs\""));
+    scale(&w, "c", 3);
+    world_run(&w, 20 * 1000);
+    CHECK_INT(pods_of(&w, "c"), 4);
+    CHECK_INT(world_ask(&w, "GET", pods_path, "application/json", SLICE_NONE, &list), 200);
+    CHECK(slice_find_text(list, "RAY_USE_TLS") < 0);
+    CHECK(!says(&w, cluster_kind, "c", "CA is another"));
+    CHECK_INT(tally.gets, 0);
+    world_free(&w);
+}
+
 static void apply_auth_job(struct world *w, const char *name)
 {
     static const char mark[] = "\"headGroupSpec\"";
@@ -373,5 +448,7 @@ int main(void)
     test_jobs();
     test_ca();
     test_ca_of_the_users();
+    test_ca_that_ends_soon();
+    test_volume_of_the_users();
     return test_done();
 }

@@ -189,6 +189,10 @@ static const struct {
      "spec.headGroupSpec.template.spec.containers[0].volumeMounts: has ray-tls or /etc/ray/tls\n"
      "spec.workerGroupSpecs[0].template.spec.containers[0].env: sets RAY_USE_TLS\n"
      "spec.autoscalerOptions.env: sets RAY_TLS_SERVER_KEY\nspec.autoscalerOptions.volumeMounts: has ray-tls"},
+    {"25 a volume of a name that tlsOptions uses",
+     V1("'headGroupSpec':{'template':{'spec':{'volumes':[{'name':'ray-ca'}],'containers':[{'name':'ray','image':'i'}]}}},"
+        "'tlsOptions':{'enabled':true}"),
+     "spec.headGroupSpec.template.spec.volumes: has ray-tls or ray-ca: with tlsOptions the operator makes it"},
     {"25 own variables without tlsOptions", V1(HEAD_ENV("{'name':'RAY_USE_TLS','value':'1'}")), NULL},
     {"25 tls off", V1(HEAD ",'tlsOptions':{'enabled':false}"), NULL},
     {"carried",
