@@ -117,7 +117,7 @@ static bool may_go_on(const struct group_view *g, const struct tally *t, struct 
     if (g->spec->blocked)
         return stop_for(r, g->spec->blocked_text);
     if (t->bad && pod_failed(t->bad))
-        return stop_for(r, arena_printf(a, "pod %s failed: %.*s", t->bad->name, SLICE_ARG(pod_failure_text(t->bad, a))));
+        return stop_for(r, pod_failure_text(t->bad, a));
     if (t->bad)
         return stop_for(
             r, arena_printf(a, "pod %s: %.*s", t->bad->name, SLICE_ARG(slice_empty(t->bad->words) ? t->bad->reason : t->bad->words)));
@@ -143,8 +143,7 @@ static int32_t surplus_of(const struct group_view *g, const struct tally *t, con
 }
 
 /* Marks the old replicas that this plan deletes. Those that are not up come first: nothing is lost with them. One whose state is not known
- * (a newer version exists) is kept. replace: also those that have a
- * successor, or may be missing; else surplus ones only. */
+ * (a newer version exists) is kept. replace: also those that have a successor, or may be missing; else surplus ones only. */
 static void pick_old(const struct group_view *g, const struct tally *t, bool replace, struct roll *r)
 {
     int32_t least = g->spec->desired - (replace ? r->unavailable : 0), may = t->all - least - t->fresh_down, up = t->up;
