@@ -155,7 +155,7 @@ class Edge:
                    "--http-addr=127.0.0.1:0", "--metrics-addr=127.0.0.1:0", "--sandbox=on", *flags]
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        eventually(lambda: "msg=started" in self.log() or self.process.poll() is not None, 20)
+        eventually(lambda: "msg=started" in self.log() or self.process.poll() is not None)
         assert self.process.poll() is None, self.log()
         self.port, self.metrics_port = (int(re.search(rf"for={flag}-addr address=\S+ port=(\d+)", self.log()).group(1))
                                         for flag in ("http", "metrics"))

@@ -54,7 +54,7 @@ class Hub:
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         self.port = int(eventually(lambda: re.search(r"for=http-addr address=\S+ port=(\d+)", self.log()), 20).group(1))
-        eventually(lambda: self.ask("GET", "/readyz")[0] == 200, 20)
+        eventually(lambda: self.ask("GET", "/readyz")[0] == 200)
 
     def log(self):
         return self.log_path.read_text()
@@ -124,7 +124,7 @@ def cloud(space, name="edge", **more):
     def look():
         return space.api.get(space.path("clouds", name, GROUP)).get("status", {}).get("deploymentId")
 
-    return eventually(look, 10)
+    return eventually(look)
 
 
 def job(space, name, **more):

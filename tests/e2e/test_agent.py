@@ -63,7 +63,7 @@ def test_reports_go_through_the_operator(space, hubs, operators, tmp_path):
                              "--rayservices=false", "--versionedservices=false", "--tools=configmap",
                              "--agent=operator", f"--agent-addr=127.0.0.1:{port}", f"--agent-url=http://127.0.0.1:{port}")
         put(space, "Workload", "workloads", "stays", {"cloud": "edge", "cluster": {}, "image": "rayproject/ray:2.52.0"})
-        (pod,) = eventually(lambda: space.pods("stays"), 30)
+        (pod,) = eventually(lambda: space.pods("stays"))
         name = pod["metadata"]["name"]
         eventually(lambda: send(port, None, REPORT)[0] == 401)
         refuses(space, port, name)

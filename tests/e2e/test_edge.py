@@ -88,9 +88,9 @@ def test_a_right_that_is_taken_away_ends_within_seconds(space, upstreams, edges)
     reader = account(space, "reader", rule("get"))
     assert edge.ask(**bearer(reader))[0] == 200
     space.kubectl("delete", "rolebinding", "reader")
-    eventually(lambda: edge.ask(**bearer(reader))[0] == 403, 15, 0.5)
+    eventually(lambda: edge.ask(**bearer(reader))[0] == 403, step=0.5)
     space.kubectl("create", "rolebinding", "reader", "--role=reader", f"--serviceaccount={space.name}:reader")
-    eventually(lambda: edge.ask(**bearer(reader))[0] == 200, 10, 0.5)
+    eventually(lambda: edge.ask(**bearer(reader))[0] == 200, step=0.5)
     reviews = edge.metrics()["mobula_edge_reviews_total"]
     for _ in range(20):
         assert edge.ask(**bearer(reader))[0] == 200
@@ -191,7 +191,7 @@ def test_streams_pass_as_they_come(upstreams, edges):
     came = sse_lines(edge.port, 5)
     assert [n for _, n in came] == [0, 1, 2, 3, 4]
     assert came[4][0] - came[0][0] > 0.25, "the events came in one piece"
-    eventually(lambda: up.open == 0, 20)
+    eventually(lambda: up.open == 0)
     ws = WebSocket(edge.port, "/ws")
     assert (ws.status, ws.headers["Upgrade"]) == (101, "websocket")
     for size in (1, 125, 126, 20000):
@@ -206,7 +206,7 @@ def test_streams_pass_as_they_come(upstreams, edges):
     assert edge.ask("HEAD", "/a")[0] == 200
     assert edge.ask(path="/hang-up")[0] == 502
     assert edge.memory_kib() < 4096
-    eventually(lambda: edge.metrics()["mobula_edge_requests_open"] == 0, 10)
+    eventually(lambda: edge.metrics()["mobula_edge_requests_open"] == 0)
 
 
 def test_weights_and_pinned_versions(upstreams, edges):
@@ -229,10 +229,10 @@ def test_weights_and_pinned_versions(upstreams, edges):
     assert edge.told(X_Mobula_Version="v2", X_ANYSCALE_VERSION="v1")["name"] == "two"
     assert edge.ask(X_Mobula_Version="v3")[0] == 404
     edge.write(routes(0, 1))
-    eventually(lambda: names(5) == (0, 5), 10)
+    eventually(lambda: names(5) == (0, 5))
     assert edge.told(X_Mobula_Version="v1")["name"] == "one"
     edge.write("routes: [{auth: none, upstream: nowhere}]")
-    eventually(lambda: "the new routes cannot be used" in edge.log(), 10)
+    eventually(lambda: "the new routes cannot be used" in edge.log())
     assert "routes[0].upstream" in edge.log()
     assert names(5) == (0, 5)
 
@@ -257,11 +257,11 @@ def test_tokens_rotate_without_a_failed_request(tmp_path, upstreams, edges):
     thread = threading.Thread(target=client)
     thread.start()
     file.write_text("old-token\nnew-token\n")
-    eventually(lambda: edge.ask(**bearer("new-token"))[0] == 200, 10)
+    eventually(lambda: edge.ask(**bearer("new-token"))[0] == 200)
     current[0] = "new-token"
     time.sleep(0.5)
     file.write_text("new-token\n")
-    eventually(lambda: edge.ask(**bearer("old-token"))[0] == 401, 10)
+    eventually(lambda: edge.ask(**bearer("old-token"))[0] == 401)
     file.write_text("")  # a file that is being written: the token before it stays
     time.sleep(3)
     ended.set()
@@ -333,7 +333,7 @@ def test_it_drains_before_it_ends(upstreams, edges):
     thread.start()
     time.sleep(0.3)
     edge.process.terminate()
-    eventually(lambda: edge.ask(path="/readyz", port=edge.metrics_port)[0] == 503, 5)
+    eventually(lambda: edge.ask(path="/readyz", port=edge.metrics_port)[0] == 503)
     status, headers, _ = edge.ask(path="/while-it-drains")
     assert (status, headers["Connection"]) == (200, "close")
     thread.join()
@@ -360,7 +360,7 @@ def test_tls_and_a_new_certificate(tmp_path, upstreams, edges):
     fresh, fresh_key = certificate(tmp_path / "next")
     os.replace(fresh_key, key)
     os.replace(fresh, cert)
-    eventually(lambda: "new connections get the new certificate" in edge.log(), 10)
+    eventually(lambda: "new connections get the new certificate" in edge.log())
     assert ask(cert)["name"] == "one"
 
 

@@ -448,7 +448,7 @@ def test_what_goes_wrong_is_said_with_what_to_do(person, tmp_path):
     person.login(bearer)
     assert "403" in (said := person.type("cloud", "list", code=1)) and "have this verb given to the user by a Role" in said
     kubectl("delete", "serviceaccount", "gone", "-n", space.name)
-    eventually(lambda: "it has expired or was revoked" in person.type("cloud", "list", code=1), 30)
+    eventually(lambda: "it has expired or was revoked" in person.type("cloud", "list", code=1))
     (person.home / "mobula" / "login").chmod(0o644)
     assert "can be read by others" in person.type("cloud", "list", code=1)
     (person.home / "mobula" / "login").chmod(0o600)
@@ -487,7 +487,7 @@ def test_a_ca_for_the_control_plane_alone(person, operators, tmp_path):
     assert "HEALTHY" not in person.type("cloud", "list").replace("UNHEALTHY", "")
     without.stop()
     operators(*flags, f"--egress-ca-file={person.ca}")
-    eventually(lambda: re.search(r"edge +generic +hall-2 +HEALTHY", person.type("cloud", "list")), 30)
+    eventually(lambda: re.search(r"edge +generic +hall-2 +HEALTHY", person.type("cloud", "list")))
 
     config = kubeconfig(tmp_path / "config", space.name, 'token: "t"', ca=other)
     refused = operators(*flags, f"--egress-ca-file={RUN / 'pki' / 'ca.crt'}", config=config)

@@ -101,7 +101,7 @@ def test_one_instance_holds_a_cloud_across_two_replicas(space, hubs):
     cloud_two = cloud(space, "far")
     kubectl("patch", "role", "edge-operator", "-n", space.name, "--type=json",
             "-p", '[{"op":"remove","path":"/rules/0/resourceNames"}]')
-    eventually(lambda: a.sync(op, cloud_two, "first", wait=0)[0] != 403, 20)
+    eventually(lambda: a.sync(op, cloud_two, "first", wait=0)[0] != 403)
     kubectl("patch", "cloud", "far", "-n", space.name, "--subresource=status", "--type=merge", "-p", '{"status":{"session":null}}')
     for one in crowd:
         one.start()
@@ -114,7 +114,7 @@ def test_a_killed_hub_loses_nothing(space, hubs):
     hub, op = hubs(), account(space, "edge-operator", operator_rule())
     where = cloud(space)
     job(space, "before")
-    answer = eventually(lambda: (said := hub.sync(op, where, wait=0)[1])["workloads"] and said, 20)
+    answer = eventually(lambda: (said := hub.sync(op, where, wait=0)[1])["workloads"] and said)
     assert [w["name"] for w in answer["workloads"]] == ["before"]
     hub.stop(signal.SIGKILL)
     job(space, "meanwhile")
@@ -135,7 +135,7 @@ def test_https_with_a_certificate_that_is_replaced(space, hubs, tmp_path):
     assert ask() == 200
     certificate(tmp_path)
     hub.process.send_signal(signal.SIGHUP)
-    eventually(lambda: hub.log().count("certificate was read") == 2, 10)
+    eventually(lambda: hub.log().count("certificate was read") == 2)
     assert ask() == 200
 
 
@@ -176,7 +176,7 @@ def test_a_certificate_that_is_made_and_shared(space, hubs, tmp_path):
     space.api.call("PATCH", f"/api/v1/namespaces/{space.name}/secrets/mobula-control-plane-tls", {"data": {"tls.crt": ""}},
                    "application/merge-patch+json")
     pair[0].process.send_signal(signal.SIGHUP)
-    eventually(lambda: pair[0].log().count("certificate was read") == 2, 20)
+    eventually(lambda: pair[0].log().count("certificate was read") == 2)
     assert ask(pair[0]) == 200
 
 
@@ -198,7 +198,7 @@ def test_a_question_goes_to_the_replica_that_holds_the_call_and_its_answer_back(
     asked, heard = [], []
     holds = threading.Thread(target=lambda: asked.append(a.sync(op, where, revision=known)))
     holds.start()
-    eventually(lambda: space.api.get(space.path("clouds", "edge", GROUP))["status"]["session"].get("url", "").endswith(f":{ports[0]}"), 20)
+    eventually(lambda: space.api.get(space.path("clouds", "edge", GROUP))["status"]["session"].get("url", "").endswith(f":{ports[0]}"))
     path = f"/v1/projects/{space.name}/workloads/train/logs?lines=3"
     time.sleep(0.3)  # b's watch
     asks = threading.Thread(target=lambda: heard.append(b.ask("GET", path, ann)))
@@ -231,7 +231,7 @@ def test_the_command_line_writes_the_same_objects(space, hubs, tmp_path):
     said = run("cloud", "register", "--name", "edge", "--provider", "generic", "--compute-stack", "k8s", "--region", "hall-2",
                "--kubernetes-zones", "a,b").stderr
     where = re.search(r"cldrsrc_\w{24}", said).group()
-    eventually(lambda: where in run("cloud", "list").stdout, 10)
+    eventually(lambda: where in run("cloud", "list").stdout)
     assert json.loads(run("cloud", "get", "--name", "edge", "-o", "json").stdout)["spec"]["zones"] == ["a", "b"]
     file = tmp_path / "config.yaml"
     file.write_text("zones: [a]\n")
@@ -279,10 +279,10 @@ def certificates_are_kept(space, hub):
     """What somebody has changed is written again."""
     for kind, name, data in (("secrets", "mobula-control-plane-tls", "tls.crt"), ("configmaps", "mobula-control-plane-ca", "ca.crt")):
         path = f"/api/v1/namespaces/{space.name}/{kind}/{name}"
-        eventually(lambda path=path: space.find(path), 20)
+        eventually(lambda path=path: space.find(path))
         before = space.api.call("PATCH", path, {"data": {data: ""}}, "application/merge-patch+json")
         hub.process.send_signal(signal.SIGHUP)
-        eventually(lambda path=path, data=data: space.api.get(path)["data"][data], 20)
+        eventually(lambda path=path, data=data: space.api.get(path)["data"][data])
         assert before["data"][data] == ""
 
 
@@ -315,14 +315,14 @@ def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, t
     said = hub.ask("PUT", f"/v1/projects/{space.name}/workloads/train/folder", root, {"data": base64.b64encode(packed).decode()})
     assert said == (200, {}), said
     mounted = next(v["configMap"]["name"] for v in space.pods(cluster)[0]["spec"]["volumes"] if v["name"] == "mobula-files")
-    stored = eventually(lambda: space.find(space.path("configmaps", mounted)), 30)
+    stored = eventually(lambda: space.find(space.path("configmaps", mounted)))
     assert stored["metadata"]["ownerReferences"][0]["uid"] == made["metadata"]["uid"]
     assert [base64.b64decode(data) for data in stored["binaryData"].values()] == [packed]
     put(space, "Workload", "workloads", "stays", {"cloud": "edge", "cluster": {}, "image": "rayproject/ray:2.52.0"})
-    eventually(lambda: space.find(space.path("rayclusters", "stays", V1)), 20)
+    eventually(lambda: space.find(space.path("rayclusters", "stays", V1)))
 
     hub.stop(signal.SIGKILL)
-    eventually(lambda: "the control plane cannot be used" in operator.log(), 20)
+    eventually(lambda: "the control plane cannot be used" in operator.log())
     assert space.api.get(space.path("rayjobs", "train", V1))["metadata"]["uid"] == made["metadata"]["uid"]
     again = hubs("again", f"--http-addr=127.0.0.1:{hub.port}")
     kubectl("delete", "workload", "train", "stays", "-n", space.name, "--timeout=60s")
@@ -386,9 +386,9 @@ def agent_reports(space, pod, shown, folder):
         own = (f"--token-file={token_file}", f"--gcs-addr=127.0.0.1:{free_port()}", f"--dashboard-addr=127.0.0.1:{board.port}")
         agent = subprocess.Popen([MOBULA, "agent", *unless(own, *args), *own], stdout=out, stderr=out)
     try:
-        said = eventually(lambda: (ray := status(space, "stays")["ray"])["health"] == "UNHEALTHY" and ray, 30)
+        said = eventually(lambda: (ray := status(space, "stays")["ray"])["health"] == "UNHEALTHY" and ray)
         assert "refused" in said["message"], said
-        said = eventually(lambda: (ray := status(space, "stays")["ray"]).get("dashboard") and ray, 30)
+        said = eventually(lambda: (ray := status(space, "stays")["ray"]).get("dashboard") and ray)
         assert (said["dashboard"], said["version"]) == ("HEALTHY", "2.60.0"), said
         shown = subprocess.run([MOBULA, "job", "status", "--name", "stays", "-n", space.name, "--kubeconfig", RUN / "admin.kubeconfig"],
                                capture_output=True, text=True, check=True).stdout.splitlines()
@@ -415,7 +415,7 @@ def test_a_pod_gets_a_credential_and_reports(space, hubs, operators, tmp_path):
               f"--control-plane-token-file={token_file}", "--kinds=ray.io", "--raycronjobs=false",
               "--rayservices=false", "--versionedservices=false", "--tools=configmap", "--agent=direct")
     put(space, "Workload", "workloads", "stays", {"cloud": "edge", "cluster": {}, "image": "rayproject/ray:2.52.0"})
-    pods = eventually(lambda: space.pods("stays"), 30)
+    pods = eventually(lambda: space.pods("stays"))
     pod, uid = pods[0]["metadata"]["name"], pods[0]["metadata"]["uid"]
 
     def shown(audience="mobula.dev/bootstrap", pod=pod):
@@ -430,7 +430,7 @@ def test_a_pod_gets_a_credential_and_reports(space, hubs, operators, tmp_path):
     documents = [o for o in objects(*flags) if o["kind"].startswith("ClusterRole")]
     kubectl("apply", "-f", "-", stdin="\n---\n".join(json.dumps(o) for o in documents))
     try:
-        code, given = eventually(lambda: (said := bootstrap(shown()))[0] == 200 and said, 20)
+        code, given = eventually(lambda: (said := bootstrap(shown()))[0] == 200 and said)
         assert (given["podUid"], given["podName"]) == (uid, pod)
         for token, words in ((shown("https://kubernetes.default.svc"), "for the audience mobula.dev/bootstrap"),
                              (shown(pod=None), "no pod"), ("eyJ.no.token", "does not accept")):

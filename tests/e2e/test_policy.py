@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from cluster import MOBULA, eventually, kubectl, manifests
+from cluster import MOBULA, PATIENCE, eventually, kubectl, manifests
 
 CLOUD = "cldrsrc_abcdefghijklmnopqrstuvwx"
 POLICY = "images: ['registry.bank/*']\nnamePrefix: ''\nmaxTotalPods: 3\n"
@@ -87,7 +87,7 @@ class Hostile:
             self.revision += 1
             self.lock.notify_all()
 
-    def says(self, name, state, *words, seconds=20):
+    def says(self, name, state, *words, seconds=PATIENCE):
         def said():
             status = self.statuses.get(self.uid(name), {})
             assert status.get("state") == state and all(w in status["message"] for w in words), (name, status)
@@ -154,7 +154,7 @@ def test_the_annotation_frozen_stops_remote_writes(space, operators, tmp_path, h
     set_policy(space, "{}")
     op = start(space, operators, tmp_path, hostile, "--default-image", IMAGE)
     hostile.ask("first", {"job": {"entrypoint": "true"}})
-    eventually(lambda: jobs(space) == {"first"}, 10)
+    eventually(lambda: jobs(space) == {"first"})
     kubectl("annotate", "configmap", "mobula-policy", "-n", space.name, "mobula.dev/frozen=true")
     op.says("remote writes are off")
     hostile.ask("second", {"job": {"entrypoint": "true"}})
@@ -166,7 +166,7 @@ def test_the_annotation_frozen_stops_remote_writes(space, operators, tmp_path, h
     time.sleep(2)
     assert jobs(space) == {"first"} and op.metrics()["mobula_policy_frozen"] == 1
     kubectl("annotate", "configmap", "mobula-policy", "-n", space.name, "mobula.dev/frozen-")
-    eventually(lambda: "second" in jobs(space), 10)
+    eventually(lambda: "second" in jobs(space))
 
 
 def test_the_operator_cannot_write_its_own_policy(space, operators, tmp_path, hostile):

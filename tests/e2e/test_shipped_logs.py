@@ -132,7 +132,7 @@ def test_the_store_is_away(tmp_path):
     (logs / "a.log").write_text("first\n")
     agent = Agent(gate, root)
     try:
-        eventually(lambda: "a.log" in content(gate), 20)
+        eventually(lambda: "a.log" in content(gate))
         gate.process.terminate()
         gate.process.wait(20)
         (logs / "a.log").write_text("")
@@ -225,7 +225,7 @@ def test_an_operator_with_a_bucket(space, operators, tmp_path):
         first = operators("--bucket=s3://bucket/team", f"--bucket-ca-file={ca}", *flags)
         assert "OK      Usable" in eventually(health), health()
         space.apply(raycluster("c"))
-        pods = eventually(lambda: (got := space.pods("c")) and len(got) == 2 and got, 30)
+        pods = eventually(lambda: (got := space.pods("c")) and len(got) == 2 and got)
         for pod in pods:
             (agent,) = [one for one in pod["spec"]["containers"] if one["name"] == "mobula-agent"]
             name = pod["metadata"]["name"]

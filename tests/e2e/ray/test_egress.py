@@ -93,6 +93,6 @@ def test_nothing_leaves(space, operators):
         kubectl("-n", space.name, "exec", head, "-c", "ray", "--", "python3", "-c",
                 "import socket\ntry: socket.getaddrinfo('probe.example', 80)\nexcept OSError: pass\n"
                 "s = socket.socket(); s.settimeout(2)\ntry: s.connect(('192.0.2.1', 80))\nexcept OSError: pass\n")
-        eventually(lambda: "192.0.2.1" in capture.outside and any(q.startswith("probe.example") for q in capture.questions), 20)
+        eventually(lambda: "192.0.2.1" in capture.outside and any(q.startswith("probe.example") for q in capture.questions))
     finally:
         capture.stop()
