@@ -21,7 +21,7 @@ class Case:
     noticed: float = DEAD               # seconds until that line, from the fault or the start (and from `quiet`)
     quiet: float = 0                    # seconds between the fault and the user's change
     recover: float = 20                 # seconds from healing, or from the line, or else from the change, until all pods are there
-    connections: int = 12               # SYN packets, those sent again counted, from the fault on
+    connections: int = 16               # SYN packets from the fault on, those sent again counted: a watch of each kind, and calls
     packets: int = 400                  # from the operator, from the fault on
     warnings: int = 3                   # in all
     after: Optional[Callable] = None    # what else must hold at the end
