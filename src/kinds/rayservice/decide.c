@@ -202,7 +202,9 @@ static void decide_cluster(struct service_decision *d)
         act->index = rayservice_in_steps(d) && d->active; /* it grows in steps */
         return;
     }
-    const struct service_cluster *c = d->rollback ? d->active : d->pending ? d->pending : d->active;
+    const struct service_cluster *c = d->pending && !d->rollback ? d->pending : d->active;
+    if (!c)
+        return;
     bool appended = c->hash != d->s->cluster_hash, scaled = c->scale_hash && c->scale_hash != d->s->scale_hash;
     if (rayservice_fits(d, c) && (appended || scaled || c->other_roll) && !backs_off(d))
         rayservice_add(d, &rayservice_update_cluster, c);
