@@ -159,15 +159,15 @@ static void move(struct run *r)
         world_call(&r->w, "DELETE", arena_printf(&r->w.arena, "/apis/ray.io/v1/namespaces/n/rayjobs/%s", t->name).ptr, "application/json",
                    SLICE_NONE);
     else if (dice < 9)
-        fleet_break(&r->f, 128);
+        bridges_break(&r->f.bridges, 128);
     else if (dice < 11)
         kill_process(r, (uint32_t)rng_below(&r->rng, FLEET_HUBS + 1));
     else if (dice == 11)
         world_break(&r->w, 64, rng_below(&r->rng, 2) == 0);
     else if (dice == 12)
-        r->f.delay_ms = (int64_t)rng_below(&r->rng, 3000);
+        r->f.bridges.delay_ms = (int64_t)rng_below(&r->rng, 3000);
     else if (dice == 13)
-        r->f.delay_ms = 0;
+        r->f.bridges.delay_ms = 0;
     else if (dice == 14)
         set_policy(r, false);
     else if (rng_below(&r->rng, 2)) /* the operator's clock, which is not the control plane's */
@@ -306,7 +306,7 @@ static void test_seed(uint64_t seed, uint32_t *totals)
         start_processes(&r, false);
         run_for(&r, 100 + (int64_t)rng_below(&r.rng, 1500));
     }
-    r.f.delay_ms = 0;
+    r.f.bridges.delay_ms = 0;
     set_policy(&r, true);
     for (int i = 0; i < 3 && r.stopping; i++)
         run_for(&r, 1000);
@@ -316,8 +316,8 @@ static void test_seed(uint64_t seed, uint32_t *totals)
     run_for(&r, 5000);
     check_end(&r);
     totals[0] += r.items;
-    totals[1] += r.f.broken;
-    totals[2] += r.f.lost;
+    totals[1] += r.f.bridges.broken;
+    totals[2] += r.f.bridges.lost;
     totals[3] += r.kills;
     totals[4] += r.stops;
     end(&r);

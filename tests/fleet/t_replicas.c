@@ -1,154 +1,43 @@
 /* Two replicas of a control plane: a question to an operator goes to the replica that holds the operator's call, and the operator's answer
  * to the replica that has asked, whichever of them it comes to. */
+#include "bridge.h"
 #include "hubworld.h"
 
-#include "tests/model/sim/wire.h"
-
 #include <stdio.h>
-
-/* ---- connections between the replicas ---- */
-
-struct tube_end {
-    struct link link; /* first */
-    struct tube *tube;
-    struct buf in;
-    bool open;
-    char room[16 * KIB];
-};
-
-struct tube {
-    struct tube *next;
-    struct tube_end end[2]; /* of the replica that calls, of the one that is called */
-    const struct process *caller;
-    bool begun;
-};
 
 struct pair {
     struct world_far far; /* first */
     struct hubworld h;
-    struct tube *tubes;
-    uint32_t opened, closed; /* connections between replicas */
+    struct bridges bridges; /* between the replicas */
 };
-
-static struct tube_end *other_end(struct tube_end *e)
-{
-    return &e->tube->end[e == &e->tube->end[0]];
-}
-
-static struct slice end_peek(struct link *l)
-{
-    return buf_slice(&((struct tube_end *)l)->in);
-}
-
-static void end_used(struct link *l, size_t n)
-{
-    if (n)
-        buf_drop(&((struct tube_end *)l)->in, n);
-}
-
-static char *end_room(struct link *l, size_t *n)
-{
-    *n = l->state == LINK_OPEN ? sizeof((struct tube_end *)l)->room : 0;
-    return ((struct tube_end *)l)->room;
-}
-
-static void end_wrote(struct link *l, size_t n)
-{
-    struct tube_end *e = (struct tube_end *)l, *to = other_end(e);
-    if (to->open) {
-        buf_put(&to->in, (struct slice){e->room, n});
-        net_wake(&to->link);
-    }
-    net_wake(l);
-}
-
-static void end_close(struct link *l)
-{
-    struct tube_end *e = (struct tube_end *)l, *to = other_end(e);
-    net_forget(l);
-    e->open = false;
-    if (to->open)
-        wire_tell(&to->link, LINK_ENDED, ERR_NONE, "");
-}
-
-static const struct link_ops end_ops = {end_peek, end_used, end_room, end_wrote, end_close};
-
-static void end_init(struct tube *t, uint32_t i, struct net *net)
-{
-    struct tube_end *e = &t->end[i];
-    e->link = (struct link){.ops = &end_ops, .net = net, .state = i ? LINK_OPEN : LINK_OPENING, .deadline_ms = TIME_NEVER};
-    e->tube = t;
-    e->open = true;
-}
 
 static struct link *pair_open(struct world_far *far, struct process *p, struct link_owner *owner, int64_t deadline_ms)
 {
-    struct pair *x = (struct pair *)far;
-    struct tube *t = mem_alloc(sizeof *t);
-    *t = (struct tube){.next = x->tubes, .caller = p};
-    x->tubes = t;
-    x->opened++;
-    for (uint32_t i = 0; i < 2; i++)
-        buf_init(&t->end[i].in, 16 * MIB);
-    end_init(t, 0, &p->net);
-    t->end[1].tube = t;
-    t->end[0].link.owner = owner;
-    t->end[0].link.deadline_ms = deadline_ms;
-    return &t->end[0].link;
-}
-
-static void begin(struct pair *x, struct tube *t)
-{
-    bool by_first = t->caller == &x->h.w.process[1];
-    struct hub *called = by_first ? x->h.second : x->h.hub;
-    struct process *p = &x->h.w.process[by_first ? 0 : 1];
-    t->begun = true;
-    if (!called) {
-        wire_tell(&t->end[0].link, LINK_FAILED, ERR_CONNECT, "connect to the other replica: refused");
-        return;
-    }
-    end_init(t, 1, &p->net);
-    struct link_accept *a = hub_accept(called);
-    a->accept(a, &t->end[1].link, world_process_now(p));
-    t->end[0].link.state = LINK_OPEN;
-    net_wake(&t->end[0].link);
+    return bridge_open(&((struct pair *)far)->bridges, p, owner, deadline_ms);
 }
 
 static bool pair_move(struct world_far *far)
 {
-    struct pair *x = (struct pair *)far;
-    bool moved = false;
-    for (struct tube **at = &x->tubes, *t; (t = *at) != NULL;) {
-        if (!t->begun) {
-            begin(x, t);
-            moved = true;
-        }
-        if (t->end[0].open || t->end[1].open) {
-            at = &t->next;
-            continue;
-        }
-        *at = t->next;
-        x->closed++;
-        for (uint32_t i = 0; i < 2; i++) {
-            mem_wipe(t->end[i].room, sizeof t->end[i].room);
-            buf_free(&t->end[i].in);
-        }
-        mem_free(t);
-    }
-    return moved;
+    return bridges_move(&((struct pair *)far)->bridges);
 }
 
 static int64_t pair_deadline(const struct world_far *far)
 {
-    for (const struct tube *t = ((const struct pair *)far)->tubes; t; t = t->next)
-        if (!t->begun)
-            return 0;
-    return TIME_NEVER;
+    return bridges_deadline(&((const struct pair *)far)->bridges);
+}
+
+static struct hub *other_replica(struct bridges *all, const struct process *caller, struct process **p)
+{
+    struct hubworld *h = &((struct pair *)all->owner)->h;
+    bool by_first = caller == &h->w.process[1];
+    *p = &h->w.process[by_first ? 0 : 1];
+    return by_first ? h->second : h->hub;
 }
 
 static void pair_start(struct pair *x)
 {
-    *x = (struct pair){.far = {pair_open, pair_move, pair_deadline, NULL}};
+    *x = (struct pair){.far = {pair_open, pair_move, pair_deadline, NULL},
+                       .bridges = {.owner = x, .world = &x->h.w, .called = other_replica}};
     start(&x->h);
     hub_down(&x->h);
     x->h.w.far = &x->far;
@@ -167,7 +56,7 @@ static void pair_finish(struct pair *x)
     hub_down(&x->h);
     pair_move(&x->far);
     finish(&x->h);
-    CHECK(!x->tubes && x->opened == x->closed);
+    CHECK(!x->bridges.first && x->bridges.opened + x->bridges.refused == x->bridges.closed);
 }
 
 /* ---- tests ---- */
@@ -208,7 +97,7 @@ static void test_question(void)
     CHECK_INT(sync_ask(o, "edge", "one", "", reply(h, "logTail", "\"text\":\"hello\"").ptr), 200);
     CHECK(slice_ends(buf_slice(&c->out), SLICE("\r\n\r\nhello")));
     answer(c);
-    CHECK_INT(x.opened, 1);
+    CHECK_INT(x.bridges.opened, 1);
 
     test_case("the answer comes to the replica that neither asked nor holds the call, and is passed on");
     hold(o);
@@ -237,9 +126,9 @@ static void test_question(void)
     CHECK(slice_has(said(h, "error.message"), "does not hold the call"));
 
     test_case("a connection that was not used for a while is closed");
-    CHECK_INT(x.closed, 0);
+    CHECK_INT(x.bridges.closed, 0);
     run(h, HUB_PEER_MS + 60 * 1000);
-    CHECK_INT(x.closed, x.opened);
+    CHECK_INT(x.bridges.closed, x.bridges.opened);
     pair_finish(&x);
 }
 
