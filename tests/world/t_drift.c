@@ -61,12 +61,12 @@ static void test_running_head(void)
     CHECK(!says(&w, "services", "c-head-svc", "7000"));
     CHECK_INT(workers_to(&w, "c-head-svc.n.svc.cluster.local:6379"), 2);
     CHECK_INT(workers_to(&w, ":7000"), 0);
-    test_case("… the drift is a condition and an event, which say what is other and how to bring it over");
+    test_case("… TemplateDrift and its event name the fields that differ and how to apply them");
     CHECK(says(&w, "rayclusters.ray.io", "c", "\"type\":\"TemplateDrift\""));
     CHECK(says(&w, "rayclusters.ray.io", "c", "dashboard port 8265 runs, 9000 is asked for"));
     CHECK(tells(&w, "TemplateDrift", "delete the head pod"));
     check_fixed_point(&w);
-    test_case("… who leads next learns it from the pod");
+    test_case("… the next leader reads the head's ports and labels from its pod");
     world_kill_operator(&w);
     world_start_operator(&w, false);
     world_run(&w, 5000);

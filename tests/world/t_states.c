@@ -1,6 +1,5 @@
-/* Walks the table "States that can last" of docs/troubleshooting.md: each row is brought about in a world, and its condition and event are
- * there
- * within a little more than a minute, at any age of the cluster. A row without a scenario, or a scenario without a row, fails. */
+/* Walks the table "States that can last" of docs/troubleshooting.md: each row is brought about in a world, and its condition and event
+ * appear within a little more than a minute, at any age of the cluster. A row without a scenario, or a scenario without a row, fails. */
 #include "jobs.h"
 
 enum { LASTS_MS = 75 * 1000, MINUTE_MS = 60 * 1000 };

@@ -285,7 +285,7 @@ void raycluster_decide(const struct cluster_view *in, struct arena *a, struct pl
         decide_services(in, out);
         decide_ingress(in, out);
         if (suspension == SUSPENSION_BEGINS)
-            decide_status(in, out); /* that it has begun is stored before the first pod goes: who leads next goes on with it */
+            decide_status(in, out); /* stored before the first pod is deleted, so that the next leader continues it */
         if (suspension == SUSPENSION_NONE)
             decide_pods(in, out);
         else

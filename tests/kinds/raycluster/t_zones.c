@@ -54,7 +54,7 @@ static void test_next(void)
     CHECK(is_ready(&w, "c"));
     CHECK(tells(&w, "ZoneNotAvailable", "has no node in zone a, where the cluster's minimum did not run within 600 s: b is next"));
     check_fixed_point(&w);
-    test_case("who leads next finds it there, and leaves it there");
+    test_case("the next leader finds the cluster in zone b and leaves it there");
     world_crash(&w, 0);
     world_start_operator(&w, false);
     world_run(&w, 20 * MINUTE);
