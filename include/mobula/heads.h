@@ -155,9 +155,9 @@ struct ray_gcs_options { /* all slices are copied */
     struct slice token; /* RAY_AUTH_TOKEN, or empty; at most LIMIT_RAY_TOKEN */
     ray_gcs_done *done;
     void *owner;
-    struct tls_trust *trust; /* with identity, the client's certificate: both are counted. NULL: no TLS */
+    struct tls_trust *trust; /* NULL: no TLS. identity: the client certificate. References are taken to both */
     struct tls_identity *identity;
-    const char *tls_name; /* in the head's certificate, a literal; NULL: host */
+    const char *tls_name; /* SAN that the head's certificate must have, a string literal; NULL: host */
 };
 
 struct ray_gcs_pool;

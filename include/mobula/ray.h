@@ -30,9 +30,9 @@
 /* Of a RayJob: "NAME PHASE STATE TIME": how it ended. A restore that drops its status does not run it again. */
 #define RAY_ANNOTATION_ENDED "mobula.dev/ended"
 #define RAY_ANNOTATION_AUTOSCALER "mobula.dev/autoscaler"           /* of a RayCluster: which autoscaler scales it, operator | sidecar */
-#define RAY_ANNOTATION_CA "mobula.dev/tls-secret"                   /* of a RayCluster with tlsOptions: Secret with its CA */
+#define RAY_ANNOTATION_CA "mobula.dev/tls-secret"                   /* RayCluster with tlsOptions: the Secret with its CA */
 #define RAY_ANNOTATION_TOOLS_RESOURCES "mobula.dev/tools-resources" /* of a RayCluster or RayJob: cpu=100m,memory=90Mi */
-/* Of a RayCluster: maxSurgePercent=25,maxUnavailablePercent=0: workers of an older template are replaced one after the other. */
+/* RayCluster: budget of rolling updates of its workers, "maxSurgePercent=25,maxUnavailablePercent=0". */
 #define RAY_ANNOTATION_ROLL "mobula.dev/rolling-update"
 #define RAY_LABEL_MARKET "anyscale.com/market-type" /* SPOT | ON_DEMAND, of pods with an instance type */
 #define RAY_LABEL_ZONE "anyscale.com/zone"          /* of pods that are made for one */
@@ -77,12 +77,12 @@ struct ray_group {
     uint64_t hash_now; /* hash of a worker made for the running head, if its GCS port or token Secret differs from the spec's; else 0 */
 };
 
-/* How workers of an older template are replaced while the others serve. */
+/* Budget of rolling updates: workers of an older template are replaced while the others serve. */
 struct ray_roll {
     bool on;
-    int32_t surge, unavailable; /* percents of a group's replicas: that may be extra, and missing */
+    int32_t surge, unavailable; /* percents of a group's replicas that may be extra, and that may be missing */
 };
-enum { RAY_ROLL_SURGE = 25 }; /* maxSurgePercent, if not given; maxUnavailablePercent is 0 then */
+enum { RAY_ROLL_SURGE = 25 }; /* default of maxSurgePercent; that of maxUnavailablePercent is 0 */
 
 struct ray_cluster {
     enum ray_kind kind;
@@ -116,8 +116,8 @@ struct ray_cluster {
     struct {
         struct slice secret; /* Secret with the token that the head asks of every client; empty: no token */
         bool ours;           /* we create that Secret for this cluster */
-        struct slice ca;     /* Secret with the CA that signs its pods' certificates; empty: Ray speaks without TLS */
-        bool ca_ours;        /* likewise */
+        struct slice ca;     /* Secret with the CA that signs its pods' certificates; empty: no TLS between Ray's processes */
+        bool ca_ours;        /* we create the CA's Secret for this cluster */
     } auth;
     struct jval spec, labels, annotations;
     struct ray_group head;
@@ -134,7 +134,7 @@ struct ray_cluster {
  * to the head are made from a model after ray_running_apply. */
 struct ray_running {
     struct ray_group head;             /* its start_params, and the labels and container ports of its template, are those of the pod */
-    struct slice auth_secret, auth_ca; /* these and the ports: the spec's, which ray_next puts back */
+    struct slice auth_secret, auth_ca; /* the values of the spec, as are the ports; ray_next restores them */
     int32_t gcs_port, dashboard_port, dashboard_agent_port;
 };
 /* Writes the text for ray_running_apply from a head's Pod object, of any operator: its labels, container ports, the port flags of its `ray
@@ -164,7 +164,7 @@ void ray_read_cluster_spec(const struct place *spec, struct jval annotations, st
                            struct spec_errors *errors);
 /* ray_notes for such a spec. */
 void ray_cluster_spec_notes(const struct place *spec, struct jval annotations, struct arena *a, struct spec_errors *notes);
-/* The value of RAY_ANNOTATION_ROLL. scaled: the cluster has an autoscaler, whose number of pods nothing may exceed. */
+/* Reads a value of RAY_ANNOTATION_ROLL. scaled: the cluster has an autoscaler, so no surge pods are created. */
 bool ray_roll_read(struct slice text, bool scaled, struct ray_roll *out, struct err *e);
 bool ray_roll_check(const struct ray_roll *roll, bool scaled, struct err *e);
 /* The text that ray_read makes ray_group.hash of; for a group whose template has been replaced since. */
@@ -317,17 +317,17 @@ extern const struct kube_resource ray_account_resources[RAY_ACCOUNT_OBJECTS];
 bool ray_has_sidecar(const struct ray_cluster *c, const struct ray_options *o);
 bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, const struct ray_options *o, struct arena *a);
 struct slice ray_account_name(const struct ray_cluster *c, enum ray_account which, struct arena *a);
-/* secret: RAY_ACCOUNT_SECRET's token; RAY_ACCOUNT_CA's data, a JSON object. */
+/* secret: the token of RAY_ACCOUNT_SECRET, or the data of RAY_ACCOUNT_CA as a JSON object. */
 bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct slice secret, struct arena *a, struct buf *out);
 
 /* Token authentication (spec.authOptions of ray.io/v1). */
 #define RAY_AUTH_KEY "auth_token" /* of the Secret's data */
-/* Keys of a CA's Secret, as of any of type kubernetes.io/tls; ca.crt: the root, where it is not in tls.crt. */
+/* Keys of a CA's Secret, of type kubernetes.io/tls; ca.crt: the root, if tls.crt does not have it. */
 #define RAY_CA_CERT "tls.crt"
 #define RAY_CA_KEY "tls.key"
 #define RAY_CA_ROOT "ca.crt"
 #define RAY_TLS_INIT_CONTAINER "ray-cert" /* makes a pod's certificate */
-#define RAY_TLS_HEAD "ray-head"           /* a name in certificates of heads alone: no worker is taken for one */
+#define RAY_TLS_HEAD "ray-head"           /* SAN of head certificates only, so no worker can pose as a head */
 /* Name of the Secret that a RayCluster's spec selects; empty: no token. *ours: we create it. */
 struct slice ray_auth_secret(struct jval spec, struct slice cluster, bool *ours, struct arena *a);
 /* The token in the key's bytes: surrounding white space is removed. False: it cannot be sent in a header. */

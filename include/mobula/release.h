@@ -371,8 +371,8 @@ bool values_read(const struct flags *f, struct slice file, struct install_option
 enum { PURGE_FINALIZERS_MS = 30 * 1000 }; /* how long the operator has to remove its finalizers */
 
 /* Deletes every object of an operator's (or control plane's) kinds in the namespace (empty: in all), owners before what they own.
- * A kind that the operator does not reconcile is left out if the right to list it is missing. Our finalizers that are left after
- * PURGE_FINALIZERS_MS, or at once if `runs` is false and nothing else would remove them, are removed here. */
+ * A kind that the operator does not reconcile is skipped if the right to list it is missing. Finalizers of ours that remain after
+ * PURGE_FINALIZERS_MS are removed here; at once if `runs` is false, because no process would remove them. */
 bool purge_namespace(struct apply *p, const struct inventory *now, bool plane, bool runs, struct slice ns, int64_t until_ms, struct err *e);
 /* Removes our finalizers from all work of the namespace (empty: of all), so that its later deletion does not wait for a process that is
  * gone. */

@@ -38,7 +38,7 @@ struct tls_options {
     struct tls_trust *trust;       /* NULL only with insecure */
     struct tls_identity *identity; /* NULL: an empty list when the server asks */
     bool insecure;                 /* accept any certificate: kubeconfig's insecure-skip-tls-verify */
-    bool h2;                       /* ALPN h2 in the place of http/1.1 */
+    bool h2;                       /* offer ALPN h2 instead of http/1.1 */
     int64_t wall_us;               /* the clock's time, for the dates in certificates */
 };
 
@@ -92,7 +92,7 @@ int64_t tls_peer_expires(const struct tls *t);
 struct tls_leaf {
     bool has_name;                       /* name is in its subjectAltName */
     bool has_eku, server;                /* extendedKeyUsage is there; it allows serverAuth */
-    bool ca, no_signer;                  /* basicConstraints has cA; keyUsage is there and has no keyCertSign */
+    bool ca, no_signer;                  /* basicConstraints has cA; keyUsage exists and lacks keyCertSign */
     char first_name[128];                /* the first names in it, for the error text */
     char issuer[96];                     /* the common name of who signed it, or else the organisation; likewise */
     int64_t not_before_us, not_after_us; /* microseconds since 1970 */
@@ -111,13 +111,13 @@ struct tls_issue {
     uint32_t name_count;
     const struct tls_identity *ca; /* signs. NULL: a new CA is made. With no names: its own certificate is renewed, with the same key */
     int64_t not_before_us, not_after_us;
-    const char *subject; /* common name; of a CA its beginning. NULL: "mobula control plane" */
+    const char *subject; /* common name, or the beginning of a CA's. NULL: "mobula control plane" */
 };
 /* Appends PEM; no key when a CA is renewed. No other copy of the private key is left in memory. */
 bool tls_issue(const struct tls_issue *o, struct buf *cert_pem, struct buf *key_pem, struct err *e);
-/* A certificate by o->ca of at most TLS_ISSUED_DAYS from wall_us on, with the CA's own chain behind it; o has names and subject. ca_cert
- * and ca_key: PEM. False: the key is not the certificate's or not on P-256, the first certificate is no CA's, or one of the chain has
- * expired or is not valid yet. */
+/* Issues a certificate signed by the CA in ca_cert and ca_key (PEM), followed by the CA's chain. It is valid for TLS_ISSUED_DAYS, from a
+ * day before wall_us because clocks differ, but no longer than the chain. o has names and subject. False: the key does not fit the
+ * certificate or is not on P-256, a certificate of the chain is not a CA's, has expired or is not valid yet. */
 enum { TLS_ISSUED_DAYS = 90 };
 bool tls_issue_by(struct slice ca_cert, struct slice ca_key, struct tls_issue *o, int64_t wall_us, struct buf *cert_pem,
                   struct buf *key_pem, struct err *e);

@@ -1,4 +1,4 @@
-/* mobula ray-cert: makes the certificate of one pod of a RayCluster with tlsOptions, in an init container that alone mounts the CA. */
+/* mobula ray-cert: makes the certificate of a pod of a RayCluster with tlsOptions. Only this init container mounts the CA. */
 #include "cli.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static bool write_file(const struct options *o, const char *name, struct slice t
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
     ssize_t n = fd >= 0 && fchmod(fd, mode) == 0 ? write(fd, text.ptr, text.len) : -1;
     bool well = n == (ssize_t)text.len;
-    int why = n < 0 ? errno : ENOSPC; /* a file takes a part only when the rest has no room */
+    int why = n < 0 ? errno : ENOSPC; /* a short write: the volume is full */
     if (fd >= 0)
         close(fd);
     return well || err_set(e, ERR_IO, "%s: %s", path, strerror(why));

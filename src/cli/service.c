@@ -155,7 +155,7 @@ bool service_wait(struct service_desk *d, struct err *e)
     return well;
 }
 
-/* The versions that served before this rollout are there still. Sum: of their weights. */
+/* Fails if a version that served before this rollout no longer exists. *sum: the weights of those versions together. */
 static bool find_previous(struct service_desk *d, int64_t *sum, struct err *e)
 {
     struct arena *a = d->seek.a;

@@ -17,7 +17,7 @@ struct service_desk {
     struct seek seek;
     struct jval live; /* the VersionedService; absent: there is none */
     bool conflict;    /* the last write was refused because the object had changed */
-    int64_t back;     /* the generation whose rollout is to be rolled back; 0: none is */
+    int64_t back;     /* the generation that --wait expects to be rolled back; 0: not a rollback */
 };
 
 typedef bool service_call(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);

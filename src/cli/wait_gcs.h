@@ -21,8 +21,8 @@ struct gcs_wait {
     struct err why; /* why not, after the last attempt that ended */
 };
 
-/* Where the environment has Ray's own RAY_USE_TLS: loads RAY_TLS_CA_CERT, RAY_TLS_SERVER_CERT and RAY_TLS_SERVER_KEY for *o, which keeps
- * them until the process ends. False: a file is missing or malformed. */
+/* If Ray's RAY_USE_TLS is set: loads the files of RAY_TLS_CA_CERT, RAY_TLS_SERVER_CERT and RAY_TLS_SERVER_KEY into *o, which keeps them
+ * until the process ends. False: a file is missing or malformed. */
 bool gcs_tls(struct ray_gcs_options *o, struct err *e);
 /* "HOST:PORT" or "[V6]:PORT". */
 bool gcs_address(struct slice text, struct endpoint *to, struct err *e);

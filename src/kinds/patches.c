@@ -72,7 +72,7 @@ void patches_free(struct op *op)
 
 /* ---- writes ---- */
 
-/* A token or a key that was generated for a Secret. Patches see asterisks in its place: no copy of it is left in memory behind them. */
+/* A token or CA key generated for a Secret. Patches work on asterisks in its place, so they leave no copy of it in memory. */
 struct hidden {
     char token[512];
     size_t len;
@@ -120,7 +120,7 @@ bool patches_amend(struct op *op, bool secret, struct buf *object, struct err *e
     struct slice out;
     if (!are_known(op, e))
         return false;
-    if (!set || (set->count == 0 && !set->below) || object->len == 0) /* a question has no body */
+    if (!set || (set->count == 0 && !set->below) || object->len == 0) /* a GET has no body */
         return true;
     struct hidden h = {.len = 0};
     if (secret)

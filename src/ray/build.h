@@ -92,14 +92,14 @@ void tools_volume(struct jout *w);                                           /* 
 #define RAY_AUTH_TOKEN "RAY_AUTH_TOKEN"
 void write_auth_env(struct jout *w, struct slice secret); /* two elements of "env"; none without a Secret */
 bool is_auth_variable(struct jval name);                  /* ours to set then */
-/* ca: that of tlsOptions, of which content is the data; else content is the token. */
+/* ca: content is the data of the CA's Secret (tlsOptions); else content is the token. */
 bool build_secret(const struct ray_cluster *c, bool ca, struct slice content, struct arena *a, struct buf *out);
 /* ---- tls.c: certificates of pods (spec.tlsOptions) ---- */
 #define RAY_TLS_VOLUME "ray-tls"
 #define RAY_CA_VOLUME "ray-ca"
 #define RAY_TLS_FOLDER "/etc/ray/tls"
 bool has_tls(const struct ray_cluster *c);
-void write_tls_env(struct jout *w, const struct ray_cluster *c);   /* elements of "env"; none without TLS, as of the next three */
+void write_tls_env(struct jout *w, const struct ray_cluster *c);   /* elements of "env"; these four functions write nothing without TLS */
 void write_tls_mount(struct jout *w, const struct ray_cluster *c); /* of "volumeMounts" */
 void write_tls_volumes(struct jout *w, const struct pod_build *b);
 void write_tls_init(struct jout *w, const struct pod_build *b); /* of "initContainers": makes the certificate */

@@ -1,5 +1,5 @@
-/* Hashes of what pods and services are made of. They are kept in annotations of living objects: a change here replaces pods of every
- * cluster with upgradeStrategy Recreate or RAY_ANNOTATION_ROLL at the operator's next update, so tests pin the values. */
+/* Hashes of the templates of pods and services. Annotations of live objects keep them: a change here replaces the pods of every cluster
+ * with upgradeStrategy Recreate or RAY_ANNOTATION_ROLL at the operator's next update, so tests pin the values. */
 #include "build.h"
 
 void ray_hash_format(uint64_t hash, char out[RAY_HASH_TEXT])

@@ -1,7 +1,7 @@
 /* The init container that holds a worker until the GCS answers: this binary's own wait-gcs, in Ray's image or in ours. */
 #include "build.h"
 
-/* A GCS that speaks TLS by the user's own certificates would not answer our question. */
+/* Whether the user's template turns on Ray's TLS with certificates of its own: wait-gcs could not connect to such a GCS. */
 bool uses_tls(struct jval container, struct arena *a)
 {
     struct jval set = list_find(json_get(container, "env"), "name", SLICE("RAY_USE_TLS"));

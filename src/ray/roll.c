@@ -1,4 +1,4 @@
-/* The annotation that asks for a rolling replacement of workers. */
+/* Reads and checks the annotation for rolling updates of workers. */
 #include "reader.h"
 
 bool ray_roll_check(const struct ray_roll *roll, bool scaled, struct err *e)

@@ -72,7 +72,7 @@ static void write_secret(struct jout *w, struct jval container, struct arena *a)
         jout_kstr(w, "secret", json_get_str(ref, "name", a));
 }
 
-/* The volume alone could be the user's, in a head that speaks without TLS. */
+/* Notes the Secret of the CA, if the head has the init container ray-cert: a volume of that name alone may be the user's. */
 static void write_ca(struct jout *w, struct jval pod, struct arena *a)
 {
     struct jval volume = list_find(json_get(pod, "spec.volumes"), "name", SLICE(RAY_CA_VOLUME));

@@ -1,5 +1,5 @@
-/* Ray's own TLS (spec.tlsOptions): every pod gets a certificate of the cluster's CA, made by `mobula ray-cert` in an init container that
- * alone mounts the CA, and by which Ray's processes know each other. */
+/* Ray's own mutual TLS (spec.tlsOptions): every pod gets a certificate signed by the cluster's CA. `mobula ray-cert` makes it in an init
+ * container, the only one that mounts the CA. */
 #include "build.h"
 
 #define CA_FOLDER "/var/run/mobula-ca"
@@ -87,14 +87,14 @@ void write_tls_volumes(struct jout *w, const struct pod_build *b)
                   SLICE_ARG(b->cluster->auth.ca));
 }
 
-/* Whether another user than Ray's may run the init container: in an image of ours, and no user is said. */
+/* Whether the init container may run as another user than Ray: it has our image, and the template sets no runAsUser. */
 static bool is_shared(const struct pod_build *b)
 {
     struct jval user = json_get(b->container, "securityContext.runAsUser");
     return b->options->tools == RAY_TOOLS_IMAGE && !value_given(user) && !value_given(json_get(b->spec, "securityContext.runAsUser"));
 }
 
-/* A name for the head, by which workers and clients find it, has the head's certificate alone. */
+/* SANs: loopback and the pod's IPs; only the head's certificate also has the names of the head service and RAY_TLS_HEAD. */
 void write_tls_init(struct jout *w, const struct pod_build *b)
 {
     struct slice ns = b->cluster->ns, s = ray_head_service_name(b->cluster, b->arena), names = SLICE("localhost,127.0.0.1,::1,$(POD_IPS)");

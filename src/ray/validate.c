@@ -198,7 +198,7 @@ void check_v1(struct reader *r, const struct place *spec, struct ray_cluster *c)
     check_fault_tolerance(r, spec, head, c);
 }
 
-/* Fields that promise safety: to leave them unheeded would leave the cluster open. */
+/* Refuses security fields that are not implemented: to ignore them would leave the cluster open. */
 void check_v1_features(struct reader *r, const struct place *spec)
 {
     const struct place *policy = place_key(spec, "networkPolicy");

@@ -419,7 +419,7 @@ bool apply_find(struct apply *p, struct slice api_version, const char *kind, str
         kube_query(&path, "continue", *p->next);
     if (!ask_get(p->ask, buf_slice(&path), NULL, p->a, &answer, e))
         return false;
-    if (answer.code == 404 || (answer.code == 403 && p->may_lack_right)) /* 404: the server does not know the kind, there are none */
+    if (answer.code == 404 || (answer.code == 403 && p->may_lack_right)) /* 404: the server does not know the kind, so no object exists */
         return true;
     if (answer.code >= 300)
         return err_set(e, ERR_STATUS, "list of %ss: %s", kind, ask_words(&answer, words));

@@ -1,12 +1,12 @@
-/* Certificates by a CA that somebody keeps as PEM in files or a Secret: it is checked before it signs. */
+/* Issues certificates with a CA given as PEM (from files or a Secret), which is checked first. */
 #include <mobula/tls.h>
 
 #include "trust.h"
 
-enum { CLOCKS_DAYS = 1 }; /* clocks differ, by a time zone where one tells local time */
+enum { CLOCKS_DAYS = 1 }; /* tolerance for clocks that differ, by a time zone if one runs on local time */
 #define DAY (INT64_C(86400) * 1000000)
 
-/* Shortens *not_after_us to the end of the whole chain. */
+/* Checks the CA's chain, and shortens *not_after_us to its earliest end. */
 static bool check_chain(const struct tls_identity *ca, int64_t wall_us, int64_t *not_after_us, struct err *e)
 {
     char when[TIME_TEXT_MAX];

@@ -236,7 +236,7 @@ static void put_ca_name(struct writer *w, const struct tls_issue *o, const struc
     put_name(w, slice_of(text));
 }
 
-/* The name and the key identifier of the CA that signs, as its own certificate has them: it may be of another's making. */
+/* The CA's own certificate. Issuer name and key identifier are taken from it, because other software may have made the CA. */
 static struct slice signer_certificate(const struct tls_identity *ca)
 {
     return (struct slice){(const char *)ca->chain[0].data, ca->chain[0].data_len};
@@ -272,7 +272,7 @@ static void put_tbs(struct writer *w, const struct tls_issue *o, const struct ke
     size_t end = w->at;
     if (o->name_count) {
         put_alt_names(w, o->names, o->name_count);
-        if (has_key_id(o->ca, ca)) /* another's CA may have another identifier, which a wrong one would contradict */
+        if (has_key_id(o->ca, ca)) /* a CA made by other software may have another key identifier: ours would not match it */
             put_key_id(w, OID_ISSUER_KEY, ca, true);
         put_key_id(w, OID_SUBJECT_KEY, key, false);
         put(w, both_purposes);

@@ -114,14 +114,14 @@ static bool read_key_usages(struct slice value, struct tls_leaf *out)
     return true;
 }
 
-/* BasicConstraints ::= SEQUENCE { cA BOOLEAN DEFAULT FALSE, … }. One that is malformed makes no CA, as it makes no bad server. */
+/* BasicConstraints ::= SEQUENCE { cA BOOLEAN DEFAULT FALSE, … }. A malformed one counts as cA FALSE. */
 static bool allows_ca(struct slice value)
 {
     struct slice constraints, ca;
     return der_take(&value, DER_SEQUENCE, &constraints) && der_take(&constraints, DER_BOOLEAN, &ca) && slice_is(ca, "\xff");
 }
 
-/* KeyUsage ::= BIT STRING, of which keyCertSign is bit 5. */
+/* KeyUsage ::= BIT STRING; keyCertSign is bit 5. */
 static bool allows_signing(struct slice value)
 {
     struct slice bits;

@@ -1,10 +1,10 @@
-/* Objects that must exist before the head: a service account, a role and their binding, by which KubeRay's autoscaler acts, and Secrets
- * with the cluster's token and its CA; all of them owned by the cluster. An object that exists already stays as it is: it is the user's
- * own, or ours of before. One of an older cluster of this name goes with that cluster, and is waited for: a head that started with it would
- * soon have none. */
+/* Creates the objects that must exist before the head: service account, role and binding of KubeRay's autoscaler, and Secrets with the
+ * cluster's token and its CA, all owned by the cluster. An object that exists already is not changed: it is the user's, or was created
+ * earlier for this cluster. An object of an older cluster of the same name is garbage collected with that cluster; the head waits for that,
+ * because it would soon lose the object. */
 #include "record.h"
 
-/* The generated token or key is not kept in memory: it is read from the Secret when it is needed. */
+/* The generated token or CA key is not kept in memory: it is read from the Secret when it is needed. */
 static bool build_secret(struct op *op, enum ray_account which, struct err *e)
 {
     enum { SECRET_MAX = 8 * KIB };
@@ -36,7 +36,7 @@ bool account_make(struct op *op, struct record *c, const struct action *act, str
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     enum ray_account which = (enum ray_account)act->index;
     struct slice name = ray_account_name(cluster_model(op), which, &op->arenas.body);
-    f->looking = which == RAY_ACCOUNT_CA && !cluster_model(op)->auth.ca_ours; /* the user's: it is only checked */
+    f->looking = which == RAY_ACCOUNT_CA && !cluster_model(op)->auth.ca_ours; /* the user's Secret: it is only checked */
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     kube_path(&op->out.path, &ray_account_resources[which], istr_slice(c->ns), f->looking ? name : SLICE_NONE, SLICE_NONE);
     if (f->looking) {
@@ -73,7 +73,7 @@ static bool is_users(struct op *op, struct record *c)
     return !cluster_model(op)->auth.ca_ours;
 }
 
-/* No pod would start with a CA that cannot sign. */
+/* Blocks the head while the CA cannot sign: ray-cert would fail in each pod. */
 static bool check_ca(struct op *op, struct flight *f, struct jval object)
 {
     struct tls_trust *trust;

@@ -1,4 +1,4 @@
-/* CAs of clusters with tlsOptions: how one is made, and what the operator takes from one to speak with a head. */
+/* CAs of clusters with tlsOptions: creates a CA, and makes the operator's trust and client certificate for calls to a head from one. */
 #include "record.h"
 
 enum { CA_DAYS = 3650, PEM_MAX = 64 * KIB };
@@ -27,13 +27,13 @@ bool ca_write(int64_t wall_us, struct buf *data, struct err *e)
     return well;
 }
 
-/* Where it is given: a CA of cert-manager's may have an empty ca.crt. */
+/* Decodes a key of the Secret. An optional one may be missing or empty: cert-manager may write an empty ca.crt. */
 static bool decode(struct jval secret, const char *key, bool optional, struct buf *out, struct arena *a, struct err *e)
 {
     struct slice text = json_str(json_child(json_get(secret, "data"), key), a);
     if (slice_empty(text))
         return optional || err_set(e, ERR_MISSING, "it has no key %s", key);
-    buf_room(out, text.len); /* at once: growing would leave copies behind */
+    buf_room(out, text.len); /* in one piece: a buffer that grows leaves copies of the key in memory */
     return base64_decode(text, out, e) || err_wrap(e, "key %s", key);
 }
 

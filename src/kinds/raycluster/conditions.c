@@ -210,7 +210,7 @@ static uint32_t outdated(const struct facts *f, const struct ray_group *g)
     return n;
 }
 
-/* TemplateDrift of a cluster whose workers are replaced one after the other. Returns whether they are. */
+/* Writes TemplateDrift of a cluster with a rolling update in progress. Returns false if none is. */
 static bool write_roll(const struct facts *f, struct jout *w, struct slice text)
 {
     const struct roll *r = &f->roll;

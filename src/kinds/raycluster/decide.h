@@ -5,15 +5,15 @@
 #include <mobula/raycluster.h>
 #include <mobula/spec.h>
 
-/* roll.c: which old replicas go now, of which group. Its annotation RAY_ANNOTATION_ROLL asks for that. */
+/* roll.c: the group that a rolling update (annotation RAY_ANNOTATION_ROLL) replaces now, and the old pods to delete. */
 struct roll {
-    int32_t number;             /* of the group, as in actions; GROUP_NONE: none has a pod to replace one after the other */
-    int32_t surge, unavailable; /* its budget, in replicas */
-    int32_t extra;              /* replicas beside the desired ones */
-    bool *gone;                 /* of its pods, in the order of the view: those that go now */
-    bool stopped;               /* one failed: none goes */
-    struct slice why;           /* … or the next one waits: for this; empty: for nothing */
-    int64_t again_ms;           /* when a pod that waits counts as up; TIME_NEVER: by its readiness only */
+    int32_t number;             /* the group, as in actions; GROUP_NONE: no rolling update is in progress */
+    int32_t surge, unavailable; /* the group's budget, in replicas */
+    int32_t extra;              /* surge replicas to create or keep */
+    bool *gone;                 /* for each pod of the group, in the order of the view: delete it now */
+    bool stopped;               /* a new pod failed: no old one is deleted */
+    struct slice why;           /* why the update is stopped, or what it waits for; empty: nothing */
+    int64_t again_ms;           /* monotonic: when a pod that is not ready may count as up; TIME_NEVER: only when it is ready */
 };
 
 /* The pods of one group, and what may be done for it now. */
@@ -25,15 +25,15 @@ struct group_view {
     const struct pod **pods; /* of this group, sorted by index, then age */
     uint32_t count;
     bool held;               /* no pod is created: there is no head that could be joined, no room for it, or the group is blocked */
-    const struct roll *roll; /* NULL: none of its pods is replaced one after the other */
-    bool named_only;         /* an autoscaler, ours or KubeRay's, says by name which pods go: of too many none is picked here */
+    const struct roll *roll; /* NULL: no rolling update of this group */
+    bool named_only;         /* an autoscaler, ours or KubeRay's, names the pods to delete: surplus pods are not picked here */
 };
 
 struct group_view decide_group_view(const struct cluster_view *in, const struct ray_group *spec, int32_t number, struct arena *a);
 /* groups: of the view, head first, count with it. head: the live one; NULL: none. */
 struct roll decide_roll(const struct group_view *groups, uint32_t count, const struct pod *head, struct arena *a);
 
-int32_t decide_want(const struct group_view *g); /* replicas, with those that are extra while it rolls */
+int32_t decide_want(const struct group_view *g); /* replicas, with the surge of a rolling update */
 
 /* Whether the group's outdated pods may be given up: the spec asks for it and the API server has taken the new template in a dry run, which
  * is planned (and waited for) when it has not been tried yet. */

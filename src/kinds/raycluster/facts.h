@@ -25,7 +25,7 @@ struct facts {
     bool valid, ready;            /* valid: no errors in the spec, and none refused */
     bool suspends, suspended;     /* it is to have no pods; and has none */
     bool drift;                   /* running pods were made from an older template and are not replaced */
-    struct roll roll;             /* … unless these are, one after the other */
+    struct roll roll;             /* the rolling update that replaces them; number GROUP_NONE: none */
     const struct pod *slow;       /* of a cluster that was complete once: a worker that should be ready by now, or gone; NULL: none … */
     uint32_t slow_count;          /* … of so many … */
     int64_t slow_again_us;        /* … wall clock: when another one begins to count; 0: none will */
@@ -38,7 +38,7 @@ struct facts {
 #define STATUS_TYPES_READY "InstanceTypesReady"
 /* Condition of a cluster that runs pods of an older template, without upgradeStrategy Recreate. */
 #define STATUS_DRIFT "TemplateDrift"
-#define STATUS_ROLL_STOPPED "RollingUpdateStopped" /* its reason, and an event: a new pod failed */
+#define STATUS_ROLL_STOPPED "RollingUpdateStopped" /* reason of TemplateDrift and of an event: a new pod failed */
 /* Workers of a cluster that was complete once are not ready, or hang in Terminating, for longer than POD_HANGS_MS. */
 #define STATUS_SLOW "WorkersNotReady"
 /* Of one that was not ready for the first time in its time: until it is, or is suspended. */

@@ -26,10 +26,10 @@ struct service_pace {
 
 /* The part of the model that a question to the head needs beside its pod and service: of each job's many, and of models only a few are
  * kept. */
-enum auth_secret { AUTH_TOKEN, AUTH_CA, AUTH_SECRETS }; /* of a cluster: each is in a Secret, which the operator reads */
+enum auth_secret { AUTH_TOKEN, AUTH_CA, AUTH_SECRETS }; /* a cluster's Secrets that the operator reads */
 struct head_way {
     uint16_t dashboard_port;
-    struct slice service, secrets[AUTH_SECRETS]; /* names of its head service, and of these Secrets; empty: it needs none */
+    struct slice service, secrets[AUTH_SECRETS]; /* names of its head service and its Secrets; empty: it needs no such Secret */
     char texts[];
 };
 
@@ -40,7 +40,7 @@ struct raycluster {
     uint64_t wants_of;                       /* hash of the inputs of `wants` other than spec, metadata and instance types */
     struct held *held;                       /* worker names occupied by pods that do not count */
     struct scaling *scaling;                 /* NULL: not scaled by this operator */
-    struct auth *auths[AUTH_SECRETS];        /* NULL: it is not needed, or has not been needed yet */
+    struct auth *auths[AUTH_SECRETS];        /* NULL: not needed (yet) */
     struct head_way *way;                    /* NULL: not needed since the spec was changed */
     uint64_t logged;                         /* hash of the legacy status block that was logged last */
     int64_t zone_from_ms;                    /* see cluster_view */
@@ -158,18 +158,18 @@ void auth_drop(struct record *c);
 /* The token; empty: the head needs none. False with *e: not read yet, or not available (ERR_STATUS); it is being read, and the cluster and
  * its jobs are touched when it is there. Valid until the next call of any of these functions. e may be NULL. */
 bool auth_token(struct op *op, struct record *c, struct slice *token, struct err *e);
-/* The trust and the operator's certificate for the head's GCS, both NULL: it speaks without TLS. Else as auth_token. */
+/* The trust and the operator's certificate for the head's GCS; both NULL: the GCS has no TLS. Otherwise as auth_token. */
 bool auth_tls(struct op *op, struct record *c, struct tls_trust **trust, struct tls_identity **identity, struct err *e);
-uint32_t auth_serial(const struct record *c); /* changes with the token and the certificate; 0: none */
-/* When a missing one is read again; TIME_NEVER: it is there, being read, or not needed. */
+uint32_t auth_serial(const struct record *c); /* changes with the token or the certificate; 0: none is needed or known */
+/* When a missing token or CA is read again; TIME_NEVER: it is known, being read, or not needed. */
 int64_t auth_next(const struct op *op, const struct record *c);
-/* The head refused the token, or its certificate is not the CA's: reads that Secret again, and adds to *e what to do. */
+/* The head refused the token, or the CA did not sign its certificate: reads the Secret again, and appends the remedy to *e. */
 void auth_refused(struct op *op, struct record *c, enum auth_secret which, struct err *e);
 
-/* certificate.c: the data of a new CA's Secret */
+/* certificate.c: makes the data of a new CA's Secret */
 bool ca_write(int64_t wall_us, struct buf *data, struct err *e);
-/* The trust in the CA of a Secret, and a certificate of the operator's by it; both are the caller's. False: a key is missing, or the CA is
- * invalid. */
+/* Makes the trust in a Secret's CA, and a client certificate for the operator that the CA signs; the caller drops both. False: a key of the
+ * Secret is missing, or the CA is invalid. */
 bool ca_take(struct jval secret, int64_t wall_us, struct arena *a, struct tls_trust **trust, struct tls_identity **identity, struct err *e);
 
 /* zones.c: chooses one of the cluster's zones, and places the model, just read, in it */

@@ -1,14 +1,14 @@
-/* Rolling replacement of workers of an older template (annotation RAY_ANNOTATION_ROLL): group after group, in the order of the spec, while
- * the others serve. The state is in the pods alone: their template hash says which are old, so any operator goes on where the last one was.
+/* Rolling update of workers of an older template (annotation RAY_ANNOTATION_ROLL): group after group, in the order of the spec, while the
+ * other workers serve. All state is in the pods: their template hash marks the old ones, so a new leader continues the update.
  *
- * Of D replicas of a group, S may be extra at a time (maxSurgePercent, rounded up) and U may be missing (maxUnavailablePercent, rounded
- * down); at least one of both is 1, and no more than S + U end at a time. An extra replica is created while the live and the ending ones
- * are fewer than D + S. An old one is deleted only while at least D - U others are up. When a new one fails, no old one is deleted until
- * its successor is up; only what a scale-down makes surplus is. An autoscaler counts every pod as its own, so there S is 0 and U is at
- * least 1.
+ * A group has D desired replicas, a surge S (maxSurgePercent, rounded up) and a limit U of unavailable replicas (maxUnavailablePercent,
+ * rounded down); S or U is at least 1, and at most S + U replicas terminate at a time. A surge replica is created while live and
+ * terminating replicas are fewer than D + S. An old replica is deleted only while at least D - U other replicas are up. When a new replica
+ * fails, no old replica is deleted until its successor is up, except for surplus ones after a scale-down. An autoscaler counts every pod,
+ * surge replicas included, so in a scaled cluster S is 0 and U is at least 1.
  *
- * An old worker is one whose annotation RAY_ANNOTATION_HASH differs from the hash of its group (hash.c). That is made of the spec, not of
- * the pod that a version of the operator builds from it, and tests pin its values: an update of the operator begins no replacement. */
+ * A worker is old if its annotation RAY_ANNOTATION_HASH differs from the hash of its group (hash.c). The hash is made from the spec, not
+ * from the pod that a version of the operator builds, and tests pin its values: an update of the operator starts no rolling update. */
 #include "decide.h"
 
 enum { SETTLED_MS = 60 * 1000 };
@@ -17,19 +17,19 @@ enum { SETTLED_MS = 60 * 1000 };
 struct unit {
     uint32_t from, to; /* in group_view.pods */
     bool live, old, up;
-    const struct pod *bad;    /* it failed, or cannot start; NULL: none */
-    const struct pod *down;   /* it lives and is not up; NULL: none */
-    const struct pod *ending; /* it ends, or workersToDelete names it, so this plan deletes it; NULL: none */
+    const struct pod *bad;    /* a pod that failed or cannot start; NULL: none */
+    const struct pod *down;   /* a live pod that is not up; NULL: none */
+    const struct pod *ending; /* a pod that terminates, or that workersToDelete names (this plan deletes it); NULL: none */
 };
 
 struct tally {
-    int32_t all, going, fresh, fresh_down, up, old, old_head; /* replicas; all: live ones; old_head: made for an earlier head */
+    int32_t all, going, fresh, fresh_down, up, old, old_head; /* replicas; all: live ones; old_head: created for an earlier head */
     const struct pod *bad, *down, *ending;
 };
 
-/* A new node of a RayService has no replica of an application, so no Serve proxy, and its pod is not ready: after a minute of Ray without a
- * restart it counts, as it is there to take replicas. An old node that is not ready, or a pod of which another container fails, does not.
- */
+/* A new node of a RayService runs no Serve replica yet, so no Serve proxy, and its pod is not ready. It counts as up once its Ray container
+ * has run for SETTLED_MS without a restart, because Serve can place replicas there. An old node that is not ready does not count as up, nor
+ * does a pod with another container that fails. */
 static bool is_up(const struct group_view *g, const struct pod *pod, bool old, int64_t *again_ms)
 {
     if (pod->ready || old || !g->in->cluster->serves || !pod->run_us || pod->restarted || !slice_empty(pod->reason))
@@ -40,7 +40,8 @@ static bool is_up(const struct group_view *g, const struct pod *pod, bool old, i
     return left_ms <= 0;
 }
 
-/* Of a pod that is not up. A Ray container that was restarted runs for moments between two ends: that is no start. */
+/* Whether a pod that is not up crashes or cannot start. A crashing Ray container runs for moments between two restarts: that is no start.
+ */
 static bool cannot_start(const struct pod *pod)
 {
     return (pod->restarted && !pod->ready) || slice_ends(pod->reason, SLICE("BackOff")) || slice_find_text(pod->reason, "Err") >= 0 ||
@@ -51,7 +52,7 @@ static struct unit read_unit(const struct group_view *g, uint32_t from, int64_t 
 {
     int32_t up = 0, hosts = g->spec->hosts, index = g->pods[from]->index;
     struct unit u = {.from = from, .to = from + 1};
-    /* of pods without an index as many as a replica has hosts stand for one */
+    /* pods without an index: as many as a replica has hosts count as one replica */
     while (hosts > 1 && u.to < g->count && g->pods[u.to]->index == index && (index >= 0 || u.to - from < (uint32_t)hosts))
         u.to++;
     for (uint32_t i = from; i < u.to; i++) {
@@ -135,20 +136,20 @@ static void mark_deleted(const struct group_view *g, const struct unit *u, struc
         r->gone[i] = pod_live(g->pods[i]);
 }
 
-/* Replicas beyond those that the spec and the surge ask for: the group was scaled down, or suspended. An autoscaler names those itself. */
+/* Replicas above the desired number and the surge, after a scale-down or a suspension. 0 if an autoscaler names the pods to delete. */
 static int32_t surplus_of(const struct group_view *g, const struct tally *t, const struct roll *r)
 {
     int32_t n = t->all - g->spec->desired - r->surge;
     return g->named_only || n < 0 ? 0 : n;
 }
 
-/* Marks the old replicas that this plan deletes. Those that are not up come first: nothing is lost with them. One whose state is not known
- * (a newer version exists) is kept. replace: also those that have a successor, or may be missing; else surplus ones only. */
+/* Marks the old replicas that this plan deletes: first the replicas that are not up, which serve nothing. A replica with an outdated state
+ * (a newer resourceVersion exists) is kept. replace: within the budget too, else only surplus replicas. */
 static void pick_old(const struct group_view *g, const struct tally *t, bool replace, struct roll *r)
 {
     int32_t least = g->spec->desired - (replace ? r->unavailable : 0), may = t->all - least - t->fresh_down, up = t->up;
     int32_t most = surplus_of(g, t, r) + (replace ? r->surge + r->unavailable - t->going : 0);
-    may = may < most ? may : most; /* a pod that ends holds its node still, maybe beside its successor */
+    may = may < most ? may : most; /* a terminating pod still holds its node, maybe beside its successor */
     int64_t again_ms = TIME_NEVER;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < g->count && may > 0;) {
@@ -163,7 +164,7 @@ static void pick_old(const struct group_view *g, const struct tally *t, bool rep
         }
 }
 
-/* earlier: what keeps an earlier group from being complete; empty: nothing. This group keeps its extra replicas meanwhile. */
+/* earlier: why an earlier group is not complete; empty: it is. While it is not, this group only keeps the surge replicas it has. */
 static void roll_group(const struct group_view *g, const struct tally *t, struct slice earlier, struct roll *r, struct arena *a)
 {
     set_budget(g, r);
@@ -173,7 +174,7 @@ static void roll_group(const struct group_view *g, const struct tally *t, struct
     r->extra = hold > want ? hold - want : 0;
     r->gone = arena_array(a, g->count + 1, sizeof *r->gone);
     bool replace = slice_empty(earlier) && may_go_on(g, t, r, a);
-    int64_t wait_ms = g->in->workers_from_ms - g->in->now.mono_ms; /* a DELETE by the previous leader may be on its way */
+    int64_t wait_ms = g->in->workers_from_ms - g->in->now.mono_ms; /* a DELETE of the previous leader may be in flight */
     if (!slice_empty(earlier))
         r->why = earlier;
     else if (slice_empty(r->why) && t->ending)
@@ -204,7 +205,7 @@ struct roll decide_roll(const struct group_view *groups, uint32_t count, const s
         return r;
     for (uint32_t k = 1; k < count && r.number == GROUP_NONE; k++) {
         struct tally t = tally_of(&groups[k], head, &r.again_ms);
-        if (t.old_head) /* they follow their head, all at once */
+        if (t.old_head) /* workers of an earlier head are all replaced at once, with their head */
             continue;
         if (t.old)
             roll_group(&groups[k], &t, earlier, &r, a);

@@ -298,7 +298,7 @@ static void say_appeared(const struct facts *f, struct jval next, bool warning, 
     p->actions[p->count - 1].logged = true;
 }
 
-/* A rolling update stops at a pod that fails: once for each time. */
+/* An event each time a rolling update stops at a pod that fails. */
 static void say_roll(const struct facts *f, struct jval next, struct plan *p)
 {
     struct jval is = status_condition(next, SLICE(STATUS_DRIFT)), was = status_condition(f->prior, SLICE(STATUS_DRIFT));

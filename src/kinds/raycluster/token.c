@@ -1,16 +1,16 @@
-/* Tokens of clusters with authOptions, and CAs of those with tlsOptions. A cluster's Secret is read when its head is to be asked something
- * for the first time, and again when the head has refused the token: so no watch of Secrets is needed, and no right but to read one by its
- * name. What is kept is the token itself, which goes nowhere but into the header that carries it, or a certificate of the operator's own by
- * that CA; both are wiped when they are not needed any more. */
+/* Tokens of clusters with authOptions, and CAs of clusters with tlsOptions. The Secret is read before the first request to the head, and
+ * again after the head refused the token or the certificate. So the operator needs no watch of Secrets, only the right to get one by name.
+ * In memory are the token, which is sent only in its request header, or a client certificate that the CA signed; both are wiped when they
+ * are no longer needed. */
 #include "record.h"
 
 struct auth {
     char *token; /* NULL: none yet */
     size_t len;
-    struct tls_trust *trust; /* with identity: of a CA, in the place of a token */
+    struct tls_trust *trust; /* AUTH_CA: trust in the CA; identity: the operator's certificate by it. NULL for AUTH_TOKEN */
     struct tls_identity *identity;
-    int64_t renew_us;          /* of identity: another is made then */
-    uint32_t serial;           /* of the token or the identity: another one has another number */
+    int64_t renew_us;          /* wall clock: when identity is made again */
+    uint32_t serial;           /* counts changes of the token or the identity */
     bool asking;               /* a GET is on its way */
     int64_t again_ms;          /* it is not read before */
     uint32_t failures, doubts; /* in a row: GETs that brought no token, and such that brought the one that was refused */
@@ -101,7 +101,8 @@ static bool read_token(struct auth *t, struct slice body, struct arena *a, struc
     return read;
 }
 
-/* The clock of those heads may differ from ours, so the certificate is made again after half of its time, which a CA may have cut short. */
+/* Reads a CA and makes the operator's certificate by it. The certificate is renewed after half of its lifetime (the CA may end before 90
+ * days), because the clocks of heads may differ from ours. */
 static bool read_ca(struct auth *t, struct slice body, struct now now, struct arena *a, struct err *e)
 {
     struct jval doc;
@@ -121,7 +122,7 @@ static bool read_ca(struct auth *t, struct slice body, struct now now, struct ar
     return true;
 }
 
-/* Why there is no token, and what to do. What to do stands first: reasons are cut. */
+/* Why the Secret cannot be read, and the remedy. The remedy comes first, because reasons are cut. */
 static void explain_refusal(const struct kube_answer *a, enum auth_secret which, struct err *e)
 {
     const struct kube_status *s = &a->status;
@@ -137,7 +138,7 @@ static void explain_refusal(const struct kube_answer *a, enum auth_secret which,
 
 static void on_secret(struct op *op, struct record *c, enum auth_secret which, const struct kube_answer *a)
 {
-    const uint64_t said = UINT8_MAX - (uint64_t)which; /* among what is said of calls: no action */
+    const uint64_t said = UINT8_MAX - (uint64_t)which; /* key of this message among those of failed calls; no action has this number */
     struct auth *t = auth_there(c, which);
     struct err e = {0};
     t->asking = false;
@@ -230,7 +231,7 @@ static struct auth *auth_of(struct op *op, struct record *c, enum auth_secret wh
     return *t;
 }
 
-/* Reads it where that is due. NULL in *out: none is needed. */
+/* Whether the token or CA is known; reads its Secret when that is due. NULL in *out: the cluster needs none. */
 static bool is_ready(struct op *op, struct record *c, enum auth_secret which, struct auth **out, struct err *e)
 {
     struct auth *t = *out = auth_of(op, c, which);

@@ -37,7 +37,7 @@ static const struct service_cluster *find_active(const struct service_decision *
     return c;
 }
 
-/* Whether the cluster can be kept: it has the spec's hash, or the spec only appends worker groups to it, or its workers can be replaced. */
+/* Whether the cluster can be kept: it has the spec's hash, the spec only appends worker groups, or a rolling update can make the change. */
 bool rayservice_fits(const struct service_decision *d, const struct service_cluster *c)
 {
     return c->hash == d->s->cluster_hash || (c->group_count < d->s->group_count && c->hash == c->first_hash) ||
@@ -189,7 +189,7 @@ static void announce(struct service_decision *d, const struct service_cluster *c
 static void decide_cluster(struct service_decision *d)
 {
     struct slice name = rayservice_cluster_name(d->s, false, d->a);
-    if (d->active && slice_eq(d->active->name, name)) /* it was made for this spec, and has had others since */
+    if (d->active && slice_eq(d->active->name, name)) /* the active cluster was created for this spec and was changed in place since */
         name = rayservice_cluster_name(d->s, true, d->a);
     for (uint32_t i = 0; i < d->in->cluster_count; i++)
         if (slice_eq(d->in->clusters[i].name, name) && d->missing)

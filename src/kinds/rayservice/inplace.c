@@ -1,5 +1,5 @@
-/* An upgrade inside the running cluster (SERVICE_UPGRADE_ROLLING): the cluster gets the worker groups of the spec and RAY_ANNOTATION_ROLL,
- * and RayCluster's controller replaces its workers. Here is which changes that can carry out. */
+/* Upgrades of a RayService in place (SERVICE_UPGRADE_ROLLING): the running RayCluster gets the new worker groups and RAY_ANNOTATION_ROLL,
+ * and its controller rolls the workers. This file decides which changes of the spec can be carried out that way. */
 #include "rayservice.h"
 
 struct slice rayservice_roll_text(const struct rayservice *s, struct arena *a)
@@ -11,7 +11,7 @@ struct slice rayservice_roll_text(const struct rayservice *s, struct arena *a)
 
 /* ---- differences ---- */
 
-/* Appends the path of the first place at which the two differ. */
+/* Appends the path of the first difference between two values. */
 static void put_difference(struct jval a, struct jval b, struct buf *path)
 {
     struct jval k, v;
@@ -38,7 +38,7 @@ static void put_difference(struct jval a, struct jval b, struct buf *path)
     arena_free(&scratch);
 }
 
-/* Of the whole cluster, beside its worker groups. */
+/* Why the specs differ outside of their worker groups; empty: they do not. */
 static struct slice frame_differs(struct jval live, struct jval want, struct arena *a)
 {
     static const char *const whys[][2] = {
@@ -74,7 +74,7 @@ static struct slice image_of(struct jval group, struct arena *a)
     return json_get_str(json_at(json_get(group, "template.spec.containers"), 0), "image", a);
 }
 
-/* "2.46.0-py310-gpu": the version of Ray, and with python of Python if it says that; empty: the tag says none. */
+/* From an image tag such as "2.46.0-py310-gpu": "2.46.0", or with python "py310"; empty: the tag has none. */
 static struct slice version_in(struct slice image, bool python)
 {
     struct slice rest = image, part = rest;

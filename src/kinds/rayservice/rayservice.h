@@ -30,14 +30,14 @@ enum {
     RAYSERVICE_APPS_MAX = 256, /* applications of one configuration */
 };
 
-/* The name has our domain: KubeRay's own are plain words, and none that it gets can be this one. */
+/* The value has our domain: KubeRay's values are plain words, so no later value of KubeRay's can clash with it. */
 #define RAYSERVICE_ROLLING "mobula.dev/RollingUpdate"
 enum service_upgrade { SERVICE_NEW_CLUSTER, SERVICE_UPGRADE_NONE, SERVICE_UPGRADE_STEPS, SERVICE_UPGRADE_ROLLING };
 
 /* upgradeStrategy.clusterUpgradeOptions, of SERVICE_UPGRADE_STEPS; upgradeStrategy.rollingUpdate, of SERVICE_UPGRADE_ROLLING. */
 struct service_options {
     struct ray_roll roll;
-    bool else_new;       /* a change that the running cluster cannot take makes a second one; else it waits */
+    bool else_new;       /* a change that cannot be made in place creates a second cluster; else it waits */
     int32_t surge;       /* percent of capacity that moves at once */
     int32_t step;        /* percent of traffic that moves at once; 0: none does */
     int64_t interval_ms; /* between two steps of traffic */
@@ -77,7 +77,7 @@ uint64_t rayservice_scale_hash(struct jval cluster_spec, struct arena *a);
 
 /* ---- names and objects ---- */
 
-/* Of the cluster that the spec asks for. second: where a cluster that was made for this spec, and changed since, has the name. */
+/* Name of the cluster for this spec. second: the other name, if a cluster that was changed in place since holds the first one. */
 struct slice rayservice_cluster_name(const struct rayservice *s, bool second, struct arena *a);
 struct slice rayservice_head_name(const struct rayservice *s, struct arena *a);
 struct owner rayservice_owner(const struct rayservice *s);
@@ -90,9 +90,9 @@ bool rayservice_build_update(const struct rayservice *s, struct slice uid, struc
 bool rayservice_build_service(const struct rayservice *s, const struct ray_cluster *to, bool head, struct arena *a, struct buf *out,
                               struct err *e);
 
-/* inplace.c: the value of RAY_ANNOTATION_ROLL that its clusters are to have; empty: none. */
+/* inplace.c: the value of RAY_ANNOTATION_ROLL for the service's clusters; empty: they get none. */
 struct slice rayservice_roll_text(const struct rayservice *s, struct arena *a);
-/* Why a running cluster with the spec `live` cannot get the spec `want` by a replacement of its workers; empty: it can. */
+/* Why a running cluster with the spec `live` cannot be upgraded to `want` in place; empty: it can. */
 struct slice rayservice_apart(struct jval live, struct jval want, struct arena *a);
 
 /* ---- routes ---- */
@@ -151,8 +151,8 @@ struct service_cluster {
     uint64_t hash, scale_hash; /* of the spec that it was made from, as in struct rayservice; scale_hash 0: not known */
     uint64_t first_hash;       /* rayservice_hash of the service's spec with only as many groups as this cluster has */
     uint32_t group_count;
-    struct slice apart;             /* with SERVICE_UPGRADE_ROLLING: why it cannot get the service's spec; empty: it can, or has it */
-    bool other_roll;                /* its annotation RAY_ANNOTATION_ROLL is not as rayservice_roll_text */
+    struct slice apart;             /* SERVICE_UPGRADE_ROLLING: why it cannot be upgraded in place; empty: it can, or has the spec */
+    bool other_roll;                /* its RAY_ANNOTATION_ROLL differs from rayservice_roll_text */
     uint32_t outdated;              /* workers of an older template */
     bool head_ready;                /* requests to its dashboard can be sent */
     const struct pod *head;         /* the running head pod; NULL: none */

@@ -219,7 +219,7 @@ static bool has_routes_condition(const struct service_decision *d, struct condit
 #define IN_PLACE "WorkersAreReplaced"
 #define NOT_IN_PLACE "InPlaceNotPossible"
 
-/* Of a service whose workers are replaced in the running cluster. Returns whether it is one, and has a change. */
+/* Fills UpgradeInProgress of a service with SERVICE_UPGRADE_ROLLING. Returns false if it has another strategy, or no upgrade to make. */
 static bool rolls(const struct service_decision *d, struct condition *c)
 {
     const struct service_cluster *own = d->active;
