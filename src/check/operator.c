@@ -99,7 +99,7 @@ void check_operators(struct check *c)
         check_allowlist(c);
     } else if (absent && !hub)
         check_say(c, CHECK_SKIP, "mobula install --print --create-namespace | kubectl apply --server-side -f -",
-                  "no Deployment mobula in namespace %.*s; one that runs elsewhere is named by --operator-namespace", SLICE_ARG(ns));
+                  "no Deployment mobula in namespace %.*s; if it runs in another one, set --operator-namespace", SLICE_ARG(ns));
     check_list(c, SLICE("/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dkuberay-operator"), on_kuberay, NULL);
 }
 

@@ -41,7 +41,7 @@ static const struct subcommand {
     {"egress", "print what the operator contacts, for firewalls", cli_egress},
     {"storage", "check a bucket, list, read and write its objects, sign URLs", cli_storage},
     {"logs", "print what a job has printed, or follow it", cli_logs},
-    {"ray-cert", "make the certificate of a pod of Ray with its cluster's CA", cli_ray_cert},
+    {"ray-cert", "make a Ray pod's certificate, signed by its cluster's CA", cli_ray_cert},
     {"wait-gcs", "wait until the control service of a Ray cluster answers", cli_wait_gcs},
     {"submit", "submit a job to a Ray cluster and follow it", cli_submit},
     {"completion", "print the completion of these commands for bash, zsh or fish", run_completion},

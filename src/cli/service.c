@@ -123,7 +123,7 @@ static bool look(struct service_desk *d, uint64_t *said, bool *over, struct err 
                  words = arena_clean(d->seek.a, json_get_str(told, "message", d->seek.a), LIMIT_JOB_MESSAGE);
     *over = now && !d->back && slice_is(phase, "Complete");
     if (d->back && json_get_int(d->live, "metadata.generation", 0) != d->back)
-        return err_set(e, ERR_STATUS, "%.*s was changed before it went back: mobula service status", SLICE_ARG(d->o.name));
+        return err_set(e, ERR_STATUS, "%.*s was changed before the rollback: mobula service status", SLICE_ARG(d->o.name));
     if (json_is(json_get(valid, "status"), "False"))
         return err_set(e, ERR_STATUS, "the spec is not carried out: %.*s", SLICE_ARG(json_get_str(valid, "message", d->seek.a)));
     if (now && slice_is(phase, "RolledBack"))
@@ -168,7 +168,7 @@ static bool find_previous(struct service_desk *d, int64_t *sum, struct err *e)
         if (weight > 0 && !service_find(d, kind_rayservice.resource, there, &child, &absent, e))
             return false;
         if (absent)
-            return err_set(e, ERR_MISSING, "version %.*s is gone since the rollout ended: deploy it again with -f and --version-name %.*s",
+            return err_set(e, ERR_MISSING, "version %.*s was deleted after the rollout: deploy it again with -f and --version-name %.*s",
                            SLICE_ARG(name), SLICE_ARG(name));
     }
     return true;

@@ -335,7 +335,7 @@ static void judge(struct call *c, const struct review *who, const struct review 
     }
     edge_call_refuse(
         c, 403,
-        "%.*s may not %.*s %.*s/%.*s in namespace %.*s: have the verb given by a Role, or sign in as another user at " EDGE_PATH
+        "%.*s may not %.*s %.*s/%.*s in namespace %.*s: get the verb granted by a Role, or sign in as another user at " EDGE_PATH
         "login%s%.*s",
         SLICE_ARG(who->user), SLICE_ARG(verb), SLICE_ARG(c->route->right.resource), SLICE_ARG(name), SLICE_ARG(c->route->right.ns),
         slice_empty(may->reason) ? "" : ": ", SLICE_ARG(may->reason));

@@ -300,7 +300,7 @@ static void put_outdated(const struct words *w, const struct ray_group *g)
     if (n)
         buf_printf(w->out, "    %u pod%s of an older template: %s\n", n, n == 1 ? " is" : "s are",
                    w->c->recreate  ? "replaced when the API server has taken the new one in a dry run"
-                   : w->c->roll.on ? "replaced group after group (annotation " RAY_ANNOTATION_ROLL "; condition TemplateDrift)"
+                   : w->c->roll.on ? "replaced by a rolling update (annotation " RAY_ANNOTATION_ROLL "; condition TemplateDrift)"
                                    : "a pod is replaced when it is deleted, or with upgradeStrategy {type: Recreate}");
 }
 

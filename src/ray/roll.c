@@ -5,8 +5,8 @@ bool ray_roll_check(const struct ray_roll *roll, bool scaled, struct err *e)
 {
     if (scaled && roll->unavailable == 0)
         return err_set(e, ERR_CONFIG,
-                       "maxUnavailablePercent is 0: with enableInTreeAutoscaling the autoscaler says how many pods there are, "
-                       "and none is extra: write 1 to 100");
+                       "maxUnavailablePercent is 0: with enableInTreeAutoscaling the autoscaler sets the number of pods, "
+                       "so there is no surge: set 1 to 100");
     return roll->surge + roll->unavailable > 0 ||
            err_set(e, ERR_CONFIG, "maxSurgePercent and maxUnavailablePercent are both 0: no pod could be replaced, raise one of them");
 }

@@ -1,7 +1,7 @@
-"""The roads of an installation by its changes: install --apply, kubectl on both sides, kustomize, Helm. Each begins with the objects of an
-older version, and each but the definitions is the work of a user with the rights that docs/install.md has for an admin of namespaces. The
-inventory judges each step: all objects are as `mobula` would write them, and what a road leaves behind is named, and goes with the next
-upgrade."""
+"""Changes of an installation by each tool: install --apply, kubectl (client and server side), kustomize, Helm. Each test starts with the
+objects of an older version, and runs with the rights that docs/install.md grants to an admin of namespaces (definitions excepted). Each
+step is compared with the inventory: all objects are as `mobula` would write them. Objects that a tool leaves behind are reported, and the
+next upgrade deletes them."""
 
 import json
 import os
@@ -30,13 +30,13 @@ MORE = {"cluster.ray.io": ["rayclusters"], "ray.io": ["raycronjobs", "rayservice
 
 
 def recipe():
-    """The rights that the page has the cluster's admin grant."""
+    """The rights that docs/install.md grants, as arguments of kubectl."""
     page = (ROOT / "docs/install.md").read_text()
     return re.search(r"^    kubectl create clusterrole ray-admin (.+)$", page, re.M)[1]
 
 
 def grant(namespace, name):
-    """The page's rights, and those of the kinds and routes that --kinds=all adds, which it leaves to the 403 that names them."""
+    """Grants the page's rights, and the rights for --kinds=all, which the page leaves to the message of the 403."""
     more = [{"apiGroups": [group], "resources": [kind, f"{kind}/status", f"{kind}/finalizers"], "verbs": ["*"]}
             for group, kinds in MORE.items() for kind in kinds]
     kubectl("-n", namespace, "create", "role", "ann-ray", *shlex.split(recipe()))
@@ -92,7 +92,7 @@ def at(made, tmp_path):  # noqa: F811
     kubectl("delete", "namespace", found.team, "--wait=false")
 
 
-# ---- mobula, kubectl, kustomize: what mobula would change is the judge ----
+# ---- mobula, kubectl, kustomize: compared by mobula upgrade --dry-run ----
 
 def by_kubectl(at, text, flags):
     at.kubectl("apply", "-f", "-", stdin=text)
@@ -109,12 +109,12 @@ def by_kustomize(at, text, flags):
 
 
 def older(text):
-    """Of a chart's or of printed objects: as if a version of before had written them."""
+    """The text of a chart or of manifests with an older version number."""
     return text.replace(mobula("version").stdout.split()[1], OLDER)
 
 
 def judge(at, n):
-    """Nothing would change but fields that kubectl owns and objects that it leaves behind, which the next upgrade deletes."""
+    """Checks that an upgrade would only take over fields of kubectl and delete objects that kubectl left behind, and upgrades."""
     flags = ("--namespace", at.name, *at.flags(n), "--drop-flags")
     shown, _ = at.mobula("upgrade", *flags, "--dry-run", status=None)
     assert not re.findall(r"^[+-](?![+-]{2} ).*", shown, re.M) and "+++ created" not in shown, (n, shown)
@@ -122,18 +122,18 @@ def judge(at, n):
     at.has(n)
 
 
-@pytest.mark.parametrize("road", [by_kubectl, by_kubectl_on_the_server, by_kustomize])
-def test_each_change_by_each_road(at, road):
-    road(at, older(at.text(0)), at.flags(0))
+@pytest.mark.parametrize("apply", [by_kubectl, by_kubectl_on_the_server, by_kustomize])
+def test_each_change_by_kubectl_and_kustomize(at, apply):
+    apply(at, older(at.text(0)), at.flags(0))
     for n in range(len(STEPS)):
-        road(at, at.text(n), at.flags(n))
+        apply(at, at.text(n), at.flags(n))
         judge(at, n)
     at.mobula("uninstall", "--apply", "--namespace", at.name)
     at.has_nothing()
 
 
 def test_each_change_by_mobula_and_back(at):
-    """Each upgrade, its rollback, and the rollback of that. They leave nothing that another one would change."""
+    """Each upgrade, its rollback, and the rollback of the rollback. A further upgrade would change nothing."""
     by_kubectl(at, older(at.text(0)), at.flags(0))
     at.mobula("upgrade", "--namespace", at.name, *at.flags(0))
     for n in range(1, len(STEPS)):
@@ -148,10 +148,10 @@ def test_each_change_by_mobula_and_back(at):
     at.has_nothing()
 
 
-# ---- Helm: a release's objects are Helm's to change, and the API server's own defaults of what mobula prints are the judge ----
+# ---- Helm: compared with mobula's printed objects after the API server's defaulting ----
 
 class Release:
-    """A release of the chart, or of one that has it as a part."""
+    """A release of the chart, or of an umbrella chart that depends on it."""
 
     def __init__(self, at, helm, chart, whole=False):  # noqa: F811
         self.at, self.by, self.helm, self.whole = at, at.ann, helm, whole
@@ -176,7 +176,7 @@ class Release:
         return out.stdout + out.stderr
 
     def values(self, n, every=False):
-        """Of a step. every: beside them those that say what a step before has changed."""
+        """The values of a step. every: also values that reset the changes of earlier steps."""
         values = {"admissionPolicy": False} | (VALUES if every else {}) | OF_STEPS[n]
         text = json.dumps({"mobula": values} if self.whole else values).replace("TEAM", self.at.team)
         (self.at.folder / "values.json").write_text(text)
@@ -188,7 +188,7 @@ class Release:
 
 
 def judged(at, n, text=str):
-    """Each object is what the API server makes of the printed one, and there are no others."""
+    """Checks that the objects are the printed ones with the API server's defaults, and that no others exist."""
     printed = read(text(manifests("--namespace", at.name, "--registry=localhost", "--kinds=ray.io", *at.flags(n))))
     assert at.there() == {(kind.lower(), name) for kind, namespace, name in printed if namespace == at.name}, n
     wanted = [o | {"metadata": o["metadata"] | {"name": o["metadata"]["name"] + "-j"}} for o in printed.values()]
@@ -205,7 +205,7 @@ def judged(at, n, text=str):
 
 def read_json(out):
     text, found = out.stdout, json.JSONDecoder()
-    objects = []  # a List, or one after the other
+    objects = []  # of a List, or of concatenated objects
     while text.strip():
         one, end = found.raw_decode(text.lstrip())
         text = text.lstrip()[end:]
@@ -256,7 +256,7 @@ def judge_of_chart(at, n):
 
 
 def test_helm_takes_an_installation_over(at, helm, chart):  # noqa: F811
-    """With the flags as values, by --take-ownership. Without it Helm refuses, and from then on mobula does."""
+    """Helm refuses mobula's objects without --take-ownership. With it Helm owns them, and mobula refuses to change them."""
     flags = ("--namespace", at.name, "--registry=localhost", "--kinds=ray.io")
     release = Release(at, helm, chart)
     at.mobula("install", "--apply", *flags, *at.flags(0))
@@ -279,7 +279,7 @@ def test_helm_takes_an_installation_over(at, helm, chart):  # noqa: F811
 
 
 def test_helm_leaves_definitions_to_one_command(api, at, helm, chart):  # noqa: F811
-    """helm upgrade keeps the older ones of the cluster. check names a missing field and the command, which works beside the release."""
+    """helm upgrade does not update definitions. check reports a missing field, and the command that updates them beside the release."""
     release = Release(at, helm, chart)
     release.by = RUN / "admin.kubeconfig"
     make_older(api)
@@ -300,10 +300,10 @@ def test_helm_leaves_definitions_to_one_command(api, at, helm, chart):  # noqa: 
         run("uninstall", "--apply", "--namespace", at.name)
 
 
-# ---- what kustomize changes ----
+# ---- kustomize: images, namespace, name prefix ----
 
 def test_kustomize_changes_an_image(made, tmp_path):  # noqa: F811
-    """docs/commands.md: images and patches are kustomize's to change, the namespace is mobula's."""
+    """Kustomize may change images, as docs/commands.md says; upgrade takes the change over."""
     (tmp_path / "mobula.yaml").write_text(manifests("--no-crds", "--namespace", made))
     (tmp_path / "kustomization.yaml").write_text(
         "resources: [mobula.yaml]\nimages: [{name: localhost/mobula, newName: registry.example/mobula, newTag: '7'}]\n")
@@ -314,7 +314,7 @@ def test_kustomize_changes_an_image(made, tmp_path):  # noqa: F811
 
 
 def test_kustomize_with_another_namespace(made, tmp_path):  # noqa: F811
-    """Texts within the manifests keep the namespace that they were printed for: check says so."""
+    """Arguments and bindings keep the namespace that the manifests were printed for: check reports it."""
     (tmp_path / "mobula.yaml").write_text(manifests("--no-crds", "--namespace", "elsewhere"))
     (tmp_path / "kustomization.yaml").write_text(f"namespace: {made}\nresources: [mobula.yaml]\n")
     kubectl("apply", "-k", tmp_path)
@@ -324,14 +324,14 @@ def test_kustomize_with_another_namespace(made, tmp_path):  # noqa: F811
 
 
 def test_kustomize_with_a_prefix(made, tmp_path):  # noqa: F811
-    """The pod runs, but no command of mobula finds it, and the admission policy holds for an account that does not exist, as
-    docs/commands.md says. check names the Deployment that it misses."""
+    """The pod runs, but mobula's commands do not find its Deployment, and the admission policy restricts an account that does not exist, as
+    docs/commands.md says. check reports the missing Deployment."""
     (tmp_path / "mobula.yaml").write_text(manifests("--namespace", made))
     (tmp_path / "kustomization.yaml").write_text("namePrefix: x-\nresources: [mobula.yaml]\n")
     kubectl("apply", "--server-side", "--force-conflicts", "-k", tmp_path)
     try:
         kubectl("-n", made, "rollout", "status", "deployment/x-mobula", "--timeout=120s")
-        assert f"no Deployment mobula in namespace {made}; one that runs elsewhere" in run(
+        assert f"no Deployment mobula in namespace {made}; if it runs in another one" in run(
             "check", "-n", made, "--operator-namespace", made, status=None)[0]
         policy = kubectl("get", "validatingadmissionpolicy", f"x-mobula.{made}", "-o", "yaml").stdout
         assert f"system:serviceaccount:{made}:mobula" in policy and "x-mobula" not in policy.split("\nspec:\n")[1]

@@ -336,6 +336,6 @@ def test_commands(operators, space, boards, tmp_path):
     service.phase("Complete")
     space.api.call("DELETE", space.path("rayservices", "rag-v1", V1))  # as the operator does after the time that it is kept
     eventually(lambda: space.find(space.path("rayservices", "rag-v1", V1)) is None)
-    command("rollback", "rag", fails="version v1 is gone since the rollout ended")
+    command("rollback", "rag", fails="version v1 was deleted after the rollout")
     command("terminate", "rag")
     eventually(lambda: space.find(service.path) is None)

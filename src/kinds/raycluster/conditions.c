@@ -217,11 +217,11 @@ static bool write_roll(const struct facts *f, struct jout *w, struct slice text)
     if (r->number == GROUP_NONE)
         return false;
     condition(f, w, STATUS_DRIFT, true, r->stopped ? SLICE(STATUS_ROLL_STOPPED) : SLICE("RollingUpdate"),
-              arena_printf(f->a, "%.*s. They are replaced group after group; of group %.*s at most %d extra and %d missing at a time%s%.*s",
+              arena_printf(f->a, "%.*s. Rolling update, group after group: in group %.*s at most %d extra and %d missing at a time%s%.*s",
                            SLICE_ARG(text), SLICE_ARG(f->in->cluster->groups[r->number].name), (int)r->surge, (int)r->unavailable,
                            slice_empty(r->why) ? ""
-                           : r->stopped        ? ". Stopped, no worker is deleted until its successor is up: "
-                                               : ". Now: ",
+                           : r->stopped        ? ". Stopped; no worker is deleted until its successor is up: "
+                                               : ". Waiting: ",
                            SLICE_ARG(r->why)));
     return true;
 }

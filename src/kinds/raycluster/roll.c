@@ -178,7 +178,7 @@ static void roll_group(const struct group_view *g, const struct tally *t, struct
     if (!slice_empty(earlier))
         r->why = earlier;
     else if (slice_empty(r->why) && t->ending)
-        r->why = arena_printf(a, "pod %s is not gone yet%s%.*s", t->ending->name, slice_empty(t->ending->words) ? "" : ": ",
+        r->why = arena_printf(a, "pod %s is not deleted yet%s%.*s", t->ending->name, slice_empty(t->ending->words) ? "" : ": ",
                               SLICE_ARG(t->ending->words));
     if (wait_ms <= 0)
         pick_old(g, t, replace, r);
@@ -193,7 +193,7 @@ static struct slice unsettled(const struct group_view *g, const struct tally *t,
         return SLICE("");
     may_go_on(g, t, r, a);
     return arena_printf(a, "group %.*s: %.*s", SLICE_ARG(g->spec->name),
-                        SLICE_ARG(slice_empty(r->why) ? SLICE("not all of its pods are there") : r->why));
+                        SLICE_ARG(slice_empty(r->why) ? SLICE("not all of its pods exist") : r->why));
 }
 
 struct roll decide_roll(const struct group_view *groups, uint32_t count, const struct pod *head, struct arena *a)

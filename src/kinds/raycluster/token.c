@@ -129,7 +129,7 @@ static void explain_refusal(const struct kube_answer *a, enum auth_secret which,
     if (a->outcome != KUBE_REFUSED)
         *e = a->err;
     else if (s->code == 404)
-        err_set(e, ERR_STATUS, "it does not exist: make it, with the %s under %s, or delete the head's pod if it was ours",
+        err_set(e, ERR_STATUS, "it does not exist: create it with the %s under %s; if the operator made it, delete the head's pod",
                 words[which].name, words[which].keys);
     else
         err_set(e, ERR_STATUS, "%s%d %s: %s", s->code == 403 ? "(mobula install --ray-auth prints the right) " : "", s->code,
@@ -160,8 +160,8 @@ static void on_secret(struct op *op, struct record *c, enum auth_secret which, c
     bool news = strncmp(t->trouble, e.text, sizeof t->trouble) != 0;
     snprintf(t->trouble, sizeof t->trouble, "%s", e.text);
     if (news && say_failed(op, answer_failed(a), said, said_of(c, slice_of(e.text), said)))
-        log_warn(which == AUTH_CA ? "the cluster's CA cannot be read: its GCS is not asked anything"
-                                  : "the cluster's token cannot be read: its head is not asked anything",
+        log_warn(which == AUTH_CA ? "cannot read the cluster's CA: no requests are sent to its GCS"
+                                  : "cannot read the cluster's token: no requests are sent to its head",
                  LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF_CSTR("secret", t->secret), LF_CSTR("error", e.text));
 }
 

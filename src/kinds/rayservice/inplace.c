@@ -41,10 +41,9 @@ static void put_difference(struct jval a, struct jval b, struct buf *path)
 /* Why the specs differ outside of their worker groups; empty: they do not. */
 static struct slice frame_differs(struct jval live, struct jval want, struct arena *a)
 {
-    static const char *const whys[][2] = {
-        {".headGroupSpec", "a new head begins without the applications, and its workers go with the old one"},
-        {".rayVersion", "all nodes of a cluster run the same Ray"},
-        {"", "it is for the whole cluster"}};
+    static const char *const whys[][2] = {{".headGroupSpec", "a new head starts without the applications and needs new workers"},
+                                          {".rayVersion", "all nodes of a cluster run the same Ray"},
+                                          {"", "it applies to the whole cluster"}};
     static const char *const groups[] = {"workerGroupSpecs", "suspend", NULL};
     __attribute__((cleanup(buf_free))) struct buf x = {.max = LIMIT_JSON_ITEM}, y = {.max = LIMIT_JSON_ITEM}, path = {.max = 200};
     struct jout out;
@@ -64,7 +63,7 @@ static struct slice frame_differs(struct jval live, struct jval want, struct are
     size_t i = 0;
     while (!slice_starts(buf_slice(&path), slice_of(whys[i][0])))
         i++;
-    return arena_printf(a, "spec.rayClusterConfig%.*s is another, and %s", SLICE_ARG(buf_slice(&path)), whys[i][1]);
+    return arena_printf(a, "spec.rayClusterConfig%.*s has changed: %s", SLICE_ARG(buf_slice(&path)), whys[i][1]);
 }
 
 /* ---- worker groups ---- */
@@ -98,7 +97,7 @@ static struct slice versions_differ(struct jval want, struct jval group, struct 
     for (int python = 0; python < 2; python++) {
         struct slice x = version_in(head, python), y = version_in(its, python);
         if (!slice_empty(x) && !slice_empty(y) && !slice_eq(x, y))
-            return arena_printf(a, "worker group %.*s has an image of %s%.*s and the head one of %s%.*s: Ray takes no node that differs",
+            return arena_printf(a, "worker group %.*s has an image of %s%.*s and the head one of %s%.*s: Ray needs the same on all nodes",
                                 SLICE_ARG(name), python ? "" : "Ray ", SLICE_ARG(y), python ? "" : "Ray ", SLICE_ARG(x));
     }
     return SLICE("");
@@ -112,9 +111,9 @@ struct slice rayservice_apart(struct jval live, struct jval want, struct arena *
         struct slice name = json_get_str(group, "groupName", a);
         struct jval next = list_find(groups, "groupName", name);
         if (!json_there(next))
-            why = arena_printf(a, "worker group %.*s was removed or renamed: its pods would go at once", SLICE_ARG(name));
+            why = arena_printf(a, "worker group %.*s was removed or renamed: it would lose all pods at once", SLICE_ARG(name));
         else if (json_get_int(group, "numOfHosts", 1) != json_get_int(next, "numOfHosts", 1))
-            why = arena_printf(a, "numOfHosts of worker group %.*s is another: its replicas cannot be mixed", SLICE_ARG(name));
+            why = arena_printf(a, "numOfHosts of worker group %.*s has changed: both sizes cannot be mixed", SLICE_ARG(name));
     }
     for (struct jiter it = json_iter(groups); slice_empty(why) && json_next(&it, &k, &group);)
         why = versions_differ(want, group, json_get_str(group, "groupName", a), a);

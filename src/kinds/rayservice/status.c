@@ -231,8 +231,8 @@ static bool rolls(const struct service_decision *d, struct condition *c)
     if (!c->yes) {
         c->reason = SLICE(NOT_IN_PLACE);
         c->message = arena_printf(d->a,
-                                  "RayCluster %.*s is kept as it is: %.*s. Take the change back, or set "
-                                  "upgradeStrategy.rollingUpdate.ifNotPossible: NewCluster, which makes a second cluster for it",
+                                  "RayCluster %.*s is kept as it is: %.*s. Revert the change, or set "
+                                  "upgradeStrategy.rollingUpdate.ifNotPossible: NewCluster to get a second cluster for it",
                                   SLICE_ARG(own->name), SLICE_ARG(own->apart));
         return true;
     }
@@ -241,7 +241,7 @@ static bool rolls(const struct service_decision *d, struct condition *c)
     if (differs && d->in->refusals && d->in->refusals->count)
         c->message = arena_printf(d->a, "RayCluster %.*s cannot be changed: %s", SLICE_ARG(own->name), d->in->refusals->reason);
     else if (differs || slice_empty(c->message))
-        c->message = arena_printf(d->a, "the workers of RayCluster %.*s are to be replaced", SLICE_ARG(own->name));
+        c->message = arena_printf(d->a, "the workers of RayCluster %.*s will be replaced", SLICE_ARG(own->name));
     return true;
 }
 
@@ -320,7 +320,7 @@ static void say_upgrade(struct service_decision *d)
         plan_event(d->p, false, "RollingUpdateBegun", note);
     else if (began && d->active && !now.yes)
         plan_event(d->p, false, "RollingUpdateDone",
-                   arena_printf(d->a, "all workers of RayCluster %.*s are of the present template", SLICE_ARG(d->active->name)));
+                   arena_printf(d->a, "all workers of RayCluster %.*s have the current template", SLICE_ARG(d->active->name)));
 }
 
 static void say_changes(struct service_decision *d)

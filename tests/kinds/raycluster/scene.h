@@ -12,10 +12,10 @@ struct scene {
     struct slice delete_names, typeless; /* typeless: the group that lacks its instance type */
     int32_t accounts;                    /* bits of what KubeRay's autoscaler acts by */
     struct slice roll;                   /* value of RAY_ANNOTATION_ROLL */
-    bool serves;                         /* it is a RayService's */
+    bool serves;                         /* owned by a RayService */
     bool suspend, recreate, sidecar, scaled, accepted, refused;
     int32_t unscheduled; /* seconds; workers have instance types */
-    int32_t fence;       /* ms until no request of the previous leader is on its way any more */
+    int32_t fence;       /* ms for which requests of the previous leader may be in flight */
     int32_t ondemand;    /* ms for which group small is made on demand */
     bool prefer;         /* it prefers spot */
     int32_t try_in;      /* ms until a refused template may be tried again */

@@ -234,7 +234,7 @@ static void test_wrong(void)
 
 #define TLS "\"tlsOptions\":{\"enabled\":true},"
 
-/* With the program that makes certificates in pods. */
+/* Starts a world with the program in a ConfigMap, because init container ray-cert needs it. */
 static void begin_tls(struct world *w)
 {
     struct apiserver_config config = {.seed = 1};
@@ -252,7 +252,7 @@ static void begin_tls(struct world *w)
 static void test_ca(void)
 {
     struct world w;
-    test_case("a CA is made before the head, which is asked with a certificate of it");
+    test_case("the CA is created before the head, and requests to the head use a certificate that it signed");
     begin_tls(&w);
     apply_scaled(&w, &(struct scaled){.name = "c", .more = TLS});
     struct fakeray *h = head_of(&w, "c");
@@ -266,7 +266,7 @@ static void test_ca(void)
     CHECK(says(&w, pod_kind, "c-head", "\"secretName\":\"c-ray-ca\""));
     CHECK_INT(tally.posts, 1);
     CHECK_INT(tally.gets, 1);
-    test_case("a head that speaks otherwise is reported, and the Secret read again");
+    test_case("a head with another CA is reported, and the Secret is read again");
     h->tls = false;
     fakeray_restart(h);
     world_run(&w, 120 * 1000);
@@ -275,7 +275,7 @@ static void test_ca(void)
     h->tls = true;
     world_run(&w, 60 * 1000);
     CHECK_STR(scaling_condition(&w, "c", "status"), "True");
-    test_case("the certificate is made again long before its end");
+    test_case("the operator's certificate is renewed long before it expires");
     uint32_t gets = tally.gets;
     w.now.wall_us += 50 * INT64_C(86400) * 1000000;
     fakeray_work(h, 0, 1, 1, false);
@@ -288,7 +288,7 @@ static void test_ca(void)
 static void test_ca_of_the_users(void)
 {
     struct world w;
-    test_case("a CA of the user's that is not there, and no right to make one: no head");
+    test_case("no head without the user's CA, or without the right to create a CA");
     begin_tls(&w);
     struct slice body = cluster_body(&w, "c", 1, TLS);
     static const char from[] = "\"metadata\":{", into[] = "\"metadata\":{\"annotations\":{\"mobula.dev/tls-secret\":\"theirs\"},";
@@ -305,7 +305,7 @@ static void test_ca_of_the_users(void)
     CHECK_INT(pods_of(&w, "d"), 0);
     CHECK(says(&w, cluster_kind, "d", "secrets d-ray-ca of tlsOptions (mobula install --ray-auth prints the rights): 403"));
     world_free(&w);
-    test_case("without the program no pod can have a certificate");
+    test_case("no head without the program, which makes certificates in pods");
     begin(&w);
     CHECK_INT(world_call(&w, "POST", v1, "application/json", cluster_body(&w, "c", 1, TLS)), 201);
     world_run(&w, 3000);
@@ -320,7 +320,7 @@ static void put_base64(struct buf *out, const char *before, const struct buf *te
     base64_encode(buf_slice(text), out);
 }
 
-/* A Secret that the operator finds in the place of the one that it would make. */
+/* Creates the CA's Secret before the operator does, with a CA that ends in so many days. */
 static void put_ca(struct world *w, const char *name, int days)
 {
     struct buf cert, key, body;

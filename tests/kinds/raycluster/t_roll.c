@@ -1,12 +1,12 @@
-/* A rolling update from its begin to its end, for many budgets, by a world in which pods start and end in any order, operators see each
- * change at once, and new pods may fail: never fewer than allowed are up, never more than allowed are there, and it comes to its end. */
+/* Rolling updates from start to end, for many budgets, in a simulation: pods start and end in any order, new pods may fail, and the
+ * operator sees each change at once. Invariants: enough pods are up, not too many exist, and the update completes. */
 #include "scene.h"
 
 enum { ROUNDS_MAX = 4000 };
 
 struct course {
     int32_t want, surge, unavailable; /* replicas; the budget that follows from the percents */
-    int32_t failures;                 /* so many new pods fail at first */
+    int32_t failures;                 /* number of new pods that fail at first */
     uint32_t made;
     struct rng rng;
 };
@@ -67,14 +67,14 @@ static void carry_out(struct scene *s, struct course *c, const struct plan *p)
                 *f = (struct group_failures){.count = f->count + 1, .ends = f->ends + 1, .ended = true, .reason = "it ended"};
             }
             if (act->verb == &pod_delete) {
-                CHECK(!f->count || !pod->ready || count(s, is_failed) == 0); /* none that works goes beside one that failed */
+                CHECK(!f->count || !pod->ready || count(s, is_failed) == 0); /* no ready pod is deleted while a failed one exists */
                 pod->deleting = true;
             }
         }
     }
 }
 
-/* One pod goes on: it begins to run, becomes ready or fails, or is gone. */
+/* One random pod changes: it starts to run, becomes ready, fails, or is deleted for good. */
 static void go_on(struct scene *s, struct course *c)
 {
     if (s->pod_count < 2)
@@ -125,7 +125,7 @@ static void run_course(int32_t want, int32_t surge, int32_t unavailable, int32_t
         raycluster_decide(&v, &s.a, &p);
         carry_out(&s, &c, &p);
         CHECK(count(&s, is_up) >= want - c.unavailable);
-        CHECK(count(&s, holds_node) <= want + c.surge + c.unavailable); /* those that go hold their nodes beside their successors */
+        CHECK(count(&s, holds_node) <= want + c.surge + c.unavailable); /* terminating pods hold their nodes beside their successors */
         go_on(&s, &c);
     }
     CHECK(round < ROUNDS_MAX);

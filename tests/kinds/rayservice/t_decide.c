@@ -25,7 +25,7 @@ static uint64_t want_of(struct slice cluster, bool head)
     return hash64(cluster, head) | 1;
 }
 
-/* Words about an upgrade in the running cluster. */
+/* Words of a cluster about rolling updates. */
 static bool take_rolling(struct service_scene *s, struct service_cluster *c, struct slice word)
 {
     struct slice v, drift = word_value(word, "drift");

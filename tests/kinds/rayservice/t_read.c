@@ -176,7 +176,7 @@ static void test_hashes(struct arena *a)
 #define HEADED(image, groups) "{'headGroupSpec':{" IMAGE(image) "},'workerGroupSpecs':[" groups "]}"
 #define WORKER(name, image, more) "{'groupName':'" name "'," more IMAGE(image) "}"
 
-/* Which changes a running cluster takes. why: how the reason begins; NULL: it takes it. */
+/* Changes that can be made in the running cluster, or not. why: the beginning of the reason; NULL: the change can be made. */
 static void test_in_place(struct arena *a)
 {
     static const struct {
@@ -187,30 +187,30 @@ static void test_in_place(struct arena *a)
         {"a group before the others", HEADED("i", WORKER("a", "i", "")), HEADED("i", WORKER("b", "i", "") "," WORKER("a", "i", "")), NULL},
         {"suspend", HEADED("i", ""), "{'suspend':false,'headGroupSpec':{" IMAGE("i") "},'workerGroupSpecs':[]}", NULL},
         {"the head's image", HEADED("i", ""), HEADED("j", ""),
-         "spec.rayClusterConfig.headGroupSpec.template.spec.containers[0].image is another, and a new head begins without the "
+         "spec.rayClusterConfig.headGroupSpec.template.spec.containers[0].image has changed: a new head starts without the "
          "applications"},
         {"a member of the head that is new", "{" HEAD "}", "{'headGroupSpec':{'serviceType':'NodePort'," POD "}}",
-         "spec.rayClusterConfig.headGroupSpec.serviceType is another"},
+         "spec.rayClusterConfig.headGroupSpec.serviceType has changed"},
         {"a member of the head that is gone", "{'headGroupSpec':{'serviceType':'NodePort'," POD "}}", "{" HEAD "}",
-         "spec.rayClusterConfig.headGroupSpec.serviceType is another"},
+         "spec.rayClusterConfig.headGroupSpec.serviceType has changed"},
         {"one container more", "{" HEAD "}",
          "{'headGroupSpec':{'template':{'spec':{'containers':[{'name':'r','image':'i'},{'name':'s','image':'i'}]}}}}",
-         "spec.rayClusterConfig.headGroupSpec.template.spec.containers is another"},
+         "spec.rayClusterConfig.headGroupSpec.template.spec.containers has changed"},
         {"the version of Ray", "{'rayVersion':'2.1.0'," HEAD "}", "{'rayVersion':'2.2.0'," HEAD "}",
-         "spec.rayClusterConfig.rayVersion is another, and all nodes of a cluster run the same Ray"},
-        {"who scales", "{" HEAD "}", "{'enableInTreeAutoscaling':true," HEAD "}",
-         "spec.rayClusterConfig.enableInTreeAutoscaling is another, and it is for the whole cluster"},
+         "spec.rayClusterConfig.rayVersion has changed: all nodes of a cluster run the same Ray"},
+        {"the autoscaler", "{" HEAD "}", "{'enableInTreeAutoscaling':true," HEAD "}",
+         "spec.rayClusterConfig.enableInTreeAutoscaling has changed: it applies to the whole cluster"},
         {"a group less", HEADED("i", WORKER("a", "i", "") "," WORKER("b", "i", "")), HEADED("i", WORKER("a", "i", "")),
-         "worker group b was removed or renamed: its pods would go at once"},
+         "worker group b was removed or renamed: it would lose all pods at once"},
         {"hosts of a replica", HEADED("i", WORKER("a", "i", "")), HEADED("i", WORKER("a", "i", "'numOfHosts':2,")),
-         "numOfHosts of worker group a is another"},
-        {"one host, said and not said", HEADED("i", WORKER("a", "i", "")), HEADED("i", WORKER("a", "i", "'numOfHosts':1,")), NULL},
+         "numOfHosts of worker group a has changed"},
+        {"one host, explicitly and by default", HEADED("i", WORKER("a", "i", "")), HEADED("i", WORKER("a", "i", "'numOfHosts':1,")), NULL},
         {"another Ray on a worker", HEADED("h/ray:2.46.0", WORKER("a", "h/ray:2.46.0", "")),
          HEADED("h/ray:2.46.0", WORKER("a", "h/ray-ml:2.46.1-gpu", "")),
-         "worker group a has an image of Ray 2.46.1 and the head one of Ray 2.46.0: Ray takes no node that differs"},
+         "worker group a has an image of Ray 2.46.1 and the head one of Ray 2.46.0: Ray needs the same on all nodes"},
         {"another Python on a worker", HEADED("ray:2.46.0-py310", WORKER("a", "ray:2.46.0-py310", "")),
          HEADED("ray:2.46.0-py310", WORKER("a", "ray:2.46.0-py311-gpu", "")),
-         "worker group a has an image of py311 and the head one of py310: Ray takes no node that differs"},
+         "worker group a has an image of py311 and the head one of py310: Ray needs the same on all nodes"},
         {"another variant of the same", HEADED("ray:2.46.0", WORKER("a", "ray:2.46.0", "")),
          HEADED("ray:2.46.0", WORKER("a", "ray:2.46.0-gpu", "")), NULL},
         {"images of which nobody knows the Ray", HEADED("app:1.0.0", WORKER("a", "app:1.0.0", "")),

@@ -26,7 +26,7 @@ static void test_text(void)
         {"", false, false, 0, 0, "has \"\""},
         {"true", false, false, 0, 0, "has \"true\""},
         {"maxSurgePercent=0", false, false, 0, 0, "both 0"},
-        {"maxSurgePercent=25", true, false, 0, 0, "write 1 to 100"},
+        {"maxSurgePercent=25", true, false, 0, 0, "set 1 to 100"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct ray_roll roll;
