@@ -1,4 +1,4 @@
-"""Certificate authorities of users, as Secrets: good ones, and such as cannot sign."""
+"""Users' certificate authorities in Secrets: valid ones, and ones that cannot sign."""
 
 import datetime
 
@@ -14,7 +14,7 @@ def new_key(curve=None):
 
 
 def certificate(key, ca=True, starts=-30, ends=30, by=None):
-    """A certificate from so many days to so many, signed by the key itself, or by the root of this key."""
+    """A certificate valid from `starts` to `ends` days from now: self-signed, or signed by a root with key `by`."""
     theirs, root = (x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, n)]) for n in ("theirs", "root"))
     now = datetime.datetime.now(datetime.UTC)
     made = x509.CertificateBuilder().subject_name(theirs if by else root).issuer_name(root).public_key(key.public_key())

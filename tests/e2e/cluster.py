@@ -77,8 +77,8 @@ def definitions():
 
 
 def eventually(what, seconds=PATIENCE, step=0.05):
-    """Calls what() until it returns something true, and returns that. An AssertionError or a KeyError (a field that is not there) on the
-    way counts as "not yet"."""
+    """Calls what() until it returns a true value, and returns that value. An AssertionError or a KeyError (a missing field) counts as a
+    false value."""
     end = time.monotonic() + seconds
     while True:
         last = None

@@ -74,7 +74,7 @@ class Operator:
         return self.process.returncode
 
     def takes_sigterm(self):
-        """It has begun to read SIGTERM from a signalfd, for which it blocks the signal. Before that the signal would kill it."""
+        """Whether the process blocks SIGTERM, because it reads it from a signalfd. Before that the signal would kill the process."""
         blocked = re.search(r"^SigBlk:\s*(\w+)$", Path(f"/proc/{self.process.pid}/status").read_text(), re.MULTILINE)
         return blocked is not None and int(blocked[1], 16) >> (signal.SIGTERM - 1) & 1
 

@@ -31,12 +31,12 @@ def in_steps(spec, class_name="good", surge=50, step=25, interval=1):
 
 
 def rolling(spec, **options):
-    """The spec of a RayService whose workers are replaced in the running cluster."""
+    """The spec, with upgradeStrategy mobula.dev/RollingUpdate."""
     return spec | {"upgradeStrategy": {"type": "mobula.dev/RollingUpdate", "rollingUpdate": options}}
 
 
 def marked(spec, mark, **pod):
-    """The spec with another template of its worker group: a variable, and what else the pod's spec is to have."""
+    """The spec with a new template of its worker group: environment variable MARK, and further fields of the pod's spec."""
     template = spec["rayClusterConfig"]["workerGroupSpecs"][0]["template"]["spec"]
     template["containers"][0]["env"] = [{"name": "MARK", "value": mark}]
     template.update(pod)
@@ -113,14 +113,14 @@ class Service:
 
 
 class Watched:
-    """What the API server's watch tells of a cluster's workers from here on: each change, none left out."""
+    """Watches a cluster's workers from here on, so that no change is missed."""
 
     def __init__(self, space, cluster):
         self.query = f"labelSelector=ray.io/cluster%3D{cluster},ray.io/node-type%3Dworker"
         self.space, self.begin = space, space.api.get(space.path("pods") + "?" + self.query)
 
     def numbers(self):
-        """(workers that are ready and stay, workers that there are), after each change."""
+        """(ready workers that are not terminating, all workers), after each change."""
         version = self.begin["metadata"]["resourceVersion"]
         query = f"?watch=1&timeoutSeconds=2&resourceVersion={version}&{self.query}"
         lines = kubectl("get", "--raw", self.space.path("pods") + query).stdout

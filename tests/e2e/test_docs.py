@@ -16,7 +16,7 @@ ELSEWHERE = ("az ", "aws ", "eksctl ", "oc new-project", "oc adm", "skopeo ", "m
 NAMES = {"REGISTRY": "registry", "ACCOUNT": "1", "REGION": "eu-1", "…": ""}  # the reader's own
 
 
-PAGES = {"docs/install.md": 11, "docs/platforms.md": 3, "docs/airgap.md": 6, "docs/egress.md": 6, "README.md": 6}  # mobula's, at least
+PAGES = {"docs/install.md": 11, "docs/platforms.md": 3, "docs/airgap.md": 6, "docs/egress.md": 6, "README.md": 6}  # minimum of commands
 
 
 def lines(page):
@@ -90,13 +90,13 @@ def test_every_command_of_the_page(page, space, helm, chart):  # noqa: F811
         assert run["kubectl"] >= 3 and run["helm"] == 1, run
 
 
-# ---- the page of installations, typed by its readers ----
+# ---- commands of docs/install.md, run as their readers ----
 
 PAGE = "docs/install.md"
 
 
 class Reader:
-    """In a folder with what the page's commands name. Installs over nothing: what the command before has installed is removed first."""
+    """Runs the page's commands in a folder with the files that they name. Each installation is removed before the next one."""
 
     def __init__(self, folder, helm, kubeconfig):  # noqa: F811
         self.folder, self.kubeconfig, self.flags, self.stands = folder, kubeconfig, "", None
@@ -136,7 +136,7 @@ def chapters():
 
 @pytest.fixture
 def readers(api, helm, tmp_path):  # noqa: F811
-    """Of the cluster's admin and of Ann, an admin of three namespaces."""
+    """The cluster's admin, and Ann, an admin of three namespaces."""
     for name in ("ray", "team-a", "team-b"):
         kubectl("create", "namespace", name)
         kubectl("-n", name, "create", "rolebinding", "ann-admin", "--clusterrole=admin", "--user=ann")
@@ -152,7 +152,7 @@ def readers(api, helm, tmp_path):  # noqa: F811
     kubectl("delete", "namespace", "ray", "team-a", "team-b")
 
 
-def test_the_page_of_installations_as_its_readers(readers):
+def test_commands_of_the_install_page(readers):
     admin, ann = readers
     found = chapters()
     for chapter in ("From a registry, as manifests", "From a registry, as a Helm chart", "Without a registry", "Proxies and CAs"):
@@ -160,10 +160,10 @@ def test_the_page_of_installations_as_its_readers(readers):
         for command in found.pop(chapter):
             admin.type(command)
         admin.leave()
-    # An older version stands there.
+    # The upgrade starts from an older version.
     admin.type("mobula install --apply --namespace ray --image registry.example:5000/mobula:0.0.9")
     admin.flags = "--image registry.example:5000/mobula:0.1.0"
-    upgrade = found.pop("Upgrade, back, away")
+    upgrade = found.pop("Upgrade, roll back, uninstall")
     assert [c.split()[1] for c in upgrade] == ["upgrade", "rollback", "uninstall"]
     for command in upgrade:
         admin.type(command)

@@ -90,7 +90,7 @@ def found_in(made):  # noqa: F811
 
 
 def stands(made, *flags):  # noqa: F811
-    """What is there is what one run makes: nothing would change, and nothing else of the installation is there."""
+    """Checks that the objects are those of a single run: an upgrade would change nothing, and no other object exists."""
     assert run("upgrade", "--namespace", made, *flags, "--dry-run") == ("", "mobula: 0 objects would change\n")
     found = found_in(made)
     assert found == names(made, *flags), found ^ names(made, *flags)
@@ -126,7 +126,7 @@ def test_an_upgrade(door, made):  # noqa: F811
 
 
 def make_older(api):
-    """The definitions as an older version may have left them, each without a field."""
+    """Removes a field from each definition, as if an older version had applied it."""
     for name, field in FIELDS.items():
         versions = api.get(f"{DEFINITIONS}/{name}")["spec"]["versions"]
         for version in versions:
@@ -140,7 +140,7 @@ def in_full(api):
 
 @pytest.mark.parametrize("more", [("--crds-only",), ()], ids=["definitions-and-policies", "all"])
 def test_an_installation_with_definitions(api, door, made, more):  # noqa: F811
-    """Those of the cluster are older ones, and the policies are missing."""
+    """Before the installation the definitions are older, and the policies do not exist."""
     install = ("install", "--apply", "--namespace", made, *more)
     wanted = {f"{o['kind'].lower()}.admissionregistration.k8s.io/{o['metadata']['name']}"
               for o in objects("--namespace", made, "--crds-only") if o["kind"].startswith("Validating")}
@@ -176,7 +176,7 @@ def test_an_uninstallation(door, made):  # noqa: F811
 
 
 def test_a_rollback(door, made):  # noqa: F811
-    """The next one finishes it or undoes it: either way all of a revision is there, and nothing of the other."""
+    """After an interrupted rollback the next one completes or reverts it: all objects are of one revision, none of the other."""
     run("install", "--apply", "--namespace", made, *FLAGS)
     run("upgrade", "--namespace", made, *FEWER)
     nth, ends, going = 1, set(), True

@@ -135,7 +135,7 @@ def test_each_hostile_item_is_refused_with_its_rule(space, operators, tmp_path, 
     assert all(counted[f'mobula_policy_refusals_total{{rule="{rule}"}}'] >= 1 for rule in HOSTILE), counted
     assert op.lines("the policy keeps a workload", "rule=images", "workload=bad-images")
 
-    # in force at once, and what it has no room for waits
+    # a new policy is in force at once: workloads above its limits wait
     kubectl("patch", "configmap", "mobula-policy", "-n", space.name, "--type=merge", "-p",
             json.dumps({"data": {"policy.yaml": "maxTotalPods: 1\nimages: ['evil.example/*', 'registry.bank/*']\n"}}))
     eventually(lambda: jobs(space) == {"bad-images"})

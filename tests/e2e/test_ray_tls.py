@@ -1,4 +1,4 @@
-"""Clusters with tlsOptions against the real API server: CAs that the operator makes, those of users, and faults of such."""
+"""Clusters with tlsOptions on the real API server: CAs of the operator and of users, valid and faulty."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ def cluster(name="c", secret=None):
     return c
 
 
-def test_a_ca_of_the_clusters_own(space, operators):
+def test_the_operator_creates_a_ca(space, operators):
     space.grant(AUTH)
     audit = Audit()
     operator = operators()
@@ -51,7 +51,7 @@ def test_a_ca_of_the_clusters_own(space, operators):
     eventually(lambda: not space.find(space.path("secrets", "c-ray-ca")))
 
 
-def test_a_ca_of_the_users(space, operators):
+def test_a_ca_of_the_user(space, operators):
     space.grant(AUTH)
     key = new_key()
     put_ca(space, "theirs", certificate(key), key)
@@ -71,7 +71,7 @@ def test_a_ca_of_the_users(space, operators):
     (lambda key: ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", key), "secrets theirs of tlsOptions"),
     (None, "404 NotFound"),
 ], ids=["another key", "expired", "not yet", "no CA", "nonsense", "missing"])
-def test_a_ca_that_cannot_sign_is_told_and_mended(space, operators, bad, words):
+def test_a_ca_that_cannot_sign_is_reported_until_it_is_fixed(space, operators, bad, words):
     space.grant(AUTH)
     key = new_key()
     if bad:
@@ -101,7 +101,7 @@ def test_a_key_of_another_curve(space, operators):
     eventually(lambda: "the CA's key is not on P-256" in condition(space.cluster("c"), "ReplicaFailure").get("message", ""))
 
 
-def test_without_the_right_no_head_is_made(space, operators):
+def test_without_the_right_on_secrets_no_head_is_created(space, operators):
     operators()
     space.apply(cluster())
 
@@ -115,7 +115,7 @@ def test_without_the_right_no_head_is_made(space, operators):
     assert not space.pods("c")
 
 
-def test_own_variables_beside_it_are_refused(space, operators):
+def test_tls_variables_in_a_template_are_refused(space, operators):
     operators()
     c = cluster()
     c["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "RAY_TLS_CA_CERT", "value": "/x"}]

@@ -83,7 +83,7 @@ def test_replicas_are_changed_in_the_running_cluster(space, operators, service, 
 
 
 def roll_out(service, board, replicas, **options):
-    """A RayService that replaces its workers in place, serving; the name of its cluster."""
+    """Creates a RayService with rolling updates, waits until it serves, and returns the name of its cluster."""
     service.create(**rolling(marked(spec(board, replicas=replicas), "1"), **options))
     first = service.named("pending")
     service.lead(first, board)
@@ -154,7 +154,7 @@ def test_a_new_worker_that_fails_stops_the_replacement(space, operators, service
     assert service.named("active") == first
 
 
-def test_what_the_running_cluster_cannot_take_is_named(space, operators, service, boards):
+def test_a_change_that_cannot_be_made_in_place_is_reported(space, operators, service, boards):
     board = boards()
     operators()
     first = roll_out(service, board, 1)

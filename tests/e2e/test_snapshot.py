@@ -1,5 +1,4 @@
-"""The store of a running fleet with its control plane goes back to a snapshot of etcd, by the commands of docs/restore.md. Operator and
-control plane run on."""
+"""Restores etcd of a running fleet from a snapshot with the commands of docs/restore.md. Operator and control plane keep running."""
 
 import contextlib
 import os
@@ -19,13 +18,13 @@ REWOUND = ("--bump-revision", "1000000000", "--mark-compacted")
 
 
 def command(tool):
-    """The page's command of this tool."""
+    """The command of docs/restore.md that starts with this tool."""
     (line,) = [line for line in PAGE.read_text().splitlines() if line.startswith(f"    {tool} ")]
     return shlex.split(line)
 
 
 def type_here(words, run, folder):
-    """With the rig's paths and port in the place of kubeadm's."""
+    """Runs a command with the rig's paths and port instead of kubeadm's."""
     files = {"ca.crt": "ca.crt", "server.crt": "etcd-client.crt", "server.key": "etcd-client.key"}
     here = [w.replace(":2379", f":{int((run / 'port').read_text()) + 1}") for w in words]
     here = [str(run / "pki" / files[w.rpartition("/")[2]]) if w.startswith("/etc/kubernetes/pki/etcd/") else w for w in here]
@@ -75,7 +74,7 @@ def pods_of(space, name):
 
 
 @pytest.mark.parametrize("flags", [REWOUND, ()], ids=["as-documented", "without-flags"])
-def test_a_running_fleet_goes_back(board, tmp_path, flags):
+def test_a_running_fleet_is_restored(board, tmp_path, flags):
     restore = command("etcdutl")
     assert tuple(restore[-3:]) == REWOUND
     with another_rig("snapshot", NODES="3", SCHEDULER="1") as api:
@@ -88,7 +87,7 @@ def test_a_running_fleet_goes_back(board, tmp_path, flags):
             fleet = Fleet(space, hubs, operators, board, tmp_path)
             before, submitted = pods_of(space, "c"), len(board.submissions)
             type_here(command("etcdctl"), api.run, tmp_path)
-            # After the snapshot: work and a cloud that will never have been, and a cluster that will be back.
+            # After the snapshot: create work and a cloud, which the restore removes, and delete a cluster, which the restore brings back.
             go_on_with_work(fleet, "later")
             space.apply(raycluster("new"))
             space.ready("new", 2)
@@ -100,7 +99,7 @@ def test_a_running_fleet_goes_back(board, tmp_path, flags):
             space.ready("c", 2)
             assert pods_of(space, "c") == before and not space.find(space.path("rayclusters", "new", V1))
             assert {w["metadata"]["name"] for w in items(space, "workloads", GROUP)} == {"over", "runs"}
-            # Both have seen the store of now: what is changed is carried out, and a name of the lost time is free.
+            # Operator and control plane have noticed the restore: a change is carried out, and a name used after the snapshot is free.
             space.change("c", {"workerGroupSpecs": raycluster("c", workers=2)["spec"]["workerGroupSpecs"]})
             space.ready("c", 3)
             go_on_with_work(fleet, "later")

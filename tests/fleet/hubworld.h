@@ -27,7 +27,7 @@ struct hubworld {
     struct client client[CLIENTS];
     uint32_t clients;
     struct hub_cert cert; /* for the next hub_up */
-    struct slice url[2];  /* where the other replica reaches hub and second; empty: it does not */
+    struct slice url[2];  /* URLs of hub and second for the other replica; empty: it cannot connect */
     struct json doc;      /* of the last answer */
     int status;
 };

@@ -140,7 +140,7 @@ static void test_submitter_token(void)
 static void test_tls(void)
 {
     struct world w;
-    test_case("workers of a head without TLS have none, whatever the spec asks for by now");
+    test_case("workers of a head without TLS get none, even if the spec now has tlsOptions");
     begin_with(&w, "program", "");
     edit(&w, "[{\"op\":\"add\",\"path\":\"/spec/tlsOptions\",\"value\":{\"enabled\":true}},"
              "{\"op\":\"replace\",\"path\":\"/spec/workerGroupSpecs/0/replicas\",\"value\":2}]");

@@ -11,7 +11,7 @@ from cluster import eventually
 
 
 class Browser:
-    """One page. hosts: the rules by which the browser resolves names; it resolves no others. Certificates are not verified."""
+    """One page. hosts: the host resolver rules of the browser; no other name resolves. Certificates are not verified."""
 
     def __init__(self, folder, hosts):
         (theirs, self.out), (self.came, mine) = os.pipe(), os.pipe()
@@ -57,7 +57,7 @@ class Browser:
         return result["result"].get("value")
 
     def shows(self, *words, title=""):
-        """Waits until the page has these words in its text, and this one in its title."""
+        """Waits until the page's text contains these words, and its title contains `title`."""
         def look():
             text, named = self.run("document.body ? document.body.innerText : ''"), self.run("document.title")
             assert all(word in text for word in words) and title in named, f"{named}: {text}"

@@ -95,7 +95,7 @@ class Ingress:
             self.failure = e
 
     def configure(self):
-        """Writes the configuration; whether it is another one."""
+        """Writes the configuration, and returns whether it has changed."""
         ingresses = [i for i in self.space.api.get(self.space.path("ingresses", group=NETWORKING))["items"]
                      if i["spec"].get("ingressClassName") == "nginx"]
         table = sites(ingresses)
@@ -124,7 +124,7 @@ class Ingress:
         return f"upstream {service} {{ {lines}keepalive 64; }}\n"
 
     def certificate(self, secret):
-        """Writes the files of a Secret of type kubernetes.io/tls; the lines that name them."""
+        """Writes the files of a Secret of type kubernetes.io/tls, and returns nginx's lines for them."""
         data = self.space.api.get(self.space.path("secrets", secret))["data"]
         for name in ("tls.crt", "tls.key"):
             (self.folder / f"{secret}.{name}").write_bytes(base64.b64decode(data[name]))
@@ -150,8 +150,8 @@ class Ingress:
 
 
 class Client:
-    """Sends `rate` requests a second, as far as the machine allows, from eight threads. It keeps (time, status, answer) of each; status 0
-    is a connection that failed."""
+    """Sends `rate` requests a second, as far as the machine allows, from eight threads, and records (time, status, answer) of each request;
+    status 0 is a connection that failed."""
 
     def __init__(self, ingress, host, rate):
         self.port, self.headers, self.rate = ingress.port, {"Host": host}, rate
@@ -167,7 +167,7 @@ class Client:
             self.answers.append((time.monotonic(), *ask(self.port, self.headers)))
 
     def since(self, when):
-        """{answer: how many} of the requests that were answered after this time; the status is the answer of those that failed."""
+        """{answer: count} of the requests answered after this time; a failed request counts by its status."""
         found = {}
         for at, status, text in list(self.answers):
             if at >= when:
@@ -179,7 +179,7 @@ class Client:
         return [(round(at - self.began, 2), status, text) for at, status, text in list(self.answers) if status != 200 and at >= since]
 
     def says(self, *words, seconds=1):
-        """Whether the answers of the last seconds are these, each of them at least once."""
+        """Whether the answers of the last seconds are exactly these, each at least once."""
         found = self.since(time.monotonic() - seconds)
         assert set(found) == set(words), found
         return found
@@ -191,7 +191,7 @@ class Client:
 
 
 def ask(port, headers, path="/"):
-    """(status, answer) on a connection of its own: those that are kept end when nginx is configured again."""
+    """(status, answer) on a new connection: kept connections end when nginx reloads its configuration."""
     link = http.client.HTTPConnection(ADDRESS, port, timeout=60)
     try:
         link.request("GET", path, headers=headers)

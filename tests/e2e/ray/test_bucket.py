@@ -1,4 +1,4 @@
-"""A bucket on a real store: the folder of a job reaches Ray through it, and the logs of all pods are read from it when they are gone."""
+"""A bucket in a real object store: it carries a job's working directory to Ray, and keeps the logs of pods after their deletion."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ from stores import KEYS, run_versitygw
 from test_browser import shown
 from test_control_plane import at_work, far, submit, wait  # noqa: F401 (far is a fixture)
 
-NODE = "10.77.0.1"  # the address by which pods reach this process
+NODE = "10.77.0.1"  # the address of this process for pods
 BUCKET = "s3://bucket/team"
 MAIN = """
 import time
@@ -44,7 +44,7 @@ def gate(tmp_path):
 
 @pytest.fixture
 def ann(far, space, operators, tmp_path, gate, monkeypatch):  # noqa: F811
-    """Ann is logged in, has the keys of the store, and works in a cloud whose operator stores logs in the bucket."""
+    """Ann is logged in, has the store's keys, and uses a cloud with an operator that stores logs in the bucket."""
     secret = tmp_path / "secret"
     secret.mkdir()
     for name, value in KEYS.items():
@@ -53,7 +53,7 @@ def ann(far, space, operators, tmp_path, gate, monkeypatch):  # noqa: F811
     monkeypatch.setenv("AWS_ENDPOINT_URL", gate.url)
     space.kubectl("create", "secret", "generic", "keys", f"--from-file={secret}")
     policy = tmp_path / "policy.yaml"
-    policy.write_text(json.dumps({"sources": [f"{gate.url}/bucket/team/working-dirs/*"]}))  # a store without TLS needs it
+    policy.write_text(json.dumps({"sources": [f"{gate.url}/bucket/team/working-dirs/*"]}))  # required for a store without TLS
     flags = (f"--bucket={BUCKET}", f"--bucket-endpoint={gate.url}", "--bucket-secret=keys")
 
     def operate(person):

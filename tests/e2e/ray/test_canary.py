@@ -1,5 +1,5 @@
-"""A VersionedService on real Ray behind nginx, which is configured from its Ingresses: requests are divided, pinned and moved back while
-a client counts what fails."""
+"""Canary releases of a VersionedService on real Ray behind nginx, configured from its Ingresses: traffic is split, pinned and rolled back
+while a client counts failed requests."""
 
 import json
 import time
@@ -60,7 +60,7 @@ class Service:
         return ask(self.ingress.port, {"Host": HOST, **{k.replace("_", "-"): v for k, v in headers.items()}})
 
     def forget(self, version):
-        """Lets the time be over in which a version without requests is kept, and waits until it is deleted."""
+        """Ends the time for which a version without requests is kept, and waits until the version is deleted."""
         path = self.space.path("rayservices", f"rag-{version}", V1)
 
         def look():
@@ -72,7 +72,7 @@ class Service:
 
 
 def divided(service, client):
-    """Nine of ten requests get version v1, and header X-ANYSCALE-VERSION pins v2."""
+    """Checks that version v1 gets nine of ten requests, and that header X-ANYSCALE-VERSION pins v2."""
     client.rate, began = RATE, time.monotonic() + 1
     eventually(lambda: sum(client.since(began).values()) >= 1500, step=0.5)
     shares = client.since(began)
@@ -83,7 +83,7 @@ def divided(service, client):
 
 
 def test_requests_are_divided_and_none_fails(space, operators, ingress, tmp_path):
-    """v1, 90 to 10, rolled back, all to v2, whose head is killed at last: only that may cost requests."""
+    """All to v1, 90 to 10, rolled back, all to v2. At the end the head of v2 is killed: only then may requests fail."""
     operators()
     service = Service(space, tmp_path, ingress)
     service.deploy("one", "--ingress-class=nginx", f"--hostname={HOST}")

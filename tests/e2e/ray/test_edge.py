@@ -1,5 +1,5 @@
-"""The edge as `mobula edge --print` installs it, behind nginx with TLS and before the dashboard of a real head: Kubernetes RBAC decides
-who passes, and a user logs in with a browser."""
+"""The edge, installed from `mobula edge --print`, between nginx with TLS and the dashboard of a real head: Kubernetes RBAC grants access,
+and a user logs in with a browser."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ def rule(*verbs):
 
 @pytest.fixture
 def edge(space, tmp_path):
-    """Its image is imported into the node, its manifests are applied as they are printed, and an Ingress leads to it."""
+    """An edge from its printed manifests, with its image imported into the node and an Ingress to it."""
     archive = tmp_path / "edge.tar"
     arch = "arm64" if os.uname().machine == "aarch64" else "amd64"
     subprocess.run(["scratch-image/build", archive, IMAGE, f"{arch}={MOBULA}"], check=True)
@@ -48,7 +48,7 @@ def edge(space, tmp_path):
 
 
 class Link(http.client.HTTPSConnection):
-    """To nginx, whatever the name of the host is."""
+    """A connection to nginx, for any host name."""
 
     def connect(self):
         plain = socket.create_connection((ADDRESS, self.port), 60)
@@ -75,7 +75,7 @@ def bearer(token):
     return {"Authorization": f"Bearer {token}"}
 
 
-def test_who_sees_the_dashboard_of_a_real_head(space, operator, edge, ask, tmp_path):
+def test_rbac_decides_access_to_a_real_dashboard(space, operator, edge, ask, tmp_path):
     space.apply(real.raycluster("demo", workers=0, head_cpus=1))
     nobody, reader = account(space, "nobody"), account(space, "reader", rule("get"))
     writer = account(space, "writer", rule("get", "update"))

@@ -30,7 +30,7 @@ def pods_of(api, place, label):
 
 
 def installed(api, place):
-    """The operator's pod, and the flags that say where."""
+    """The operator's pod, and the flags for its namespace."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place, "labels": labels}})
     api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{place}-work"}})
@@ -45,7 +45,7 @@ def installed(api, place):
 
 
 def test_ready_without_a_registry(api, place):
-    """What make e2e asks of a real kubelet: ready, and gone without a trace. No image of Ray is needed."""
+    """The installation becomes ready on a real kubelet, and its removal leaves nothing. Needs no image of Ray, so make e2e can run it."""
     pod, where = installed(api, place)
     log = kubectl("-n", place, "logs", pod["metadata"]["name"]).stdout
     assert "msg=started" in log and "sandbox=on" in log, log

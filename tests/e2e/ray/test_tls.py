@@ -1,4 +1,4 @@
-"""Ray's own TLS with real Ray: certificates that mobula makes, and an operator whose questions to the GCS go through it."""
+"""Ray's own TLS with real Ray: certificates of mobula ray-cert, and the operator's requests to the GCS over mutual TLS."""
 
 import base64
 import socket
@@ -15,7 +15,7 @@ SEEN = ("import os; t = os.environ['RAY_TLS_SERVER_KEY']; print(oct(os.stat(t).s
 
 
 def gcs(space, cluster, context=None):
-    """What the GCS answers the beginning of HTTP/2 with; context: through TLS."""
+    """The GCS's answer to an HTTP/2 connection preface; context: over TLS."""
     address = head(space, cluster)["status"]["podIP"]
     link = socket.create_connection((address, 6379), timeout=60)
     if context:
@@ -27,8 +27,8 @@ def gcs(space, cluster, context=None):
         return b""
 
 
-def test_a_job_brings_workers_to_a_cluster_with_tls(space, operators):
-    """Its task needs a worker: the autoscaler's questions, the worker's wait and its way to the head go through TLS of both sides."""
+def test_a_job_scales_up_a_cluster_with_tls(space, operators):
+    """A task needs a worker: the autoscaler's requests, wait-gcs and the worker's connection to the head use mutual TLS."""
     space.grant("--ray-auth")
     operator = operators()
     spec = scaled("c", idle_s=20)["spec"] | {"tlsOptions": {"enabled": True}}
@@ -55,7 +55,7 @@ def test_a_job_brings_workers_to_a_cluster_with_tls(space, operators):
 
 
 def test_a_ca_below_the_users_root_and_rays_own_autoscaler(space, operators):
-    """Ray's processes and KubeRay's autoscaler, none of them root, trust the root and get the chain to it."""
+    """Ray's processes and KubeRay's autoscaler, none of them running as root, trust the user's root CA and get the chain to it."""
     space.grant("--ray-auth", "--autoscaler=sidecar")
     operator = operators()
     root, key = new_key(), new_key()

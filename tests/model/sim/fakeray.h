@@ -60,7 +60,7 @@ struct fakeray {
     /* what there is to do, by hand */
     struct fakeray_work works[FAKERAY_WORKS], asked_for; /* asked_for: request_resources() */
     bool by_replica;                                     /* work fills one replica after the other, and not nodes as they came */
-    bool tls;                                            /* its GCS speaks with TLS, and with clients that have a certificate */
+    bool tls;                                            /* its GCS requires mutual TLS */
     bool refuses;                                        /* every drain */
     bool lingers;                                        /* a node that works and must go drains for ever */
     bool stale;                                          /* says the same as before, whatever happens */

@@ -11,7 +11,7 @@ struct fakeray_link {
     struct fakehead_conn *conn;
     struct buf room;
     uint16_t port;
-    bool tls; /* with a certificate of the client's, and HTTP/2 */
+    bool tls; /* mutual TLS, with HTTP/2 */
     int64_t open_ms;
     size_t shown;              /* bytes of the output that have come */
     size_t known;              /* bytes of it that were there at the last look */

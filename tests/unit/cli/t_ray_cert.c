@@ -1,4 +1,4 @@
-/* mobula ray-cert: the files that it writes, their modes, and errors. */
+/* mobula ray-cert: written files, their modes, and errors. */
 #include "../test.h"
 
 #include "../../../src/cli/cli.h"
@@ -34,7 +34,7 @@ static void make_ca(void)
     buf_free(&key);
 }
 
-/* said: its text on stderr. */
+/* said: the command's text on stderr. */
 static int command(const char *names, const char *more, char *said, size_t size)
 {
     char name[] = "ray-cert", ca[] = "--ca-dir=" CA, out[] = "--out-dir=" OUT, third[4096], fourth[64];
@@ -70,7 +70,7 @@ static void files(void)
     struct arena a = {0};
     struct tls_leaf leaf;
     char said[1024];
-    test_case("a certificate for all names, that only its user may read");
+    test_case("a certificate with all names, and files that only their user may read");
     CHECK_INT(command("localhost,127.0.0.1,,10.1.2.3,fd00::9,c-head-svc.n.svc", NULL, said, sizeof said), STATUS_OK);
     CHECK_STR(slice_of(said), "");
     CHECK(mode_of(OUT "/tls.key") == 0600 && mode_of(OUT "/tls.crt") == 0600 && mode_of(OUT "/ca.crt") == 0600);
@@ -80,7 +80,7 @@ static void files(void)
     CHECK(tls_identity_leaf(id, SLICE("10.1.2.4"), &leaf) && !leaf.has_name);
     tls_identity_drop(id);
     CHECK(slice_eq(read_file(OUT "/ca.crt", &a), read_file(CA "/tls.crt", &a)));
-    test_case("the files are replaced, and may be for every user of the pod");
+    test_case("the files are replaced; --shared makes them readable to every user of the pod");
     struct slice before = read_file(OUT "/tls.key", &a);
     CHECK_INT(command("localhost", "--shared", said, sizeof said), STATUS_OK);
     CHECK(mode_of(OUT "/tls.key") == 0644 && !slice_eq(before, read_file(OUT "/tls.key", &a)));
@@ -114,7 +114,7 @@ static void environment(void)
     struct ray_gcs_options o = {.port = 1};
     struct err e = {0};
     char said[1024];
-    test_case("Ray's own variables make the GCS be asked with TLS");
+    test_case("wait-gcs uses TLS if Ray's own variables are set");
     CHECK_INT(command("localhost", NULL, said, sizeof said), STATUS_OK);
     CHECK(gcs_tls(&o, &e) && !o.trust && !o.identity);
     setenv("RAY_USE_TLS", "0", 1);

@@ -22,7 +22,7 @@ static struct tls *server(const char *name)
     return t;
 }
 
-/* HTTP/2 is for servers of others: ours speak HTTP/1.1. */
+/* Our servers refuse ALPN h2: they speak HTTP/1.1 only. */
 static void other_protocol(void)
 {
     test_case("a client that asks for h2");

@@ -128,7 +128,7 @@ static void own(int64_t now)
     buf_free(&other);
 }
 
-/* Makes NAME.key and NAME.crt, signed by CA or by itself; more: its extensions. */
+/* Writes NAME.key and NAME.crt with OpenSSL, self-signed or signed by a CA; more: X.509 extensions. */
 static void make_ca(const char *name, const char *subject, const char *signer, const char *more)
 {
     char line[512];
@@ -157,7 +157,7 @@ static bool issued(const char *by, const char *by_key, int64_t now, struct err *
     buf_clear(&cert);
     buf_clear(&key);
     *e = (struct err){0};
-    bool well = tls_issue_by(saved(by, &a), saved(by_key, &a), &how, now + DAY / 24, &cert, &key, e); /* OpenSSL made it after that time */
+    bool well = tls_issue_by(saved(by, &a), saved(by_key, &a), &how, now + DAY / 24, &cert, &key, e); /* a time after OpenSSL made the CA */
     arena_free(&a);
     return well;
 }
@@ -175,7 +175,7 @@ static void of_others(int64_t now)
     make_ca("lists", "/CN=lists", "root", "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,cRLSign\n");
     make_ca("bytes", "/CN=bytes", "root", "1.2.3.4=DER:0603551d1304053000\n" IS_CA);
     make_ca("plain", "/CN=plain", "root", "keyUsage=keyCertSign\n");
-    test_case("a CA of another's making signs, below a root");
+    test_case("an intermediate CA made by OpenSSL signs");
     if (!CHECK(issued("issuing.crt", "issuing.key", now, &e)))
         printf("  %s\n", e.text);
     save("tls.crt", buf_slice(&cert));
@@ -188,7 +188,7 @@ static void of_others(int64_t now)
     test_case("… no longer than the CA itself");
     CHECK(leaf.not_after_us < now + 31 * DAY);
     tls_identity_drop(id);
-    test_case("… one of ours for 90 days in all");
+    test_case("… 90 days with a CA of ours");
     make_all(now);
     save("own.crt", buf_slice(&ca_cert));
     save("own.key", buf_slice(&ca_key));
