@@ -51,7 +51,7 @@ SMALLEST := $(or $(call cc_has,-Oz),-Os)
 # On arm64 functions that are called once take less room inside their callers, however large those get: 3 KB.
 SMALLEST += $(if $(filter arm64,$(ARCH)),$(call cc_has,--param=large-function-growth=400 --param=large-stack-frame-growth=4000 \
     --param=large-unit-insns=100000 --param=inline-unit-growth=100))
-# Tables that begin where a row of the processor's cache does, as gcc has them on amd64, take 5 KB more.
+# gcc aligns tables to cache lines on amd64; the ABI's smaller alignment saves 5 KB.
 SMALLEST += $(call cc_has,-malign-data=abi)
 # What makes code larger even at -Oz, by measurement with gcc 12. Leaving out the others gains nothing on arm64.
 LARGER := optimize-sibling-calls shrink-wrap $(if $(filter amd64,$(ARCH)),caller-saves expensive-optimizations \
@@ -64,7 +64,7 @@ SMALL := $(SMALLEST) -fPIE -fvisibility=hidden -ffunction-sections -fdata-sectio
 # same one each time, as no parts of it are made side by side. It takes 15 s: WHOLE= leaves it out. The vendored libraries stay outside:
 # BearSSL's constant-time code is compiled file by file, as its authors had it.
 WHOLE = $(call cc_has,-flto -flto-partition=one)
-# An assembler that writes once what functions have in common: 52 KB less on amd64 and 66 KB on arm64. ccache must know of it.
+# src/share/as: an assembler that merges equal instructions of functions, which saves 52 KB on amd64 and 66 KB on arm64. ccache hashes it.
 SHARE := -Bsrc/share
 export CCACHE_EXTRAFILES := src/share/as
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -81,7 +81,7 @@ DIR_test := build/test
 DIR_host := build/host
 DIR_fuzz := build/fuzz
 DIR_cover := build/cover
-# -g1: lines and functions for backtraces, no variables: what is compiled and linked for tests takes a quarter less time.
+# -g1: lines and functions for backtraces, but no variables: saves a quarter of the time to compile and link tests.
 CC_product = $(CC) $(COMMON) $(SMALL) -g1 $(SMALLER) $(HARDEN) $(MUSL_INCLUDE)
 CC_static = $(CC_product) $(SHARE)
 CC_whole = $(CC_product) -g $(if $(WHOLE),$(WHOLE),$(SHARE)) -DMOBULA_PRODUCT -DMOBULA_STUB='"$(STUB)"'
@@ -542,7 +542,7 @@ docs/rooms.svg: $(wildcard src/*/*.[ch] src/kinds/*/*.[ch]) tests/tools/rooms-pi
 docs/architecture.svg: docs/architecture.dot ## draw the picture of docs/architecture.md (needs graphviz)
 	$(Q)dot -Tsvg -o $@ $<
 
-docs/cli.md: $(OUT)/mobula FORCE ## write the reference of the command line anew
+docs/cli.md: $(OUT)/mobula FORCE ## write the reference of the command line
 	$(Q)tests/tools/cli-reference $< >$@
 
 vendor: $(VENDOR) ## fetch and patch third-party source
