@@ -162,7 +162,7 @@ def test_a_change_that_cannot_be_made_in_place_is_reported(space, operators, ser
     changed = marked(spec(board), "2")
     changed["rayClusterConfig"]["headGroupSpec"]["template"]["spec"]["containers"][0]["image"] = "ray:3"
     service.patch(**changed)
-    found = service.upgrade("InPlaceNotPossible", "spec.rayClusterConfig.headGroupSpec.template.spec.containers[0].image is another")
+    found = service.upgrade("InPlaceNotPossible", "spec.rayClusterConfig.headGroupSpec.template.spec.containers[0].image has changed")
     assert found["status"] == "False" and "ifNotPossible: NewCluster" in found["message"]
     eventually(lambda: service.events().get("InPlaceNotPossible"))
     service.is_ready()

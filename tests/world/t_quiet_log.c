@@ -15,7 +15,7 @@ static void on_line(void *owner, struct slice line)
     n->drains += memmem(line.ptr, line.len, "autoscaler: drain", 17) != NULL;
     n->set += memmem(line.ptr, line.len, "the wall clock was set", 22) != NULL;
     n->failed += memmem(line.ptr, line.len, "call failed", 11) != NULL;
-    n->tokens += memmem(line.ptr, line.len, "token cannot be read", 20) != NULL;
+    n->tokens += memmem(line.ptr, line.len, "cannot read the cluster's token", 31) != NULL;
     n->held += memmem(line.ptr, line.len, "repeated log lines suppressed", 29) != NULL;
 }
 

@@ -114,7 +114,8 @@ static bool stop_for(struct roll *r, struct slice why)
 static bool may_go_on(const struct group_view *g, const struct tally *t, struct roll *r, struct arena *a)
 {
     const struct group_failures *f = g->failures;
-    bool lacks = t->fresh_down > 0 || t->all < g->spec->desired || (t->fresh == 0 && r->surge > 0);
+    /* After a change of a template that failed, replicas of it may take all places, so that none of the newest template can be created. */
+    bool lacks = t->fresh_down > 0 || t->all < g->spec->desired || (t->fresh == 0 && t->all < g->spec->desired + r->surge);
     if (g->spec->blocked)
         return stop_for(r, g->spec->blocked_text);
     if (t->bad && pod_failed(t->bad))

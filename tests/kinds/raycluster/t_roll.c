@@ -2,18 +2,19 @@
  * operator sees each change at once. Invariants: enough pods are up, not too many exist, and the update completes. */
 #include "scene.h"
 
-enum { ROUNDS_MAX = 4000 };
+enum { ROUNDS_MAX = 4000, BROKEN_ROUNDS = 400, BROKEN_HASH = 2 };
 
 struct course {
     int32_t want, surge, unavailable; /* replicas; the budget that follows from the percents */
     int32_t failures;                 /* number of new pods that fail at first */
+    bool broken;                      /* the new template's pods stay Pending until the template changes again, after BROKEN_ROUNDS */
     uint32_t made;
     struct rng rng;
 };
 
 static bool is_old(const struct pod *p)
 {
-    return p->hash == 1;
+    return p->hash <= BROKEN_HASH;
 }
 
 static int32_t count(const struct scene *s, bool (*is)(const struct pod *p))
@@ -84,7 +85,7 @@ static void go_on(struct scene *s, struct course *c)
     if (p->deleting) {
         *p = s->pods[--s->pod_count];
     } else if (p->phase == POD_PENDING) {
-        p->phase = POD_RUNNING;
+        p->phase = p->hash == BROKEN_HASH || (!is_old(p) && c->broken && c->failures == 0) ? POD_PENDING : POD_RUNNING;
     } else if (p->phase == POD_RUNNING && !p->ready && !is_old(p) && c->failures > 0) {
         p->phase = POD_FAILED;
         c->failures--;
@@ -93,16 +94,27 @@ static void go_on(struct scene *s, struct course *c)
     }
 }
 
+/* The template changes again, for one whose pods start. The pods of the broken one are old now. */
+static void mend(struct scene *s, struct course *c)
+{
+    c->broken = false;
+    for (uint32_t i = 1; i < s->pod_count; i++)
+        if (!is_old(&s->pods[i]))
+            s->pods[i].hash = BROKEN_HASH;
+}
+
 static bool is_done(const struct scene *s, const struct course *c)
 {
     return count(s, is_old) == 0 && count(s, is_up) == c->want && s->pod_count == (uint32_t)c->want + 1;
 }
 
-static void run_course(int32_t want, int32_t surge, int32_t unavailable, int32_t failures, uint64_t seed)
+static void run_course(int32_t want, int32_t surge, int32_t unavailable, int32_t failures, bool broken, uint64_t seed)
 {
-    test_case("%d replicas, surge %d %%, unavailable %d %%, %d fail, seed %d", want, surge, unavailable, failures, (int)seed);
+    test_case("%d replicas, surge %d %%, unavailable %d %%, %d fail%s, seed %d", want, surge, unavailable, failures,
+              broken ? ", the others stay Pending" : "", (int)seed);
     struct scene s = {.hosts = 1, .max = INT32_MAX, .workers = want};
-    struct course c = {.want = want, .surge = (want * surge + 99) / 100, .unavailable = want * unavailable / 100, .failures = failures};
+    struct course c = {
+        .want = want, .surge = (want * surge + 99) / 100, .unavailable = want * unavailable / 100, .failures = failures, .broken = broken};
     const struct pod *pods[PODS_MAX];
     rng_seed(&c.rng, seed);
     if (c.surge + c.unavailable == 0)
@@ -124,6 +136,8 @@ static void run_course(int32_t want, int32_t surge, int32_t unavailable, int32_t
         scene_view(&s, pods, &v);
         raycluster_decide(&v, &s.a, &p);
         carry_out(&s, &c, &p);
+        if (c.broken && round == BROKEN_ROUNDS)
+            mend(&s, &c);
         CHECK(count(&s, is_up) >= want - c.unavailable);
         CHECK(count(&s, holds_node) <= want + c.surge + c.unavailable); /* terminating pods hold their nodes beside their successors */
         go_on(&s, &c);
@@ -139,6 +153,7 @@ int main(void)
     for (int32_t want = 1; want <= 9; want += 2)
         for (size_t i = 0; i < COUNT_OF(budgets); i++)
             for (int32_t failures = 0; failures < 3; failures += 2)
-                run_course(want, budgets[i][0], budgets[i][1], failures, (uint64_t)want + i);
+                for (int broken = 0; broken < 2; broken++)
+                    run_course(want, budgets[i][0], budgets[i][1], failures, broken, (uint64_t)want + i);
     return test_done();
 }
