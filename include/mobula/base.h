@@ -159,6 +159,7 @@ struct buf {
 
 void buf_init(struct buf *b, size_t max);
 void buf_free(struct buf *b);                /* usable again afterwards, with the same max */
+void buf_wipe(struct buf *b);                /* buf_free of what held a key or a token */
 void buf_clear(struct buf *b);               /* len 0, full false, memory kept */
 void buf_shrink(struct buf *b, size_t keep); /* clear, and give memory beyond keep back */
 bool buf_put(struct buf *b, struct slice s);

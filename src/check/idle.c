@@ -112,8 +112,6 @@ void check_idle(struct check *c)
         open_watch(c, &list[i], now);
     if (count && wait_all(c, list, count))
         say_silence(c, list, count);
-    for (size_t i = 0; i < count; i++) {
-        mem_wipe(list[i].request.ptr, list[i].request.cap);
-        buf_free(&list[i].request);
-    }
+    for (size_t i = 0; i < count; i++)
+        buf_wipe(&list[i].request);
 }

@@ -65,8 +65,7 @@ static bool make(const struct options *o, struct arena *a, struct err *e)
                 write_file(o, "ca.crt", root, a, e) && write_file(o, "tls.crt", buf_slice(&own), a, e) &&
                 write_file(o, "tls.key", buf_slice(&own_key), a, e);
     buf_free(&own);
-    mem_wipe(own_key.ptr, own_key.len);
-    buf_free(&own_key);
+    buf_wipe(&own_key);
     return well;
 }
 

@@ -360,9 +360,7 @@ void cloud_store_free(struct cloud_store *s)
         return;
     drop_link(s);
     http_reader_free(&s->reader);
-    if (s->head.len)
-        mem_wipe(s->head.ptr, s->head.len);
-    buf_free(&s->head);
+    buf_wipe(&s->head);
     buf_free(&s->answer);
     arena_wipe(&s->a);
     mem_wipe(s, sizeof *s);

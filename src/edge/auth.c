@@ -286,8 +286,7 @@ static void ask(struct call *c, struct review *r, struct slice path, struct buf 
     }
     if (!r->pending && r->until_ms == 0)
         review_free(r);
-    mem_wipe(body->ptr, body->len);
-    buf_free(body);
+    buf_wipe(body);
 }
 
 /* True: *r is an answer that holds. False: the call waits for it, or was refused. */

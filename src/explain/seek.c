@@ -115,8 +115,7 @@ bool seek_token(struct seek *s, struct slice secret, struct http_header *out, st
     else
         err_wrap(e, "its dashboard wants the token in Secret %.*s", SLICE_ARG(secret));
     mem_wipe((char *)(uintptr_t)answer.body.ptr, answer.body.len);
-    mem_wipe(text.ptr, text.len);
-    buf_free(&text);
+    buf_wipe(&text);
     return read;
 }
 

@@ -27,16 +27,9 @@ void grpc_init(struct grpc *c)
     buf_init(&c->body, LIMIT_RAY_REPORT + PREFIX);
 }
 
-static void wipe(struct buf *b)
-{
-    if (b->ptr)
-        mem_wipe(b->ptr, b->cap);
-    buf_free(b);
-}
-
 void grpc_free(struct grpc *c)
 {
-    wipe(&c->out); /* it holds the token */
+    buf_wipe(&c->out); /* it holds the token */
     buf_free(&c->block);
     buf_free(&c->body);
     buf_free(&c->answer);
@@ -48,7 +41,7 @@ void grpc_rest(struct grpc *c)
     if (c->calling)
         return;
     if (c->out.len == 0)
-        wipe(&c->out);
+        buf_wipe(&c->out);
     if (!c->block_open && c->frame.have < GRPC_FRAME_HEAD)
         buf_free(&c->block);
     buf_free(&c->body);
@@ -80,12 +73,12 @@ static void put_headers(struct grpc *c, const struct grpc_request *r)
         buf_put(&value, r->token);
         buf_room(&b, value.len + 16);
         hpack_put(&b, STATIC_AUTHORIZATION, SLICE_NONE, buf_slice(&value), true);
-        wipe(&value);
+        buf_wipe(&value);
     }
     buf_room(&c->out, GRPC_FRAME_HEAD + b.len + r->message.len + 64); /* all at once: growing would leave a copy of the token behind */
     frame_put(&c->out, b.len, FRAME_HEADERS, FLAG_END_HEADERS, c->stream);
     buf_put(&c->out, buf_slice(&b));
-    wipe(&b);
+    buf_wipe(&b);
 }
 
 void call_send(struct grpc *c)

@@ -56,9 +56,7 @@ static struct dash *dash_new(struct ray_dash_pool *p, const struct ray_dash_to *
 
 static void dash_free(struct dash *d)
 {
-    if (d->request.ptr)
-        mem_wipe(d->request.ptr, d->request.cap); /* it holds the token */
-    buf_free(&d->request);
+    buf_wipe(&d->request); /* it holds the token */
     buf_free(&d->body);
     ray_log_free(&d->log);
     http_reader_free(&d->reader);

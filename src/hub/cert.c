@@ -74,20 +74,13 @@ struct tls_identity *const *hub_identity(const struct hub *h)
 
 /* ---- reading ---- */
 
-static void wipe(struct buf *b)
-{
-    if (b->ptr)
-        mem_wipe(b->ptr, b->cap);
-    buf_free(b);
-}
-
 static void forget(struct keeper *k)
 {
     for (int i = 0; i < PARTS; i++) {
         struct part *p = &k->part[i];
-        wipe(&p->cert);
-        wipe(&p->key);
-        wipe(&p->ca);
+        buf_wipe(&p->cert);
+        buf_wipe(&p->key);
+        buf_wipe(&p->ca);
         p->there = p->ours = false;
     }
 }
@@ -188,8 +181,8 @@ static void issue(struct hub *h, enum part_name i, const struct tls_identity *ca
         struct slice text = buf_slice(&cert);
         write_part(h, i, text, ca && !server ? buf_slice(&is->key) : buf_slice(&key), server ? buf_slice(&is->ca) : text);
     }
-    wipe(&cert);
-    wipe(&key);
+    buf_wipe(&cert);
+    buf_wipe(&key);
 }
 
 /* ---- deciding ---- */

@@ -63,7 +63,7 @@ bool call_form(struct kube_client *c, struct buf *out, const struct kube_request
     if (ok)
         return true;
     bool large = target.len > LIMIT_HTTP_URL || r->body.len > LIMIT_HTTP_BODY;
-    kube_buf_wipe(out);
+    buf_wipe(out);
     return err_set(e, large ? ERR_LIMIT : ERR_CONFIG, "the request is %s: %.*s %.*s", large ? "too large" : "malformed",
                    SLICE_ARG(r->method), SLICE_ARG(slice_head(r->path, ERR_TEXT_MAX)));
 }
@@ -90,7 +90,7 @@ void call_reform(struct kube_client *c, struct call *call)
     struct err e = {0};
     if (!call_form(c, &fresh, &r, &e))
         return; /* only a token that grew beyond all limits: the old request goes out once more and gets its 401 */
-    kube_buf_wipe(&call->request);
+    buf_wipe(&call->request);
     call->request = fresh;
     call_locate(c, call, &r);
 }
@@ -137,8 +137,8 @@ bool kube_call(struct kube_client *c, const struct kube_request *r, struct now n
 
 void call_free(struct call *call)
 {
-    kube_buf_wipe(&call->request);
-    kube_buf_wipe(&call->header);
+    buf_wipe(&call->request);
+    buf_wipe(&call->header);
     mem_free(call);
 }
 

@@ -82,7 +82,6 @@ bool kube_url_parse(struct slice text, const char *what, struct kube_url *out, s
 
 /* The whole file in *out, whose max bounds it. */
 bool kube_file_read(const char *path, struct buf *out, struct err *e);
-void kube_buf_wipe(struct buf *b);                           /* and free */
 bool kube_buf_put_secret(struct buf *b, struct slice piece); /* as buf_put, but what the buffer grows out of is wiped */
 void kube_slice_wipe(struct slice s);                        /* for bytes that this room put into an arena or a buffer of its own */
 

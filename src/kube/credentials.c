@@ -28,7 +28,7 @@ static bool gather(const struct kube_secret *s, struct buf *out, uint64_t *hash,
 static bool set_authorization(struct kube_config *c, const char *scheme, struct slice value)
 {
     struct buf *to = &c->private_->authorization;
-    kube_buf_wipe(to);
+    buf_wipe(to);
     buf_room(to, strlen(scheme) + value.len); /* at once: a buffer that grows leaves copies behind */
     return buf_put(to, slice_of(scheme)) && buf_put(to, value);
 }
@@ -58,7 +58,7 @@ static bool load_token(struct kube_config *c, struct err *e)
         s->seen = hash;
         kube_slice_wipe(s->data);
     }
-    kube_buf_wipe(&text);
+    buf_wipe(&text);
     return ok;
 }
 
@@ -72,8 +72,8 @@ static bool load_basic(struct kube_config *c, struct err *e)
     buf_init(&encoded, 8 * KIB);
     buf_printf(&plain, "%.*s:%.*s", SLICE_ARG(s->username), SLICE_ARG(s->password));
     bool ok = !plain.full && base64_encode(buf_slice(&plain), &encoded) && set_authorization(c, "Basic ", buf_slice(&encoded));
-    kube_buf_wipe(&plain);
-    kube_buf_wipe(&encoded);
+    buf_wipe(&plain);
+    buf_wipe(&encoded);
     kube_slice_wipe(s->password);
     return ok || err_set(e, ERR_LIMIT, "username and password are too long");
 }
@@ -181,7 +181,7 @@ static bool load_identity(struct kube_config *c, bool *changed, struct err *e)
     if (is_settled(&s->cert) && is_settled(&s->key))
         kube_slice_wipe(s->key.data);
     buf_free(&cert);
-    kube_buf_wipe(&key);
+    buf_wipe(&key);
     return ok;
 }
 
@@ -229,7 +229,7 @@ bool kube_credentials_load(struct kube_config *c, int64_t wall_us, bool at_once,
 void kube_credentials_wipe(struct kube_config *c)
 {
     struct kube_settings *s = &c->private_->settings;
-    kube_buf_wipe(&c->private_->authorization);
+    buf_wipe(&c->private_->authorization);
     kube_slice_wipe(s->token.data);
     kube_slice_wipe(s->key.data);
     kube_slice_wipe(s->password);

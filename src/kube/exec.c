@@ -143,6 +143,6 @@ bool kube_exec_run(const struct kube_exec *x, struct arena *a, struct kube_exec_
     ok = finish(&p, ok, x->interactive, x->argv[0], e);
     struct slice kept = arena_dup(a, buf_slice(&text)); /* the result points into it */
     ok = ok && kube_exec_read(x, kept, a, out, e);
-    kube_buf_wipe(&text);
+    buf_wipe(&text);
     return ok;
 }

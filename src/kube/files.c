@@ -42,13 +42,6 @@ bool kube_file_read(const char *path, struct buf *out, struct err *e)
     return read_all(fd, out, path, e);
 }
 
-void kube_buf_wipe(struct buf *b)
-{
-    if (b->ptr)
-        mem_wipe(b->ptr, b->cap);
-    buf_free(b);
-}
-
 bool kube_buf_put_secret(struct buf *b, struct slice piece)
 {
     size_t need = b->len + piece.len;
@@ -57,7 +50,7 @@ bool kube_buf_put_secret(struct buf *b, struct slice piece)
         buf_init(&grown, b->max);
         buf_room(&grown, need <= b->max / 2 ? 2 * need : b->max);
         buf_put(&grown, buf_slice(b));
-        kube_buf_wipe(b);
+        buf_wipe(b);
         *b = grown;
     }
     return buf_put(b, piece);

@@ -69,7 +69,7 @@ static bool read_one(struct files *fs, const char *path, bool must, struct err *
             err_wrap(&why, "%s", path);
     }
     ok |= why.code == ERR_MISSING && !must;
-    kube_buf_wipe(&text);
+    buf_wipe(&text);
     return ok || err_set(e, why.code, "%s", why.text);
 }
 
@@ -180,7 +180,7 @@ static bool secret_of(const struct entry *from, const char *key, struct arena *a
     bool ok = base64_decode(encoded, &plain, e) || err_wrap(e, "%s", data_key);
     out->data = ok ? arena_dup(a, buf_slice(&plain)) : SLICE_NONE;
     out->path = NULL;
-    kube_buf_wipe(&plain);
+    buf_wipe(&plain);
     kube_slice_wipe(encoded);
     return ok;
 }

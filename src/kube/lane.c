@@ -296,7 +296,7 @@ static void on_end(struct exchange *x, struct now now)
     }
     /* Nothing has come for a next call yet: that takes another step. */
     if (secret)
-        kube_buf_wipe(&conn->body);
+        buf_wipe(&conn->body);
     else
         buf_shrink(&conn->body, BODY_KEPT);
     lane_run(c, conn->lane, now);
@@ -319,7 +319,7 @@ struct conn *conn_new(struct kube_client *c, enum kube_lane which)
 void conn_free(struct conn *conn)
 {
     exchange_close(&conn->x);
-    kube_buf_wipe(&conn->body); /* perhaps of an answer that never came to its end */
+    buf_wipe(&conn->body); /* perhaps of an answer that never came to its end */
     buf_free(&conn->warnings);
     if (conn->call)
         call_free(conn->call);

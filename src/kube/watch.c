@@ -97,7 +97,7 @@ static void on_head(struct exchange *x, struct now now)
     w->retry_after_ms = http_retry_after_ms(&x->reader, now.wall_us);
     client_warnings(w->client, &x->reader);
     if (slice_empty(x->unsent))
-        kube_buf_wipe(&w->request);
+        buf_wipe(&w->request);
     if (x->status != 200)
         return;
     if (!is_json(http_header_get(&x->reader, SLICE("content-type")))) {
@@ -197,7 +197,7 @@ static void begin(struct kube_watch *w, struct now now)
     w->phase = !w->list.wanted ? WATCH_LIVE : c->no_stream ? WATCH_LIST : WATCH_STREAM;
     w->begun_ms = now.mono_ms;
     buf_clear(&w->refusal);
-    kube_buf_wipe(&w->request);
+    buf_wipe(&w->request);
     if (!watch_form(w, &e)) {
         watch_fail(w, &e, NULL, -1, now);
         return;
@@ -262,7 +262,7 @@ static int64_t watch_tick(struct kube_watch *w, struct now now)
 static void watch_free(struct kube_watch *w)
 {
     exchange_close(&w->x);
-    kube_buf_wipe(&w->request);
+    buf_wipe(&w->request);
     buf_free(&w->list.page);
     buf_free(&w->refusal);
     json_slicer_free(&w->slicer);

@@ -148,8 +148,7 @@ static void tunnel_begin(struct wire *w)
         memcpy(flow_room(&w->out, &room), b.ptr, b.len);
         flow_wrote(&w->out, b.len);
     }
-    mem_wipe(b.ptr, b.len);
-    buf_free(&b);
+    buf_wipe(&b);
     if (!fits) {
         err_set(&w->link.error, ERR_PROXY, "proxy %.*s: user and password do not fit in a request", SLICE_ARG(d->tcp_to));
         wire_fail(w);

@@ -78,10 +78,8 @@ bool net_proxy_basic(struct slice userinfo, struct arena *a, struct slice *out)
               buf_putc(&plain, ':') && buf_put(&plain, password) && base64_encode(buf_slice(&plain), &encoded);
     if (ok)
         *out = arena_dup(a, buf_slice(&encoded));
-    mem_wipe(plain.ptr, plain.len);
-    mem_wipe(encoded.ptr, encoded.len);
-    buf_free(&plain);
-    buf_free(&encoded);
+    buf_wipe(&plain);
+    buf_wipe(&encoded);
     return ok;
 }
 

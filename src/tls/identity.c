@@ -42,9 +42,7 @@ static bool decode_key(struct slice body, br_skey_decoder_context *key, struct e
     bool ok = pem_decode(body, &der, e);
     br_skey_decoder_init(key);
     br_skey_decoder_push(key, der.ptr, der.len);
-    if (der.ptr)
-        mem_wipe(der.ptr, der.cap);
-    buf_free(&der);
+    buf_wipe(&der);
     if (!ok)
         return false;
     if (br_skey_decoder_last_error(key) != 0)

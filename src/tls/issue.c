@@ -195,8 +195,7 @@ static void put_pem(struct buf *out, const char *label, struct slice der)
         buf_putc(out, '\n');
     }
     buf_printf(out, "-----END %s-----\n", label);
-    mem_wipe(text.ptr, text.cap);
-    buf_free(&text);
+    buf_wipe(&text);
 }
 
 static struct slice written(const struct writer *w)

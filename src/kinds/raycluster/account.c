@@ -21,8 +21,7 @@ static bool build_secret(struct op *op, enum ray_account which, struct err *e)
     buf_room(&op->out.body, SECRET_MAX); /* at once: growing would leave copies behind */
     ray_build_account(cluster_model(op), which, buf_slice(&content), &op->arenas.body, &op->out.body);
     mem_wipe(bytes, sizeof bytes);
-    mem_wipe(content.ptr, content.len);
-    buf_free(&content);
+    buf_wipe(&content);
     return well;
 }
 

@@ -4,12 +4,6 @@
 enum { CA_DAYS = 3650, PEM_MAX = 64 * KIB };
 #define DAY (INT64_C(86400) * 1000000)
 
-static void wipe(struct buf *b)
-{
-    mem_wipe(b->ptr, b->len);
-    buf_free(b);
-}
-
 bool ca_write(int64_t wall_us, struct buf *data, struct err *e)
 {
     struct tls_issue how = {.not_before_us = wall_us - DAY, .not_after_us = wall_us + CA_DAYS * DAY, .subject = "ray"};
@@ -23,7 +17,7 @@ bool ca_write(int64_t wall_us, struct buf *data, struct err *e)
     base64_encode(buf_slice(&key), data);
     buf_put(data, SLICE("\"}"));
     buf_free(&cert);
-    wipe(&key);
+    buf_wipe(&key);
     return well;
 }
 
@@ -59,6 +53,6 @@ bool ca_take(struct jval secret, int64_t wall_us, struct arena *a, struct tls_tr
     if (!*identity)
         tls_trust_drop(*trust);
     for (int i = 0; i < COUNT; i++)
-        wipe(&pem[i]);
+        buf_wipe(&pem[i]);
     return *identity != NULL;
 }

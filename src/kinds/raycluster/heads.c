@@ -30,17 +30,10 @@ static struct head_call *call_new(struct op *op, ray_dash_done *done, void *owne
     return h;
 }
 
-static void texts_free(struct head_call *h)
-{
-    if (h->texts.ptr)
-        mem_wipe(h->texts.ptr, h->texts.cap);
-    buf_free(&h->texts);
-}
-
 static void call_free(struct head_call *h)
 {
     ray_turn_leave(&rayclusters_of(h->op)->turns, &h->turn);
-    texts_free(h);
+    buf_wipe(&h->texts);
     *h->link = h->next;
     if (h->next)
         h->next->link = h->link;
@@ -105,7 +98,7 @@ static void send_proxied(void *call, struct now now)
     struct head_call *h = call;
     struct ray_dash_answer none = {.call = h->call, .outcome = RAY_DASH_UNSENT};
     h->sent = kube_call(h->op->client, &h->request, now, &none.err);
-    texts_free(h);
+    buf_wipe(&h->texts);
     if (!h->sent)
         on_answer(h, 0, &none, now);
 }

@@ -96,8 +96,7 @@ static bool read_token(struct auth *t, struct slice body, struct arena *a, struc
         t->serial++;
         t->doubts = 0;
     }
-    mem_wipe(text.ptr, text.len);
-    buf_free(&text);
+    buf_wipe(&text);
     return read;
 }
 

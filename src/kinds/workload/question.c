@@ -224,8 +224,7 @@ bool review_ask(struct op *op, struct slice token, kube_done *done, void *owner,
                                    .done = done,
                                    .owner = owner};
     bool sent = kube_call(op->client, &r, op->now, e);
-    mem_wipe(b.ptr, b.cap);
-    buf_free(&b);
+    buf_wipe(&b);
     return sent;
 }
 
