@@ -45,6 +45,9 @@ struct service_want service_want_made(const struct ray_cluster *c, enum ray_serv
 
 /* Condition: each zone of the cluster was tried, none had room for its minimum, and it stays in the last one. */
 #define STATUS_ZONES "ZonesExhausted"
+/* Condition of a cluster that runs pods of an older template, without upgradeStrategy Recreate. */
+#define STATUS_DRIFT "TemplateDrift"
+#define STATUS_ROLL_STOPPED "RollingUpdateStopped" /* reason of TemplateDrift and of an event: a new pod failed */
 /* The Ingress of its dashboard. seed: see struct route_object. */
 bool raycluster_build_ingress(const struct ray_cluster *c, uint64_t seed, struct arena *a, struct buf *out, struct err *e);
 #define STATUS_INGRESS "HeadIngressReady" /* condition of a cluster that has one */

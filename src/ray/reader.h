@@ -17,8 +17,8 @@ void read_desired(struct reader *r, const struct place *spec, struct ray_cluster
 /* Rules between fields that only the first kind has. */
 void check_v1(struct reader *r, const struct place *spec, struct ray_cluster *c);
 void check_v1_features(struct reader *r, const struct place *spec);
-void check_tls_options(struct reader *r, const struct place *spec, struct ray_cluster *c); /* tls.c; likewise */
 void check_auth(struct reader *r, const struct place *spec, struct ray_cluster *c);        /* auth.c; reads it too */
+void check_tls_options(struct reader *r, const struct place *spec, struct ray_cluster *c); /* tls.c; likewise */
 void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, const struct ray_cluster *c,
                     struct ray_group *g);
 

@@ -19,7 +19,7 @@ static bool belongs(const struct pod *pod, const struct ray_group *spec)
     return spec->head ? pod->head : !pod->head && slice_eq(pod->group, spec->name);
 }
 
-struct group_view decide_group_view(const struct cluster_view *in, const struct ray_group *spec, int32_t number, struct arena *a)
+static struct group_view view_group(const struct cluster_view *in, const struct ray_group *spec, int32_t number, struct arena *a)
 {
     struct group_view g = {.in = in, .spec = spec, .number = number, .failures = &in->failures[number + 1]};
     g.named_only = !spec->suspended && (in->by_name || ray_has_sidecar(in->cluster, in->options));
@@ -212,13 +212,19 @@ static void decide_adoptions(const struct cluster_view *in, const struct group_v
     }
 }
 
+struct group_view *decide_group_views(const struct cluster_view *in, struct arena *a)
+{
+    const struct ray_cluster *c = in->cluster;
+    struct group_view *groups = arena_array(a, c->group_count + 1, sizeof *groups);
+    for (uint32_t i = 0; i <= c->group_count; i++)
+        groups[i] = view_group(in, i ? &c->groups[i - 1] : &c->head, (int32_t)i + GROUP_HEAD, a);
+    return groups;
+}
+
 static void decide_pods(const struct cluster_view *in, struct plan *p)
 {
     const struct ray_cluster *c = in->cluster;
-    struct group_view *groups = arena_array(p->arena, c->group_count + 1, sizeof *groups), head;
-    for (uint32_t i = 0; i <= c->group_count; i++)
-        groups[i] = decide_group_view(in, i ? &c->groups[i - 1] : &c->head, (int32_t)i + GROUP_HEAD, p->arena);
-    head = groups[0];
+    struct group_view *groups = decide_group_views(in, p->arena), head = groups[0];
     decide_adoptions(in, groups, p);
     if (decide_zone(groups, c->group_count + 1, p))
         return;
@@ -234,7 +240,7 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
     }
     const struct pod *there = decide_head(&head, p);
     enum head_first first = head_first(there, head.failures);
-    struct roll roll = decide_roll(groups, c->group_count + 1, first == HEAD_THERE ? there : NULL, p->arena);
+    struct roll roll = decide_roll(groups, first == HEAD_THERE ? there : NULL, p->arena);
     if (roll.again_ms != TIME_NEVER)
         plan_look_again(p, in->now.mono_ms + roll.again_ms);
     for (uint32_t i = 0; i < c->group_count; i++) {

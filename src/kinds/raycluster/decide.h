@@ -29,9 +29,9 @@ struct group_view {
     bool named_only;         /* an autoscaler, ours or KubeRay's, names the pods to delete: surplus pods are not picked here */
 };
 
-struct group_view decide_group_view(const struct cluster_view *in, const struct ray_group *spec, int32_t number, struct arena *a);
-/* groups: of the view, head first, count with it. head: the live one; NULL: none. */
-struct roll decide_roll(const struct group_view *groups, uint32_t count, const struct pod *head, struct arena *a);
+struct group_view *decide_group_views(const struct cluster_view *in, struct arena *a); /* the head's, then those of the worker groups */
+/* head: the live one; NULL: none. */
+struct roll decide_roll(const struct group_view *groups, const struct pod *head, struct arena *a);
 
 int32_t decide_want(const struct group_view *g); /* replicas, with the surge of a rolling update */
 

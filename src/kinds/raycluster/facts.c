@@ -96,16 +96,6 @@ static bool drifts(const struct facts *f)
     return any;
 }
 
-static struct roll roll_of(const struct facts *f)
-{
-    const struct cluster_view *in = f->in;
-    uint32_t count = in->cluster->group_count + 1;
-    struct group_view *groups = arena_array(f->a, count, sizeof *groups);
-    for (uint32_t i = 0; i < count; i++)
-        groups[i] = decide_group_view(in, group_at(in->cluster, (int32_t)i + GROUP_HEAD), (int32_t)i + GROUP_HEAD, f->a);
-    return decide_roll(groups, count, f->head && pod_live(f->head) ? f->head : NULL, f->a);
-}
-
 /* A refusal matters as long as something keeps running because of it: pods may be made again for another reason, a new head. */
 static int32_t find_refused(const struct cluster_view *in)
 {
@@ -195,7 +185,7 @@ void facts_gather(const struct cluster_view *in, struct jval prior, struct arena
     out->drift = drifts(out);
     out->roll = (struct roll){.number = GROUP_NONE};
     if (out->drift && in->cluster->roll.on)
-        out->roll = roll_of(out);
+        out->roll = decide_roll(decide_group_views(in, a), out->head && pod_live(out->head) ? out->head : NULL, a);
     out->ready = is_ready(out);
     out->state = in->errors->count ? "failed" : out->suspended ? "suspended" : out->ready ? "ready" : "";
 }

@@ -36,9 +36,6 @@ struct facts {
 
 /* Of a cluster with instance types. */
 #define STATUS_TYPES_READY "InstanceTypesReady"
-/* Condition of a cluster that runs pods of an older template, without upgradeStrategy Recreate. */
-#define STATUS_DRIFT "TemplateDrift"
-#define STATUS_ROLL_STOPPED "RollingUpdateStopped" /* reason of TemplateDrift and of an event: a new pod failed */
 /* Workers of a cluster that was complete once are not ready, or hang in Terminating, for longer than POD_HANGS_MS. */
 #define STATUS_SLOW "WorkersNotReady"
 /* Of one that was not ready for the first time in its time: until it is, or is suspended. */

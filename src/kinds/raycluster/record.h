@@ -24,9 +24,10 @@ struct service_pace {
     int64_t from_ms;
 };
 
+enum auth_secret { AUTH_TOKEN, AUTH_CA, AUTH_SECRETS }; /* a cluster's Secrets that the operator reads */
+
 /* The part of the model that a question to the head needs beside its pod and service: of each job's many, and of models only a few are
  * kept. */
-enum auth_secret { AUTH_TOKEN, AUTH_CA, AUTH_SECRETS }; /* a cluster's Secrets that the operator reads */
 struct head_way {
     uint16_t dashboard_port;
     struct slice service, secrets[AUTH_SECRETS]; /* names of its head service and its Secrets; empty: it needs no such Secret */

@@ -197,14 +197,14 @@ static struct slice unsettled(const struct group_view *g, const struct tally *t,
                         SLICE_ARG(slice_empty(r->why) ? SLICE("not all of its pods exist") : r->why));
 }
 
-struct roll decide_roll(const struct group_view *groups, uint32_t count, const struct pod *head, struct arena *a)
+struct roll decide_roll(const struct group_view *groups, const struct pod *head, struct arena *a)
 {
     const struct cluster_view *in = groups[0].in;
     struct roll r = {.number = GROUP_NONE, .again_ms = TIME_NEVER};
     struct slice earlier = SLICE("");
     if (!in->cluster->roll.on || !head || pod_outdated(head, &in->cluster->head))
         return r;
-    for (uint32_t k = 1; k < count && r.number == GROUP_NONE; k++) {
+    for (uint32_t k = 1; k <= in->cluster->group_count && r.number == GROUP_NONE; k++) {
         struct tally t = tally_of(&groups[k], head, &r.again_ms);
         if (t.old_head) /* workers of an earlier head are all replaced at once, with their head */
             continue;

@@ -434,7 +434,7 @@ static void hang_up(struct scaling *s)
 }
 
 /* Running pods stay as they are. */
-static void tell_tokenless(struct scaling *s, const char *reason, const struct err *e)
+static void tell_secretless(struct scaling *s, const char *reason, const struct err *e)
 {
     struct slice line = slice_of(e->text);
     const struct scale_plan p = {.lines = &line, .line_count = 1};
@@ -454,14 +454,10 @@ static void call_head(struct scaling *s, struct slice ip, uint16_t port)
     struct op *op = s->op;
     struct err e = {0};
     struct ray_gcs_options o = {.host = ip, .port = port, .done = on_answer, .owner = s, .tls_name = RAY_TLS_HEAD};
-    if (!auth_token(op, s->c, &o.token, &e)) {
+    bool token = auth_token(op, s->c, &o.token, &e);
+    if (!token || !auth_tls(op, s->c, &o.trust, &o.identity, &e)) {
         if (e.code == ERR_STATUS)
-            tell_tokenless(s, "TokenMissing", &e);
-        return;
-    }
-    if (!auth_tls(op, s->c, &o.trust, &o.identity, &e)) {
-        if (e.code == ERR_STATUS)
-            tell_tokenless(s, "CertificateMissing", &e);
+            tell_secretless(s, token ? "CertificateMissing" : "TokenMissing", &e);
         return;
     }
     if (op->o.allow && !net_allow_peer(op->o.allow, ip, port, &e)) {

@@ -226,7 +226,7 @@ static bool rolls(const struct service_decision *d, struct condition *c)
     bool differs = own && own->hash != d->s->cluster_hash;
     if (d->s->upgrade != SERVICE_UPGRADE_ROLLING || !own || d->pending || d->missing || !(differs || own->outdated))
         return false;
-    struct jval drift = status_condition(own->status, SLICE("TemplateDrift"));
+    struct jval drift = status_condition(own->status, SLICE(STATUS_DRIFT));
     c->yes = rayservice_fits(d, own);
     if (!c->yes) {
         c->reason = SLICE(NOT_IN_PLACE);
@@ -236,7 +236,7 @@ static bool rolls(const struct service_decision *d, struct condition *c)
                                   SLICE_ARG(own->name), SLICE_ARG(own->apart));
         return true;
     }
-    c->reason = json_is(json_get(drift, "reason"), "RollingUpdateStopped") ? SLICE("RollingUpdateStopped") : SLICE(IN_PLACE);
+    c->reason = json_is(json_get(drift, "reason"), STATUS_ROLL_STOPPED) ? SLICE(STATUS_ROLL_STOPPED) : SLICE(IN_PLACE);
     c->message = json_get_str(drift, "message", d->a);
     if (differs && d->in->refusals && d->in->refusals->count)
         c->message = arena_printf(d->a, "RayCluster %.*s cannot be changed: %s", SLICE_ARG(own->name), d->in->refusals->reason);
