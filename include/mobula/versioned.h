@@ -2,6 +2,8 @@
 #ifndef MOBULA_VERSIONED_FACTS_H
 #define MOBULA_VERSIONED_FACTS_H
 
+#include <mobula/base.h>
+
 #define VERSIONED_API "mobula.dev/v1"
 #define VERSIONED_KIND "VersionedService"
 #define VERSIONED_LABEL "mobula.dev/versioned-service" /* label of the RayServices and routes of one: its name */
@@ -10,5 +12,8 @@
 #define VERSIONED_BACK "mobula.dev/rollback"
 #define VERSION_HEADER "X-Mobula-Version"         /* a request with it gets the version that it names … */
 #define VERSION_HEADER_OTHER "X-ANYSCALE-VERSION" /* … and so does one with this */
+
+/* Name of the RayService of a version. */
+struct slice versioned_child_name(struct slice service, struct slice version, struct arena *a);
 
 #endif

@@ -63,6 +63,11 @@ bool service_find(struct service_desk *d, const struct kube_resource *r, struct 
                    SLICE_ARG(name), ask_words(&answer, words), kind_versioned.optional.flag);
 }
 
+bool service_find_child(struct service_desk *d, struct slice version, struct jval *out, bool *absent, struct err *e)
+{
+    return service_find(d, kind_rayservice.resource, versioned_child_name(d->o.name, version, d->seek.a), out, absent, e);
+}
+
 static bool find_service(struct service_desk *d, struct err *e)
 {
     bool absent = false;
@@ -158,14 +163,13 @@ bool service_wait(struct service_desk *d, struct err *e)
 /* Fails if a version that served before this rollout no longer exists. *sum: the weights of those versions together. */
 static bool find_previous(struct service_desk *d, int64_t *sum, struct err *e)
 {
-    struct arena *a = d->seek.a;
     struct jval k, v, child;
     for (struct jiter it = json_iter(json_get(d->live, "status.rollout.previous")); json_next(&it, &k, &v);) {
         int64_t weight = json_get_int(v, "weight", 0);
-        struct slice name = json_get_str(v, "name", a), there = arena_printf(a, "%.*s-%.*s", SLICE_ARG(d->o.name), SLICE_ARG(name));
+        struct slice name = json_get_str(v, "name", d->seek.a);
         bool absent = false;
         *sum += weight;
-        if (weight > 0 && !service_find(d, kind_rayservice.resource, there, &child, &absent, e))
+        if (weight > 0 && !service_find_child(d, name, &child, &absent, e))
             return false;
         if (absent)
             return err_set(e, ERR_MISSING, "version %.*s was deleted after the rollout: deploy it again with -f and --version-name %.*s",

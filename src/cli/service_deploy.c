@@ -2,7 +2,6 @@
 #include "cli.h"
 #include "service.h"
 
-#include <mobula/kind_rayservice.h>
 #include <mobula/kind_versioned.h>
 
 struct deploy {
@@ -38,14 +37,12 @@ static struct jval version_of(const struct deploy *p, struct slice name)
 /* The spec of a version: the given one, else that of the service, else that of its RayService, which may stay a while. */
 static bool spec_of(struct deploy *p, struct slice name, struct jval *out, struct err *e)
 {
-    struct arena *a = p->d->seek.a;
     struct jval child;
     bool absent = false;
     *out = slice_eq(name, p->version) && json_there(p->given) ? p->given : json_get(version_of(p, name), "rayServiceConfig");
     if (json_there(*out))
         return true;
-    struct slice there = arena_printf(a, "%.*s-%.*s", SLICE_ARG(p->d->o.name), SLICE_ARG(name));
-    if (!service_find(p->d, kind_rayservice.resource, there, &child, &absent, e))
+    if (!service_find_child(p->d, name, &child, &absent, e))
         return false;
     *out = json_get(child, "spec");
     return !absent || err_set(e, ERR_MISSING, "version %.*s is not there any more: give its RayService with -f and --version-name %.*s",

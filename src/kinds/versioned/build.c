@@ -3,9 +3,9 @@
 
 #include <mobula/pairs.h>
 
-struct slice versioned_child_name(const struct versioned *s, struct slice version, struct arena *a)
+struct slice versioned_child_name(struct slice service, struct slice version, struct arena *a)
 {
-    return arena_printf(a, "%.*s-%.*s", SLICE_ARG(s->name), SLICE_ARG(version));
+    return arena_printf(a, "%.*s-%.*s", SLICE_ARG(service), SLICE_ARG(version));
 }
 
 struct owner versioned_owner(const struct versioned *s)
@@ -47,7 +47,7 @@ struct slice versioned_build_child(const struct versioned *s, struct slice versi
     pairs_set(&annotations, SLICE(VERSIONED_CAPACITY), arena_printf(a, "%d", (int)capacity));
     jout_init(&w, &out);
     jout_form(&w, "{apiVersion:'ray.io/v1',kind:'RayService'");
-    write_metadata(&w, &owner, versioned_child_name(s, version, a), NO_VALUE, &labels, &annotations, a);
+    write_metadata(&w, &owner, versioned_child_name(s->name, version, a), NO_VALUE, &labels, &annotations, a);
     jout_kraw(&w, "spec", body);
     jout_end(&w);
     return text.full || out.full ? SLICE("") : arena_dup(a, buf_slice(&out));
@@ -58,7 +58,7 @@ struct slice versioned_build_child(const struct versioned *s, struct slice versi
 static struct slice service_of_version(const struct versioned *s, const struct version *v, struct arena *a)
 {
     struct jval spec = v->want ? v->want->spec : v->child->spec;
-    return rayservice_serve_name(versioned_child_name(s, v->name, a), json_get(spec, "serveService"), a);
+    return rayservice_serve_name(versioned_child_name(s->name, v->name, a), json_get(spec, "serveService"), a);
 }
 
 static bool has_service(const struct version *v)

@@ -41,7 +41,7 @@ static void decide_version(struct versioned_decision *d, struct version *v)
     if (v->text.len == 0 || (v->child && v->child->deleting) || (v->child && slice_eq(v->child->hash, v->hash)) || backs_off(d))
         return;
     struct action *act = plan_add(d->p, &versioned_apply_version);
-    act->name = versioned_child_name(d->s, v->name, d->a);
+    act->name = versioned_child_name(d->s->name, v->name, d->a);
     act->uid = v->child ? v->child->uid : SLICE_NONE;
     act->text = v->text;
 }

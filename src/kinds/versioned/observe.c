@@ -44,7 +44,7 @@ static void gather_children(struct versioned_decision *d)
     for (uint32_t i = 0; i < d->in->child_count; i++) {
         const struct versioned_child *c = &d->in->children[i];
         struct version *one = named(d, c->version);
-        if (!one || !slice_eq(c->name, versioned_child_name(d->s, c->version, d->a)))
+        if (!one || !slice_eq(c->name, versioned_child_name(d->s->name, c->version, d->a)))
             continue;
         one->child = c;
         if (one->capacity < 0)

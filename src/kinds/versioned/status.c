@@ -23,7 +23,7 @@ static void write_versions(const struct versioned_decision *d, struct jout *w)
         const struct version *v = &d->list[i];
         if (!v->child && !versioned_keeps(d, v) && v->weight == 0)
             continue;
-        struct slice child = versioned_child_name(d->s, v->name, d->a), why = arena_cut(d->a, v->why, LIMIT_JOB_MESSAGE / 8);
+        struct slice child = versioned_child_name(d->s->name, v->name, d->a), why = arena_cut(d->a, v->why, LIMIT_JOB_MESSAGE / 8);
         jout_form(w, "{name:'%.*s',weight:%d,targetWeight:%d,share:%d,capacity:%d,state:'%s',rayService:'%.*s',message?:'%.*s'}",
                   SLICE_ARG(v->name), (int)v->weight, (int)v->goal, (int)v->share, (int)v->capacity, state_of(d, v), SLICE_ARG(child),
                   SLICE_ARG(why));

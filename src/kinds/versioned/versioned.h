@@ -60,7 +60,6 @@ void versioned_check(struct jval object, struct arena *a, struct spec_errors *er
 
 /* ---- objects ---- */
 
-struct slice versioned_child_name(const struct versioned *s, struct slice version, struct arena *a);
 struct owner versioned_owner(const struct versioned *s);
 /* The RayService of a version. spec: a RayServiceSpec; config: its serveConfigV2 as JSON, which gets the capacity; empty: as in the spec.
  * The hash of what it is made of is an annotation, and *hash. Empty: it is too large. */
