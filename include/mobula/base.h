@@ -237,6 +237,7 @@ static inline int64_t earlier(int64_t a, int64_t b)
 }
 
 enum { TIME_TEXT_MAX = 32 };
+#define TIME_DAY_US (INT64_C(86400) * 1000000)
 struct slice time_format(int64_t wall_us, char out[TIME_TEXT_MAX]);       /* 2026-11-21T03:04:05Z, metav1.Time */
 struct slice time_format_micro(int64_t wall_us, char out[TIME_TEXT_MAX]); /* 2026-11-21T03:04:05.000006Z, metav1.MicroTime */
 bool time_parse(struct slice rfc3339, int64_t *wall_us, struct err *e);   /* any offset, 0 to 9 fraction digits */

@@ -322,10 +322,13 @@ bool ray_build_account(const struct ray_cluster *c, enum ray_account which, stru
 
 /* Token authentication (spec.authOptions of ray.io/v1). */
 #define RAY_AUTH_KEY "auth_token" /* of the Secret's data */
-/* Keys of a CA's Secret, of type kubernetes.io/tls; ca.crt: the root, if tls.crt does not have it. */
+/* Keys of a CA's Secret, of type kubernetes.io/tls; ca.crt: the root, if tls.crt does not have it. Mounted, they are files in
+ * RAY_CA_FOLDER; the files of a pod's certificate, in RAY_TLS_FOLDER, have the same names. */
 #define RAY_CA_CERT "tls.crt"
 #define RAY_CA_KEY "tls.key"
 #define RAY_CA_ROOT "ca.crt"
+#define RAY_CA_FOLDER "/var/run/mobula-ca"
+#define RAY_TLS_FOLDER "/etc/ray/tls"
 #define RAY_TLS_INIT_CONTAINER "ray-cert" /* makes a pod's certificate */
 #define RAY_TLS_HEAD "ray-head"           /* SAN of head certificates only, so no worker can pose as a head */
 /* Name of the Secret that a RayCluster's spec selects; empty: no token. *ours: we create it. */

@@ -1,12 +1,14 @@
 /* mobula ray-cert: makes the certificate of a pod of a RayCluster with tlsOptions. Only this init container mounts the CA. */
 #include "cli.h"
 
+#include <mobula/ray.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAMES_MAX = 32, PEM_MAX = 64 * KIB };
+enum { NAMES_MAX = 32 };
 
 struct options {
     struct slice ca, out, names;
@@ -55,15 +57,15 @@ static bool make(const struct options *o, struct arena *a, struct err *e)
     }
     if (rest.ptr)
         return err_set(e, ERR_LIMIT, "--names has more than %d names", NAMES_MAX);
-    if (!read_part(o, "tls.crt", a, &ca, e) || !read_part(o, "tls.key", a, &key, e))
+    if (!read_part(o, RAY_CA_CERT, a, &ca, e) || !read_part(o, RAY_CA_KEY, a, &key, e))
         return false;
-    if (!read_part(o, "ca.crt", a, &root, NULL) || slice_empty(root))
+    if (!read_part(o, RAY_CA_ROOT, a, &root, NULL) || slice_empty(root))
         root = ca;
-    buf_init(&own, PEM_MAX);
-    buf_init(&own_key, PEM_MAX);
+    buf_init(&own, LIMIT_TLS_PEM);
+    buf_init(&own_key, LIMIT_TLS_PEM);
     bool well = (tls_issue_by(ca, key, &how, clock_now().wall_us, &own, &own_key, e) || err_wrap(e, "the CA in %s", o->ca.ptr)) &&
-                write_file(o, "ca.crt", root, a, e) && write_file(o, "tls.crt", buf_slice(&own), a, e) &&
-                write_file(o, "tls.key", buf_slice(&own_key), a, e);
+                write_file(o, RAY_CA_ROOT, root, a, e) && write_file(o, RAY_CA_CERT, buf_slice(&own), a, e) &&
+                write_file(o, RAY_CA_KEY, buf_slice(&own_key), a, e);
     buf_free(&own);
     buf_wipe(&own_key);
     return well;
@@ -71,7 +73,7 @@ static bool make(const struct options *o, struct arena *a, struct err *e)
 
 int cli_ray_cert(int argc, char **argv)
 {
-    struct options o = {.ca = SLICE("/var/run/mobula-ca"), .out = SLICE("/etc/ray/tls")};
+    struct options o = {.ca = SLICE(RAY_CA_FOLDER), .out = SLICE(RAY_TLS_FOLDER)};
     struct arena a = {0};
     struct err e = {0};
     int status;

@@ -5,7 +5,6 @@
 #include "private.h"
 
 enum { TEXT_MAX = 64 * KIB, SOON_MS = 200, TROUBLE_MS = 5 * 1000 };
-#define US_PER_DAY (INT64_C(86400) * 1000000)
 #define MADE_BY "mobula-control-plane"
 
 enum part_name { PART_TLS, PART_CA, PART_PUBLIC, PARTS };
@@ -172,8 +171,8 @@ static void issue(struct hub *h, enum part_name i, const struct tls_identity *ca
     struct tls_issue o = {.names = h->o.cert.names,
                           .name_count = server ? h->o.cert.name_count : 0,
                           .ca = ca,
-                          .not_before_us = now - US_PER_DAY, /* clocks differ, by a time zone where one tells local time */
-                          .not_after_us = now + (server ? HUB_CERT_DAYS : HUB_CA_DAYS) * US_PER_DAY};
+                          .not_before_us = now - TIME_DAY_US, /* clocks differ, by a time zone where one tells local time */
+                          .not_after_us = now + (server ? HUB_CERT_DAYS : HUB_CA_DAYS) * TIME_DAY_US};
     buf_init(&cert, TEXT_MAX);
     buf_init(&key, TEXT_MAX);
     if (tls_issue(&o, &cert, &key, &h->tls.keeper->trouble)) {
@@ -189,7 +188,7 @@ static void issue(struct hub *h, enum part_name i, const struct tls_identity *ca
 
 static bool ends_within(const struct hub *h, const struct tls_leaf *leaf, int64_t days)
 {
-    return leaf->not_after_us - h->now.wall_us < days * US_PER_DAY;
+    return leaf->not_after_us - h->now.wall_us < days * TIME_DAY_US;
 }
 
 /* Whether the server's certificate stays: it is signed by this CA, is for all names, and lasts longer than HUB_CERT_RENEW_DAYS. */

@@ -97,7 +97,6 @@ bool build_secret(const struct ray_cluster *c, bool ca, struct slice content, st
 /* ---- tls.c: certificates of pods (spec.tlsOptions) ---- */
 #define RAY_TLS_VOLUME "ray-tls"
 #define RAY_CA_VOLUME "ray-ca"
-#define RAY_TLS_FOLDER "/etc/ray/tls"
 bool has_tls(const struct ray_cluster *c);
 void write_tls_env(struct jout *w, const struct ray_cluster *c);   /* elements of "env"; these four functions write nothing without TLS */
 void write_tls_mount(struct jout *w, const struct ray_cluster *c); /* of "volumeMounts" */

@@ -2,12 +2,10 @@
  * container, the only one that mounts the CA. */
 #include "build.h"
 
-#define CA_FOLDER "/var/run/mobula-ca"
-
 static const char *const variables[][2] = {{"RAY_USE_TLS", "1"},
-                                           {"RAY_TLS_SERVER_CERT", RAY_TLS_FOLDER "/tls.crt"},
-                                           {"RAY_TLS_SERVER_KEY", RAY_TLS_FOLDER "/tls.key"},
-                                           {"RAY_TLS_CA_CERT", RAY_TLS_FOLDER "/ca.crt"}};
+                                           {"RAY_TLS_SERVER_CERT", RAY_TLS_FOLDER "/" RAY_CA_CERT},
+                                           {"RAY_TLS_SERVER_KEY", RAY_TLS_FOLDER "/" RAY_CA_KEY},
+                                           {"RAY_TLS_CA_CERT", RAY_TLS_FOLDER "/" RAY_CA_ROOT}};
 
 bool has_tls(const struct ray_cluster *c)
 {
@@ -112,7 +110,7 @@ void write_tls_init(struct jout *w, const struct pod_build *b)
     jout_form(w, "],env:[{name:'POD_IPS',valueFrom:{fieldRef:{fieldPath:'status.podIPs'}}}]");
     tools_resources(w, b->options, b->cluster->annotations, b->container, b->arena);
     tools_security(w, b->container, NO_VALUE);
-    jout_form(w, "volumeMounts:[{mountPath:'" CA_FOLDER "',name:'" RAY_CA_VOLUME "',readOnly:true},"
+    jout_form(w, "volumeMounts:[{mountPath:'" RAY_CA_FOLDER "',name:'" RAY_CA_VOLUME "',readOnly:true},"
                  "{mountPath:'" RAY_TLS_FOLDER "',name:'" RAY_TLS_VOLUME "'}");
     if (b->options->tools == RAY_TOOLS_CONFIGMAP)
         tools_mount(w);

@@ -4,16 +4,14 @@
 #include "trust.h"
 
 enum { CLOCKS_DAYS = 1 }; /* tolerance for clocks that differ, by a time zone if one runs on local time */
-#define DAY (INT64_C(86400) * 1000000)
 
 /* Checks the CA's chain, and shortens *not_after_us to its earliest end. */
 static bool check_chain(const struct tls_identity *ca, int64_t wall_us, int64_t *not_after_us, struct err *e)
 {
     char when[TIME_TEXT_MAX];
     for (size_t i = 0; i < ca->count; i++) {
-        struct slice der = {(const char *)ca->chain[i].data, ca->chain[i].data_len};
         struct tls_leaf leaf;
-        if (!tls_leaf_read(der, SLICE_NONE, &leaf, e))
+        if (!tls_leaf_read(identity_certificate(ca, i), SLICE_NONE, &leaf, e))
             return false;
         if (!leaf.ca || leaf.no_signer)
             return err_set(e, ERR_CONFIG, "certificate %zu of tls.crt is no CA's: it has no %s", i + 1,
@@ -33,8 +31,8 @@ bool tls_issue_by(struct slice ca_cert, struct slice ca_key, struct tls_issue *o
 {
     struct tls_identity *ca = tls_identity_load(ca_cert, ca_key, e);
     o->ca = ca;
-    o->not_before_us = wall_us - CLOCKS_DAYS * DAY;
-    o->not_after_us = wall_us + (TLS_ISSUED_DAYS - CLOCKS_DAYS) * DAY;
+    o->not_before_us = wall_us - CLOCKS_DAYS * TIME_DAY_US;
+    o->not_after_us = wall_us + (TLS_ISSUED_DAYS - CLOCKS_DAYS) * TIME_DAY_US;
     bool well = ca && check_chain(ca, wall_us, &o->not_after_us, e) && tls_issue(o, cert_pem, key_pem, e);
     if (well)
         buf_put(cert_pem, ca_cert);

@@ -21,9 +21,8 @@ void v13_say_certificate(struct v13 *v)
     put8(&b, 0); /* certificate_request_context, which only a request after the handshake has */
     size_t list = v13_begin(&b, 3);
     for (size_t i = 0; v->shake->scheme && i < v->identity->count; i++) {
-        const br_x509_certificate *c = &v->identity->chain[i];
         size_t one = v13_begin(&b, 3);
-        buf_put(&b, (struct slice){(const char *)c->data, c->data_len});
+        buf_put(&b, identity_certificate(v->identity, i));
         v13_end(&b, one, 3);
         put16(&b, 0);
     }

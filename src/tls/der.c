@@ -2,6 +2,8 @@
 
 #include "der.h"
 
+#include <arpa/inet.h>
+
 static unsigned char byte_at(struct slice s, size_t i)
 {
     return (unsigned char)s.ptr[i];
@@ -51,4 +53,12 @@ bool der_take(struct slice *in, unsigned tag, struct slice *content)
 bool der_is_next(struct slice in, unsigned tag)
 {
     return !slice_empty(in) && byte_at(in, 0) == tag;
+}
+
+size_t der_address(struct slice text, unsigned char out[16])
+{
+    char copy[INET6_ADDRSTRLEN];
+    if (slice_empty(text) || !slice_copy(text, copy, sizeof copy))
+        return 0;
+    return inet_pton(AF_INET, copy, out) == 1 ? 4 : inet_pton(AF_INET6, copy, out) == 1 ? 16 : 0;
 }

@@ -17,6 +17,9 @@ enum {
     DER_SET = 0x31,
     DER_CONTEXT = 0x80,
     DER_CONTEXT_CONSTRUCTED = 0xa0,
+    /* of GeneralName */
+    DER_DNS_NAME = DER_CONTEXT | 2,
+    DER_IP_ADDRESS = DER_CONTEXT | 7,
 };
 
 /* Takes one element off the front of *in; false when there is no whole one, or its length is not in the one form that DER allows. */
@@ -25,5 +28,7 @@ bool der_next(struct slice *in, unsigned *tag, struct slice *content);
 bool der_take(struct slice *in, unsigned tag, struct slice *content);
 /* Whether the next element has this tag. */
 bool der_is_next(struct slice in, unsigned tag);
+/* Writes the content of a DER_IP_ADDRESS; returns its length, or 0 where the text is no address. */
+size_t der_address(struct slice text, unsigned char out[16]);
 
 #endif

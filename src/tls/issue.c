@@ -5,10 +5,9 @@
 #include "der.h"
 #include "trust.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 
-enum { DER_MAX = LIMIT_TLS_LEAF, KEY_ID = 20, CA_NAME_BYTES = 4, LINE = 64, GENERAL_DNS = DER_CONTEXT | 2, GENERAL_IP = DER_CONTEXT | 7 };
+enum { DER_MAX = LIMIT_TLS_LEAF, KEY_ID = 20, CA_NAME_BYTES = 4, LINE = 64 };
 enum { DER_UTF8 = 0x0c };
 
 #define OID_P256 "\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07"
@@ -121,17 +120,12 @@ static void put_alt_names(struct writer *w, const struct slice *names, uint32_t 
 {
     size_t end = w->at;
     for (uint32_t i = count; i-- > 0;) {
-        char text[INET6_ADDRSTRLEN];
         unsigned char address[16];
-        bool shorter = slice_copy(names[i], text, sizeof text);
-        size_t len = !shorter                                  ? 0
-                     : inet_pton(AF_INET, text, address) == 1  ? 4
-                     : inet_pton(AF_INET6, text, address) == 1 ? sizeof address
-                                                               : 0;
+        size_t len = der_address(names[i], address);
         if (len)
-            put_element(w, GENERAL_IP, (struct slice){(char *)address, len});
+            put_element(w, DER_IP_ADDRESS, (struct slice){(char *)address, len});
         else
-            put_element(w, GENERAL_DNS, names[i]);
+            put_element(w, DER_DNS_NAME, names[i]);
     }
     wrap(w, DER_SEQUENCE, end);
     put_extension(w, OID_ALT_NAMES, end);
@@ -235,15 +229,10 @@ static void put_ca_name(struct writer *w, const struct tls_issue *o, const struc
     put_name(w, slice_of(text));
 }
 
-/* The CA's own certificate. Issuer name and key identifier are taken from it, because other software may have made the CA. */
-static struct slice signer_certificate(const struct tls_identity *ca)
-{
-    return (struct slice){(const char *)ca->chain[0].data, ca->chain[0].data_len};
-}
-
+/* Issuer name and key identifier are taken from the CA's own certificate, because other software may have made the CA. */
 static struct slice signer_name(const struct tls_identity *ca)
 {
-    struct slice der = signer_certificate(ca), all, tbs = SLICE_NONE, part, name;
+    struct slice der = identity_certificate(ca, 0), all, tbs = SLICE_NONE, part, name;
     unsigned tag = 0;
     bool well = der_take(&der, DER_SEQUENCE, &all) && der_take(&all, DER_SEQUENCE, &tbs);
     for (int i = der_is_next(tbs, DER_CONTEXT_CONSTRUCTED) ? 0 : 1; well && i < 5; i++) /* version, serial, algorithm, issuer, dates */
@@ -254,7 +243,7 @@ static struct slice signer_name(const struct tls_identity *ca)
 
 static bool has_key_id(const struct tls_identity *ca, const struct key *key)
 {
-    struct slice der = signer_certificate(ca);
+    struct slice der = identity_certificate(ca, 0);
     return memmem(der.ptr, der.len, key->id, KEY_ID) != NULL;
 }
 
@@ -356,7 +345,7 @@ bool tls_issue(const struct tls_issue *o, struct buf *cert_pem, struct buf *key_
 
 bool tls_identity_leaf(const struct tls_identity *id, struct slice name, struct tls_leaf *out)
 {
-    return tls_leaf_read((struct slice){(const char *)id->chain[0].data, id->chain[0].data_len}, name, out, NULL);
+    return tls_leaf_read(identity_certificate(id, 0), name, out, NULL);
 }
 
 void tls_mac(struct slice key, struct slice text, char out[TLS_MAC])

@@ -18,8 +18,6 @@
 #define OID_ANY_EKU SLICE("\x55\x1d\x25\x00")
 #define OID_SERVER_AUTH SLICE("\x2b\x06\x01\x05\x05\x07\x03\x01")
 
-enum { GENERAL_DNS_NAME = DER_CONTEXT | 2, GENERAL_IP_ADDRESS = DER_CONTEXT | 7 };
-
 /* The subject of the search: bytes of an address, or a name. */
 struct wanted {
     struct slice name;
@@ -30,15 +28,7 @@ struct wanted {
 static struct wanted wanted_of(struct slice name)
 {
     struct wanted w = {.name = name};
-    char text[INET6_ADDRSTRLEN];
-    if (name.len >= sizeof text || slice_empty(name))
-        return w;
-    memcpy(text, name.ptr, name.len);
-    text[name.len] = '\0';
-    if (inet_pton(AF_INET, text, w.address) == 1)
-        w.address_len = 4;
-    else if (inet_pton(AF_INET6, text, w.address) == 1)
-        w.address_len = 16;
+    w.address_len = der_address(name, w.address);
     return w;
 }
 
@@ -85,10 +75,10 @@ static bool read_alt_names(struct slice value, const struct wanted *w, struct tl
     while (!slice_empty(names)) {
         if (!der_next(&names, &tag, &content))
             return false;
-        if (tag == GENERAL_DNS_NAME) {
+        if (tag == DER_DNS_NAME) {
             out->has_name |= w->address_len == 0 && dns_name_matches(content, w->name);
             append_name(out->first_name, sizeof out->first_name, content);
-        } else if (tag == GENERAL_IP_ADDRESS) {
+        } else if (tag == DER_IP_ADDRESS) {
             if (content.len != 4 && content.len != 16)
                 return false;
             out->has_name |= slice_eq(content, (struct slice){(const char *)w->address, w->address_len});

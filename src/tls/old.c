@@ -1,7 +1,6 @@
 /* Continues a session in TLS 1.2 with BearSSL's engine, once the peer's hello has shown that it does not speak TLS 1.3. */
+#include "der.h"
 #include "session.h"
-
-#include <arpa/inet.h>
 
 enum { SEED_BYTES = 32 };
 
@@ -73,8 +72,7 @@ static void set_identity(br_ssl_client_context *client, struct tls_identity *id)
 const char *tls_server_name(const struct tls *t)
 {
     unsigned char address[16];
-    bool is_address = inet_pton(AF_INET, t->name, address) == 1 || inet_pton(AF_INET6, t->name, address) == 1;
-    return is_address || !t->name[0] ? NULL : t->name;
+    return der_address(slice_of(t->name), address) || !t->name[0] ? NULL : t->name;
 }
 
 static void set_engine(struct tls *t)

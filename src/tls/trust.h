@@ -22,4 +22,10 @@ struct tls_identity {
     struct arena memory;         /* of the chain */
 };
 
+/* DER of the certificate that comes as the i-th in the chain. */
+static inline struct slice identity_certificate(const struct tls_identity *id, size_t i)
+{
+    return (struct slice){(const char *)id->chain[i].data, id->chain[i].data_len};
+}
+
 #endif

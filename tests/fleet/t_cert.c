@@ -3,8 +3,6 @@
 
 #include "tests/unit/tls/wire.h"
 
-#define DAY (INT64_C(86400) * 1000000)
-
 static const struct slice names[] = {SLICE("localhost"), SLICE("hub.n.svc"), SLICE("10.1.2.3")};
 static const struct hub_cert options = {
     .ns = SLICE("n"), .secret = SLICE("tls"), .ca_secret = SLICE("tls-ca"), .names = names, .name_count = COUNT_OF(names)};
@@ -62,11 +60,11 @@ static void test_made(void)
     CHECK(trusts(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)) && trusts(ca, "10.1.2.3", wall(&h), *hub_identity(h.hub)));
     test_case("and stays for 29 days");
     uint64_t before = apiserver_revision(h.w.server);
-    h.w.process[1].skew_us = 29 * DAY;
+    h.w.process[1].skew_us = 29 * TIME_DAY_US;
     run(&h, 120 * 1000);
     CHECK_INT(apiserver_revision(h.w.server), before);
     test_case("then there is another one by the same CA");
-    h.w.process[1].skew_us = 31 * DAY;
+    h.w.process[1].skew_us = 31 * TIME_DAY_US;
     run(&h, 61 * 1000);
     struct slice second = secret_text(&h, "tls", "tls.crt");
     CHECK(second.len && !slice_eq(first, second) && slice_eq(ca, secret_text(&h, "tls", "ca.crt")));
@@ -80,7 +78,7 @@ static void test_made(void)
     run(&h, 65 * 1000);
     CHECK(secret_text(&h, "tls", "tls.crt").len && slice_eq(ca, public_text(&h)));
     test_case("the CA is renewed after nine years, and who knows the one before knows the next");
-    h.w.process[1].skew_us = 9 * 366 * DAY;
+    h.w.process[1].skew_us = 9 * 366 * TIME_DAY_US;
     run(&h, 125 * 1000);
     struct slice renewed = public_text(&h);
     CHECK(renewed.len > ca.len && slice_ends(renewed, ca) && slice_eq(renewed, secret_text(&h, "tls", "ca.crt")));
@@ -110,7 +108,8 @@ static struct slice put_secret(struct hubworld *h, const char *name, const char 
     struct err e = {0};
     struct slice answer;
     struct jout w;
-    CHECK(tls_issue(&(struct tls_issue){.not_before_us = wall(h) - DAY, .not_after_us = wall(h) + days * DAY}, &cert, &key, &e));
+    CHECK(tls_issue(&(struct tls_issue){.not_before_us = wall(h) - TIME_DAY_US, .not_after_us = wall(h) + days * TIME_DAY_US}, &cert, &key,
+                    &e));
     jout_init(&w, &body);
     jout_form(&w, "{apiVersion:'v1',kind:'Secret',type:'%s',metadata:{name:'%s'},stringData:{%s:'%.*s',%s:'%.*s'}}",
               strcmp(cert_key, "tls.crt") == 0 ? "kubernetes.io/tls" : "Opaque", name, cert_key, SLICE_ARG(buf_slice(&cert)), key_key,

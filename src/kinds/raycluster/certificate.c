@@ -2,11 +2,10 @@
 #include "record.h"
 
 enum { CA_DAYS = 3650, PEM_MAX = 64 * KIB };
-#define DAY (INT64_C(86400) * 1000000)
 
 bool ca_write(int64_t wall_us, struct buf *data, struct err *e)
 {
-    struct tls_issue how = {.not_before_us = wall_us - DAY, .not_after_us = wall_us + CA_DAYS * DAY, .subject = "ray"};
+    struct tls_issue how = {.not_before_us = wall_us - TIME_DAY_US, .not_after_us = wall_us + CA_DAYS * TIME_DAY_US, .subject = "ray"};
     struct buf cert, key;
     buf_init(&cert, PEM_MAX);
     buf_init(&key, PEM_MAX);

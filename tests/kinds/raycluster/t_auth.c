@@ -277,7 +277,7 @@ static void test_ca(void)
     CHECK_STR(scaling_condition(&w, "c", "status"), "True");
     test_case("the operator's certificate is renewed long before it expires");
     uint32_t gets = tally.gets;
-    w.now.wall_us += 50 * INT64_C(86400) * 1000000;
+    w.now.wall_us += 50 * TIME_DAY_US;
     fakeray_work(h, 0, 1, 1, false);
     world_run(&w, 30 * 1000);
     CHECK_INT(tally.gets, gets + 1);
@@ -325,7 +325,7 @@ static void put_ca(struct world *w, const char *name, int days)
 {
     struct buf cert, key, body;
     struct err e = {0};
-    int64_t now = w->now.wall_us, day = INT64_C(86400) * 1000000;
+    int64_t now = w->now.wall_us, day = TIME_DAY_US;
     buf_init(&cert, 16 * KIB);
     buf_init(&key, 16 * KIB);
     buf_init(&body, 16 * KIB);
@@ -354,11 +354,11 @@ static void test_ca_that_ends_soon(void)
     world_run(&w, 10 * 1000);
     CHECK_STR(scaling_condition(&w, "c", "status"), "True");
     uint32_t gets = tally.gets;
-    w.now.wall_us += 9 * INT64_C(86400) * 1000000;
+    w.now.wall_us += 9 * TIME_DAY_US;
     fakeray_work(h, 0, 1, 1, false);
     world_run(&w, 30 * 1000);
     CHECK_INT(tally.gets, gets);
-    w.now.wall_us += 2 * INT64_C(86400) * 1000000;
+    w.now.wall_us += 2 * TIME_DAY_US;
     fakeray_work(h, 0, 1, 3, false);
     world_run(&w, 30 * 1000);
     CHECK_INT(tally.gets, gets + 1);

@@ -11,7 +11,6 @@
 
 #define CA "build/test/ray-ca"
 #define OUT "build/test/ray-tls"
-#define DAY (INT64_C(86400) * 1000000)
 
 static void save(const char *path, struct slice text)
 {
@@ -27,7 +26,7 @@ static void make_ca(void)
     int64_t now = clock_now().wall_us;
     buf_init(&cert, 64 * KIB);
     buf_init(&key, 64 * KIB);
-    CHECK(tls_issue(&(struct tls_issue){.not_before_us = now - DAY, .not_after_us = now + 400 * DAY}, &cert, &key, &e));
+    CHECK(tls_issue(&(struct tls_issue){.not_before_us = now - TIME_DAY_US, .not_after_us = now + 400 * TIME_DAY_US}, &cert, &key, &e));
     save(CA "/tls.crt", buf_slice(&cert));
     save(CA "/tls.key", buf_slice(&key));
     buf_free(&cert);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #define OUT "build/test/issue"
-#define DAY (INT64_C(86400) * 1000000)
 
 static struct buf cert, key, ca_cert, ca_key;
 
@@ -66,9 +65,9 @@ static void make_all(int64_t now)
         buf_free(all[i]);
         buf_init(all[i], 64 * KIB);
     }
-    CHECK(tls_issue(&(struct tls_issue){.not_before_us = now, .not_after_us = now + 3650 * DAY}, &ca_cert, &ca_key, &e));
+    CHECK(tls_issue(&(struct tls_issue){.not_before_us = now, .not_after_us = now + 3650 * TIME_DAY_US}, &ca_cert, &ca_key, &e));
     struct tls_identity *ca = load(&ca_cert, &ca_key);
-    CHECK(tls_issue(&(struct tls_issue){names, COUNT_OF(names), ca, now, now + 60 * DAY, NULL}, &cert, &key, &e));
+    CHECK(tls_issue(&(struct tls_issue){names, COUNT_OF(names), ca, now, now + 60 * TIME_DAY_US, NULL}, &cert, &key, &e));
     tls_identity_drop(ca);
     save("ca.crt", buf_slice(&ca_cert));
     save("tls.crt", buf_slice(&cert));
@@ -93,7 +92,7 @@ static void foreign(int64_t now)
     test_case("… for a client as well");
     CHECK(says("verify -x509_strict -purpose sslclient -CAfile ca.crt tls.crt", "tls.crt: OK"));
     test_case("years from 2050 on");
-    make_all(now + 30 * 365 * DAY);
+    make_all(now + 30 * 365 * TIME_DAY_US);
     CHECK(says("x509 -in tls.crt -noout -dates", "notBefore=Nov"));
     CHECK(says("x509 -in tls.crt -noout -text", "GMT"));
     CHECK(says("verify -x509_strict -no_check_time -CAfile ca.crt tls.crt", ": OK"));
@@ -111,11 +110,13 @@ static void own(int64_t now)
     struct tls_identity *id = load(&cert, &key), *ca = load(&ca_cert, &ca_key);
     CHECK(trusts(buf_slice(&ca_cert), "hub.ns.svc", now, id) && trusts(buf_slice(&ca_cert), "fd00::7", now, id));
     CHECK(trusts(buf_slice(&ca_cert), "a.hub.example", now, id) && !trusts(buf_slice(&ca_cert), "hub.example", now, id));
-    CHECK(!trusts(buf_slice(&ca_cert), "hub.ns.svc", now + 61 * DAY, id) && !trusts(buf_slice(&ca_cert), "hub.ns.svc", now - DAY, id));
+    CHECK(!trusts(buf_slice(&ca_cert), "hub.ns.svc", now + 61 * TIME_DAY_US, id) &&
+          !trusts(buf_slice(&ca_cert), "hub.ns.svc", now - TIME_DAY_US, id));
     CHECK(tls_identity_leaf(id, SLICE("10.0.0.7"), &leaf) && leaf.has_name && leaf.server);
-    CHECK_INT(leaf.not_after_us / 1000000, (now + 60 * DAY) / 1000000);
+    CHECK_INT(leaf.not_after_us / 1000000, (now + 60 * TIME_DAY_US) / 1000000);
     test_case("a CA that is renewed is the same for those who know the one before");
-    CHECK(tls_issue(&(struct tls_issue){.ca = ca, .not_before_us = now + DAY, .not_after_us = now + 7300 * DAY}, &other, &none, &e));
+    CHECK(tls_issue(&(struct tls_issue){.ca = ca, .not_before_us = now + TIME_DAY_US, .not_after_us = now + 7300 * TIME_DAY_US}, &other,
+                    &none, &e));
     CHECK_INT(none.len, 0);
     CHECK(trusts(buf_slice(&other), "hub.ns.svc", now, id));
     save("ca.crt", buf_slice(&ca_cert));
@@ -157,7 +158,8 @@ static bool issued(const char *by, const char *by_key, int64_t now, struct err *
     buf_clear(&cert);
     buf_clear(&key);
     *e = (struct err){0};
-    bool well = tls_issue_by(saved(by, &a), saved(by_key, &a), &how, now + DAY / 24, &cert, &key, e); /* a time after OpenSSL made the CA */
+    int64_t later = now + TIME_DAY_US / 24; /* a time after OpenSSL made the CA */
+    bool well = tls_issue_by(saved(by, &a), saved(by_key, &a), &how, later, &cert, &key, e);
     arena_free(&a);
     return well;
 }
@@ -186,16 +188,16 @@ static void of_others(int64_t now)
     CHECK(id && tls_identity_leaf(id, SLICE("10.0.0.7"), &leaf) && leaf.has_name);
     CHECK_STR(slice_of(leaf.issuer), "Corp Issuing");
     test_case("… no longer than the CA itself");
-    CHECK(leaf.not_after_us < now + 31 * DAY);
+    CHECK(leaf.not_after_us < now + 31 * TIME_DAY_US);
     tls_identity_drop(id);
     test_case("… 90 days with a CA of ours");
     make_all(now);
     save("own.crt", buf_slice(&ca_cert));
     save("own.key", buf_slice(&ca_key));
-    CHECK(issued("own.crt", "own.key", now + DAY, &e));
+    CHECK(issued("own.crt", "own.key", now + TIME_DAY_US, &e));
     id = load(&cert, &key);
     CHECK(id && tls_identity_leaf(id, SLICE("x"), &leaf));
-    CHECK_INT((leaf.not_after_us - leaf.not_before_us) / DAY, TLS_ISSUED_DAYS);
+    CHECK_INT((leaf.not_after_us - leaf.not_before_us) / TIME_DAY_US, TLS_ISSUED_DAYS);
     tls_identity_drop(id);
     test_case("CAs that cannot sign");
     CHECK(!issued("issuing.crt", "root.key", now, &e) && strstr(e.text, "does not belong"));
@@ -204,8 +206,8 @@ static void of_others(int64_t now)
     CHECK(!issued("looks.crt", "looks.key", now, &e) && strstr(e.text, "it has no basicConstraints with CA:TRUE"));
     CHECK(!issued("lists.crt", "lists.key", now, &e) && strstr(e.text, "it has no keyCertSign in its keyUsage"));
     CHECK(issued("bytes.crt", "bytes.key", now, &e));
-    CHECK(!issued("root.crt", "root.key", now + 31 * DAY, &e) && strstr(e.text, "certificate 1 of tls.crt is valid only until"));
-    CHECK(!issued("root.crt", "root.key", now - 2 * DAY, &e) && strstr(e.text, "certificate 1 of tls.crt is valid only from"));
+    CHECK(!issued("root.crt", "root.key", now + 31 * TIME_DAY_US, &e) && strstr(e.text, "certificate 1 of tls.crt is valid only until"));
+    CHECK(!issued("root.crt", "root.key", now - 2 * TIME_DAY_US, &e) && strstr(e.text, "certificate 1 of tls.crt is valid only from"));
 }
 
 static void limits(int64_t now)
@@ -217,7 +219,7 @@ static void limits(int64_t now)
         many[i] = SLICE("a-long-name-of-a-service-that-nobody-should-need-to-type.example");
     buf_clear(&cert);
     test_case("names that do not fit");
-    CHECK(!tls_issue(&(struct tls_issue){many, COUNT_OF(many), ca, now, now + DAY, NULL}, &cert, &key, &e));
+    CHECK(!tls_issue(&(struct tls_issue){many, COUNT_OF(many), ca, now, now + TIME_DAY_US, NULL}, &cert, &key, &e));
     CHECK_STR(slice_of(e.text), "the certificate would be longer than 8192 bytes (LIMIT_TLS_LEAF)");
     tls_identity_drop(ca);
 }

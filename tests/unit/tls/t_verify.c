@@ -6,8 +6,7 @@
  * what comes of it. trust and name NULL: ca.pem and kubernetes.default.svc. text NULL: the session opens. */
 #define K8S "kubernetes.default.svc"
 #define YEAR_2001 INT64_C(1000000000000000)
-#define DAY_US INT64_C(86400000000)
-#define IN_FOUR_YEARS (1500 * DAY_US)
+#define IN_FOUR_YEARS (1500 * TIME_DAY_US)
 
 static const struct {
     const char *server, *trust, *name;
@@ -78,7 +77,7 @@ static const struct {
     {"constrained-critical", "constrained-ca.pem", K8S, 0, ERR_NONE, NULL}, /* what the error text advises */
     {"constrained-ignored", NULL, K8S, 0, ERR_NONE, NULL},                  /* known limit: constraints that are not critical are ignored */
     /* dates */
-    {"both", NULL, K8S, 5000 * DAY_US, ERR_TLS_TRUST, "certificate expired on 20"},
+    {"both", NULL, K8S, 5000 * TIME_DAY_US, ERR_TLS_TRUST, "certificate expired on 20"},
     {"both", NULL, K8S, YEAR_2001, ERR_TLS_TRUST, "certificate is not valid before 20"},
     {"deep", NULL, K8S, IN_FOUR_YEARS, ERR_TLS_TRUST, "a CA certificate of the server's chain is expired or not valid yet, clock says 20"},
     {"alone", "inter.pem", K8S, IN_FOUR_YEARS, ERR_NONE, NULL}, /* known limit: an anchor's own dates are not looked at */
@@ -105,7 +104,7 @@ static void verify(const char *server, const char *trust, const char *name, bool
     if (!CHECK(slice_starts(slice_of(tls_error(t)->text), slice_of(text ? text : ""))))
         printf("  got \"%s\"\n", tls_error(t)->text);
     if (!text)
-        CHECK(tls_peer_expires(t) > clock_now().wall_us + 2650 * DAY_US); /* 3650 less what its intermediate has: PKI may be old */
+        CHECK(tls_peer_expires(t) > clock_now().wall_us + 2650 * TIME_DAY_US); /* 3650 less what its intermediate has: PKI may be old */
     if (text && later_us)
         CHECK(strstr(tls_error(t)->text, ", clock says ") != NULL);
     tls_free(t);
