@@ -9,7 +9,8 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 
-static void make_scaled_world(struct world *w, bool elect)
+/* Without an operator. */
+static void make_unstarted_scaled_world(struct world *w)
 {
     struct apiserver_config config = {.seed = 1};
     world_init(w, &config);
@@ -17,6 +18,11 @@ static void make_scaled_world(struct world *w, bool elect)
     make_crd(w, "ray.io", "");
     make_crd(w, "cluster.ray.io", "");
     fakerays_begin(w, true);
+}
+
+static void make_scaled_world(struct world *w, bool elect)
+{
+    make_unstarted_scaled_world(w);
     world_start_operator(w, elect);
 }
 

@@ -35,11 +35,16 @@ static void sent(struct world_hooks *hooks, struct world_request *q)
         t->shown++;
 }
 
+static void begin_tally(struct world *w)
+{
+    tally = (struct tally){.hooks = {.began = began, .sent = sent}};
+    w->hooks = &tally.hooks;
+}
+
 static void begin(struct world *w)
 {
     make_scaled_world(w, false);
-    tally = (struct tally){.hooks = {.began = began, .sent = sent}};
-    w->hooks = &tally.hooks;
+    begin_tally(w);
 }
 
 /* ---- Secrets ---- */
@@ -237,16 +242,34 @@ static void test_wrong(void)
 /* Starts a world with the program in a ConfigMap, because init container ray-cert needs it. */
 static void begin_tls(struct world *w)
 {
-    struct apiserver_config config = {.seed = 1};
-    world_init(w, &config);
-    make_namespace(w);
-    make_crd(w, "ray.io", "");
-    make_crd(w, "cluster.ray.io", "");
-    fakerays_begin(w, true);
+    make_unstarted_scaled_world(w);
     w->executable = SLICE("program");
     world_start_operator(w, false);
-    tally = (struct tally){.hooks = {.began = began, .sent = sent}};
-    w->hooks = &tally.hooks;
+    begin_tally(w);
+}
+
+/* Its head, which has demand for two workers, and they run. */
+static struct fakeray *start_tls_cluster(struct world *w)
+{
+    apply_scaled(w, &(struct scaled){.name = "c", .more = TLS});
+    struct fakeray *h = head_of(w, "c");
+    h->tls = true;
+    fakeray_work(h, 0, 1, 3, false);
+    CHECK(run_until_workers(w, "c", 2, 30 * 1000) < 30 * 1000);
+    world_run(w, 10 * 1000);
+    CHECK_STR(scaling_condition(w, "c", "status"), "True");
+    return h;
+}
+
+/* How often Secrets are read when so many days have passed and the head's demand is another. */
+static uint32_t gets_in_days(struct world *w, struct fakeray *h, int days, uint32_t demand)
+{
+    uint32_t before = tally.gets;
+    w->now.wall_us += days * TIME_DAY_US;
+    fakeray_work(h, 0, 1, demand, false);
+    world_run(w, 30 * 1000);
+    CHECK_STR(scaling_condition(w, "c", "status"), "True");
+    return tally.gets - before;
 }
 
 static void test_ca(void)
@@ -254,15 +277,9 @@ static void test_ca(void)
     struct world w;
     test_case("the CA is created before the head, and requests to the head use a certificate that it signed");
     begin_tls(&w);
-    apply_scaled(&w, &(struct scaled){.name = "c", .more = TLS});
-    struct fakeray *h = head_of(&w, "c");
-    h->tls = true;
-    fakeray_work(h, 0, 1, 3, false);
-    CHECK(run_until_workers(&w, "c", 2, 30 * 1000) < 30 * 1000);
-    world_run(&w, 10 * 1000);
+    struct fakeray *h = start_tls_cluster(&w);
     CHECK(says(&w, "secrets", "c-ray-ca", "\"type\":\"kubernetes.io/tls\""));
     CHECK(says(&w, "secrets", "c-ray-ca", "\"kind\":\"RayCluster\",\"name\":\"c\""));
-    CHECK_STR(scaling_condition(&w, "c", "status"), "True");
     CHECK(says(&w, pod_kind, "c-head", "\"secretName\":\"c-ray-ca\""));
     CHECK_INT(tally.posts, 1);
     CHECK_INT(tally.gets, 1);
@@ -276,12 +293,7 @@ static void test_ca(void)
     world_run(&w, 60 * 1000);
     CHECK_STR(scaling_condition(&w, "c", "status"), "True");
     test_case("the operator's certificate is renewed long before it expires");
-    uint32_t gets = tally.gets;
-    w.now.wall_us += 50 * TIME_DAY_US;
-    fakeray_work(h, 0, 1, 1, false);
-    world_run(&w, 30 * 1000);
-    CHECK_INT(tally.gets, gets + 1);
-    CHECK_STR(scaling_condition(&w, "c", "status"), "True");
+    CHECK_INT(gets_in_days(&w, h, 50, 1), 1);
     world_free(&w);
 }
 
@@ -346,23 +358,9 @@ static void test_ca_that_ends_soon(void)
     test_case("a CA that ends before the operator's certificate would be renewed: it is renewed after half of what is left");
     begin_tls(&w);
     put_ca(&w, "c-ray-ca", 20);
-    apply_scaled(&w, &(struct scaled){.name = "c", .more = TLS});
-    struct fakeray *h = head_of(&w, "c");
-    h->tls = true;
-    fakeray_work(h, 0, 1, 3, false);
-    CHECK(run_until_workers(&w, "c", 2, 30 * 1000) < 30 * 1000);
-    world_run(&w, 10 * 1000);
-    CHECK_STR(scaling_condition(&w, "c", "status"), "True");
-    uint32_t gets = tally.gets;
-    w.now.wall_us += 9 * TIME_DAY_US;
-    fakeray_work(h, 0, 1, 1, false);
-    world_run(&w, 30 * 1000);
-    CHECK_INT(tally.gets, gets);
-    w.now.wall_us += 2 * TIME_DAY_US;
-    fakeray_work(h, 0, 1, 3, false);
-    world_run(&w, 30 * 1000);
-    CHECK_INT(tally.gets, gets + 1);
-    CHECK_STR(scaling_condition(&w, "c", "status"), "True");
+    struct fakeray *h = start_tls_cluster(&w);
+    CHECK_INT(gets_in_days(&w, h, 9, 1), 0);
+    CHECK_INT(gets_in_days(&w, h, 2, 3), 1);
     world_free(&w);
 }
 

@@ -1,5 +1,5 @@
 /* mobula ray-cert: written files, their modes, and errors. */
-#include "../test.h"
+#include "said.h"
 
 #include "../../../src/cli/cli.h"
 #include "../../../src/cli/wait_gcs.h"
@@ -37,20 +37,10 @@ static void make_ca(void)
 static int command(const char *names, const char *more, char *said, size_t size)
 {
     char name[] = "ray-cert", ca[] = "--ca-dir=" CA, out[] = "--out-dir=" OUT, third[4096], fourth[64];
-    char *argv[] = {name, ca, out, third, fourth, NULL};
+    char *argv[] = {name, ca, out, third, more ? fourth : NULL, NULL};
     snprintf(third, sizeof third, "--names=%s", names);
     snprintf(fourth, sizeof fourth, "%s", more ? more : "");
-    FILE *to = tmpfile();
-    int kept = dup(STDERR_FILENO);
-    if (!to || kept < 0 || dup2(fileno(to), STDERR_FILENO) < 0)
-        fatal("no temporary file");
-    int status = cli_ray_cert(more ? 5 : 4, argv);
-    dup2(kept, STDERR_FILENO);
-    close(kept);
-    rewind(to);
-    said[fread(said, 1, size - 1, to)] = 0;
-    fclose(to);
-    return status;
+    return run_said(cli_ray_cert, argv, said, size);
 }
 
 static unsigned mode_of(const char *path)
@@ -84,6 +74,25 @@ static void files(void)
     CHECK_INT(command("localhost", "--shared", said, sizeof said), STATUS_OK);
     CHECK(mode_of(OUT "/tls.key") == 0644 && !slice_eq(before, read_file(OUT "/tls.key", &a)));
     arena_free(&a);
+}
+
+/* Text beside the certificates counts as well: a bundle may hold comments. */
+static void chain(void)
+{
+    struct arena a = {0};
+    struct buf long_ca;
+    char said[1024];
+    test_case("the CA's file is kept whole behind the certificate, if it is longer than any certificate");
+    buf_init(&long_ca, LIMIT_TLS_PEM);
+    for (size_t i = 0; i < 70 * KIB; i += 64)
+        buf_printf(&long_ca, "%-63s\n", "# a comment of a bundle");
+    buf_put(&long_ca, read_file(CA "/tls.crt", &a));
+    save(CA "/tls.crt", buf_slice(&long_ca));
+    CHECK_INT(command("localhost", NULL, said, sizeof said), STATUS_OK);
+    CHECK(slice_ends(read_file(OUT "/tls.crt", &a), buf_slice(&long_ca)));
+    buf_free(&long_ca);
+    arena_free(&a);
+    make_ca();
 }
 
 static void trouble(void)
@@ -141,6 +150,7 @@ int main(void)
         fatal("mkdir");
     make_ca();
     files();
+    chain();
     trouble();
     environment();
     return test_done();

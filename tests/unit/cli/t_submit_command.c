@@ -1,7 +1,7 @@
 /* What is typed for mobula submit, and the whole command against a dashboard on loopback. */
 #include "../heads/fakehead.h"
 #include "../ports.h"
-#include "../test.h"
+#include "said.h"
 
 #include "../../../src/cli/cli.h"
 #include "../../../src/cli/submit.h"
@@ -175,23 +175,6 @@ static void server_stop(struct server *s)
 struct heard {
     char out[4096], err[8192];
 };
-
-static int divert(int fd, FILE *to)
-{
-    int kept = dup(fd);
-    if (!to || kept < 0 || dup2(fileno(to), fd) < 0)
-        fatal("no temporary file");
-    return kept;
-}
-
-static void restore(int fd, int kept, FILE *from, char *text, size_t size)
-{
-    dup2(kept, fd);
-    close(kept);
-    rewind(from);
-    text[fread(text, 1, size - 1, from)] = 0;
-    fclose(from);
-}
 
 /* mobula submit WORDS…, the list ended by NULL. */
 static int command(struct heard *h, const char *const *words)

@@ -1,5 +1,5 @@
 #include "../ports.h"
-#include "../test.h"
+#include "said.h"
 
 #include "../../../src/cli/cli.h"
 #include "../../../src/cli/wait_gcs.h"
@@ -199,17 +199,7 @@ static int command(const char *address, const char *timeout, char *said, size_t 
     char name[] = "wait-gcs", first[64], second[64], *argv[] = {name, first, second, NULL};
     snprintf(first, sizeof first, "--address=%s", address);
     snprintf(second, sizeof second, "--timeout=%s", timeout);
-    FILE *to = tmpfile();
-    int kept = dup(STDERR_FILENO);
-    if (!to || kept < 0 || dup2(fileno(to), STDERR_FILENO) < 0)
-        fatal("no temporary file");
-    int status = cli_wait_gcs(3, argv);
-    dup2(kept, STDERR_FILENO);
-    close(kept);
-    rewind(to);
-    said[fread(said, 1, size - 1, to)] = 0;
-    fclose(to);
-    return status;
+    return run_said(cli_wait_gcs, argv, said, size);
 }
 
 static void commands(void)
