@@ -13,7 +13,7 @@ def new_key(curve=None):
     return ec.generate_private_key(curve or ec.SECP256R1())
 
 
-def certificate(key, ca=True, starts=-30, ends=30, by=None):
+def issue(key, ca=True, starts=-30, ends=30, by=None):
     """A certificate valid from `starts` to `ends` days from now: self-signed, or signed by a root with key `by`."""
     theirs, root = (x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, n)]) for n in ("theirs", "root"))
     now = datetime.datetime.now(datetime.UTC)

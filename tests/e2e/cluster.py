@@ -252,6 +252,15 @@ class Workspace:
 
         return eventually(look, limit)
 
+    def head_refused(self, name):
+        """Waits until the status says that no head can be made for the cluster; why."""
+        def told():
+            failed = condition(self.cluster(name), "ReplicaFailure")
+            assert failed.get("status") == "True" and failed["reason"] == "FailedCreateHeadPod", failed
+            return failed["message"]
+
+        return eventually(told)
+
     def told(self, cluster):
         """The cluster's status is about the pods that there are. A new head has the name of the one before it, but not its address."""
         status, uid = cluster.get("status", {}), cluster["metadata"]["uid"]

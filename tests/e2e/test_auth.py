@@ -126,13 +126,7 @@ def test_without_the_right_no_head_is_made(space, operators):
     space.apply(c)
     space.apply(raycluster("open", workers=1))
     space.ready("open", 2)
-
-    def told():
-        failed = condition(space.cluster("c"), "ReplicaFailure")
-        assert failed.get("status") == "True", failed
-        return failed["message"]
-
-    message = eventually(told)
+    message = space.head_refused("c")
     assert "secrets c of authOptions" in message and AUTH in message and "403" in message, message
     assert not space.find(space.path("pods", "c-head"))
     assert {name for _, name, _ in secrets_asked(audit, operator)} <= {"c", None}

@@ -1,21 +1,10 @@
 """A browser opens a log of the bucket by its signed URL, and nothing else: it has no credentials."""
 
-import os
-import subprocess
-
+from browser import shown
 from cluster import eventually
 from stores import KEYS, run_versitygw
 from test_shipped_logs import NAME, Agent, names, ray_folder
 from test_storage import storage
-
-
-def shown(url, folder, host="127.0.0.1"):
-    """What headless Chromium shows, as HTML. It contacts no other host."""
-    out = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-                          f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {host}", f"--user-data-dir={folder}", "--dump-dom", url],
-                         capture_output=True, text=True, timeout=180, check=False, env={**os.environ, "HOME": str(folder)})
-    assert out.returncode == 0, out.stderr
-    return out.stdout
 
 
 def test_a_log_by_its_signed_url(tmp_path):

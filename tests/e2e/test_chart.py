@@ -44,6 +44,14 @@ def plane_chart(tmp_path_factory):
     return at
 
 
+def run_helm(helm, *words, namespace, config, status=0):
+    """Runs it in a namespace; its texts on stdout and stderr."""
+    out = subprocess.run([helm, *words, "--kubeconfig", config, "--namespace", namespace], capture_output=True, text=True, timeout=180,
+                         check=False)
+    assert out.returncode == status, (words, out.stderr)
+    return out.stdout, out.stderr
+
+
 def render(helm, chart, *values, check=True):
     command = [helm, "template", "mobula", chart, "--namespace", "ray", *values]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=check)
@@ -158,10 +166,7 @@ def test_a_part_of_another_chart(helm, chart, tmp_path):
 def test_values_of_an_older_chart(helm, chart, space, tmp_path):
     """helm upgrade --reuse-values passes only the old chart's values: values that the old chart lacked get their defaults."""
     def run(*words):
-        env = {**os.environ, "KUBECONFIG": str(RUN / "admin.kubeconfig")}
-        out = subprocess.run([helm, *words, "-n", space.name], env=env, capture_output=True, text=True, timeout=120, check=False)
-        assert out.returncode == 0, out.stderr
-        return out.stdout
+        return run_helm(helm, *words, namespace=space.name, config=RUN / "admin.kubeconfig")[0]
 
     shutil.copytree(chart, tmp_path / "old")
     kept = ("image", "registry", "replicas", "cpu", "memory", "kinds")

@@ -8,13 +8,12 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 
 import pytest
 
 from cluster import ROOT, RUN, eventually, kubectl, manifests, mobula
 from test_apply import left_in, made, of_the_cluster, place, run  # noqa: F401 fixtures
-from test_chart import chart, helm  # noqa: F401 fixtures
+from test_chart import chart, helm, run_helm  # noqa: F401 fixtures
 from test_chart import objects as read
 from test_half import in_full, make_older, names
 
@@ -170,10 +169,7 @@ class Release:
         return folder
 
     def type(self, *words, status=0):
-        command = [self.helm, *words, "--kubeconfig", self.by, "--namespace", self.at.name]
-        out = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
-        assert out.returncode == status, (words, out.stderr)
-        return out.stdout + out.stderr
+        return "".join(run_helm(self.helm, *words, namespace=self.at.name, config=self.by, status=status))
 
     def values(self, n, every=False):
         """The values of a step. every: also values that reset the changes of earlier steps."""

@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from authorities import certificate, new_key, put_ca
+from authorities import issue, new_key, put_ca
 from cluster import Audit, condition, eventually, raycluster
 from test_auth import AUTH, everything, secrets_asked
 
@@ -54,7 +54,7 @@ def test_the_operator_creates_a_ca(space, operators):
 def test_a_ca_of_the_user(space, operators):
     space.grant(AUTH)
     key = new_key()
-    put_ca(space, "theirs", certificate(key), key)
+    put_ca(space, "theirs", issue(key), key)
     audit = Audit()
     operator = operators()
     space.apply(cluster(secret="theirs"))
@@ -64,10 +64,10 @@ def test_a_ca_of_the_user(space, operators):
 
 
 @pytest.mark.parametrize("bad, words", [
-    (lambda key: (certificate(new_key()), key), "does not belong"),
-    (lambda key: (certificate(key, starts=-30, ends=-2), key), "certificate 1 of tls.crt is valid only until"),
-    (lambda key: (certificate(key, starts=2), key), "certificate 1 of tls.crt is valid only from"),
-    (lambda key: (certificate(key, ca=False), key), "certificate 1 of tls.crt is no CA's"),
+    (lambda key: (issue(new_key()), key), "does not belong"),
+    (lambda key: (issue(key, starts=-30, ends=-2), key), "certificate 1 of tls.crt is valid only until"),
+    (lambda key: (issue(key, starts=2), key), "certificate 1 of tls.crt is valid only from"),
+    (lambda key: (issue(key, ca=False), key), "certificate 1 of tls.crt is no CA's"),
     (lambda key: ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", key), "secrets theirs of tlsOptions"),
     (None, "404 NotFound"),
 ], ids=["another key", "expired", "not yet", "no CA", "nonsense", "missing"])
@@ -78,16 +78,10 @@ def test_a_ca_that_cannot_sign_is_reported_until_it_is_fixed(space, operators, b
         put_ca(space, "theirs", *bad(key))
     operator = operators()
     space.apply(cluster(secret="theirs"))
-
-    def told():
-        failed = condition(space.cluster("c"), "ReplicaFailure")
-        assert failed.get("status") == "True" and failed["reason"] == "FailedCreateHeadPod", failed
-        return failed["message"]
-
-    message = eventually(told)
+    message = space.head_refused("c")
     assert "secrets theirs of tlsOptions" in message and words in message, message
     assert not space.pods("c")
-    put_ca(space, "theirs", certificate(key), key)
+    put_ca(space, "theirs", issue(key), key)
     space.ready("c", 2)
     assert json.dumps(key.private_numbers().private_value) not in operator.log()
 
@@ -95,7 +89,7 @@ def test_a_ca_that_cannot_sign_is_reported_until_it_is_fixed(space, operators, b
 def test_a_key_of_another_curve(space, operators):
     space.grant(AUTH)
     key = new_key(ec.SECP384R1())
-    put_ca(space, "theirs", certificate(key), key)
+    put_ca(space, "theirs", issue(key), key)
     operators()
     space.apply(cluster(secret="theirs"))
     eventually(lambda: "the CA's key is not on P-256" in condition(space.cluster("c"), "ReplicaFailure").get("message", ""))
@@ -104,13 +98,7 @@ def test_a_key_of_another_curve(space, operators):
 def test_without_the_right_on_secrets_no_head_is_created(space, operators):
     operators()
     space.apply(cluster())
-
-    def told():
-        failed = condition(space.cluster("c"), "ReplicaFailure")
-        assert failed.get("status") == "True", failed
-        return failed["message"]
-
-    message = eventually(told)
+    message = space.head_refused("c")
     assert "secrets c-ray-ca of tlsOptions" in message and AUTH in message and "403" in message, message
     assert not space.pods("c")
 

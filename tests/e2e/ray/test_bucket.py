@@ -6,11 +6,11 @@ import urllib.request
 
 import pytest
 
+from browser import shown
 from cluster import V1, eventually
 from hub import edge_operator, register
 from real import START_S
 from stores import KEYS, run_versitygw
-from test_browser import shown
 from test_control_plane import at_work, far, submit, wait  # noqa: F401 (far is a fixture)
 
 NODE = "10.77.0.1"  # the address of this process for pods

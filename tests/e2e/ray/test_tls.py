@@ -4,7 +4,7 @@ import base64
 import socket
 import ssl
 
-from authorities import certificate, new_key, put_ca
+from authorities import issue, new_key, put_ca
 from cluster import V1, condition, eventually, kubectl
 from real import START_S, TASKS, ended, head, scaled, submit, workers
 from test_sidecar import ANNOTATION
@@ -59,7 +59,7 @@ def test_a_ca_below_the_users_root_and_rays_own_autoscaler(space, operators):
     space.grant("--ray-auth", "--autoscaler=sidecar")
     operator = operators()
     root, key = new_key(), new_key()
-    put_ca(space, "theirs", certificate(key, by=root), key, certificate(root))
+    put_ca(space, "theirs", issue(key, by=root), key, issue(root))
     c = scaled("c", most=1)
     c["metadata"]["annotations"] = {ANNOTATION: "sidecar", "mobula.dev/tls-secret": "theirs"}
     c["spec"]["autoscalerOptions"] |= {"version": "v2", "imagePullPolicy": "Never"}

@@ -248,7 +248,7 @@ static void begin_tls(struct world *w)
     begin_tally(w);
 }
 
-/* Its head, which has demand for two workers, and they run. */
+/* Waits for its two workers; its head. */
 static struct fakeray *start_tls_cluster(struct world *w)
 {
     apply_scaled(w, &(struct scaled){.name = "c", .more = TLS});
@@ -261,7 +261,7 @@ static struct fakeray *start_tls_cluster(struct world *w)
     return h;
 }
 
-/* How often Secrets are read when so many days have passed and the head's demand is another. */
+/* Lets so many days pass and gives the head another demand; the number of times that Secrets are read meanwhile. */
 static uint32_t gets_in_days(struct world *w, struct fakeray *h, int days, uint32_t demand)
 {
     uint32_t before = tally.gets;

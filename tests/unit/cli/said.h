@@ -1,4 +1,4 @@
-/* What a command prints, for tests of commands in their own process. */
+/* Runs commands in the process of the test and keeps the text that they print. */
 #ifndef MOBULA_TEST_SAID_H
 #define MOBULA_TEST_SAID_H
 

@@ -1,4 +1,4 @@
-"""Headless Chromium that a test drives through its debugging pipe."""
+"""Headless Chromium: one page as HTML, or a browser that a test drives through its debugging pipe."""
 
 import itertools
 import json
@@ -10,17 +10,34 @@ import time
 from cluster import eventually
 
 
+def command(folder, hosts, *words):
+    """hosts: the rules by which the browser resolves names. folder: its profile."""
+    return ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+            f"--host-resolver-rules={hosts}", f"--user-data-dir={folder}", *words]
+
+
+def environment(folder):
+    return {**os.environ, "HOME": str(folder)}
+
+
+def shown(url, folder, host="127.0.0.1"):
+    """The HTML that it shows. It contacts no other host."""
+    out = subprocess.run(command(folder, f"MAP * ~NOTFOUND, EXCLUDE {host}", "--dump-dom", url), capture_output=True, text=True,
+                         timeout=180, check=False, env=environment(folder))
+    assert out.returncode == 0, out.stderr
+    return out.stdout
+
+
 class Browser:
     """One page. hosts: the host resolver rules of the browser; no other name resolves. Certificates are not verified."""
 
     def __init__(self, folder, hosts):
         (theirs, self.out), (self.came, mine) = os.pipe(), os.pipe()
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--ignore-certificate-errors",
-                 f"--host-resolver-rules={hosts}, MAP * ~NOTFOUND", f"--user-data-dir={folder}", "--remote-debugging-pipe", "about:blank"]
-        command = ["bash", "-c", f'exec chromium "$@" 3<&{theirs} 4>&{mine} {theirs}<&- {mine}>&-', "chromium", *flags]
+        words = command(folder, f"{hosts}, MAP * ~NOTFOUND", "--ignore-certificate-errors", "--remote-debugging-pipe", "about:blank")
+        piped = ["bash", "-c", f'exec "$0" "$@" 3<&{theirs} 4>&{mine} {theirs}<&- {mine}>&-', *words]
         with (folder.parent / "chromium.log").open("wb") as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(theirs, mine),
-                                            env={**os.environ, "HOME": str(folder)})
+            self.process = subprocess.Popen(piped, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(theirs, mine),
+                                            env=environment(folder))
         os.close(theirs)
         os.close(mine)
         self.numbers, self.text, self.session = itertools.count(1), b"", None
