@@ -61,6 +61,7 @@ struct apply_object {
     bool force;            /* it is ours: fields that others have set on it are taken over */
     bool rolls;            /* a Deployment that is there and rolls: see apply.c */
     const char *passed;    /* why the object is skipped; NULL: it is applied */
+    struct slice release;  /* of shows: the Helm release that owns the object; empty: none */
     bool changed;          /* it was created, changed or deleted by us */
 };
 
@@ -73,6 +74,7 @@ struct apply {
     uint32_t count;
     bool definitions; /* --crds-only: an admission policy of a Helm release is skipped */
     bool replaces;    /* an installation of another version may be replaced */
+    bool shows;       /* --dry-run: objects of a Helm release are no failure */
     bool keeps_flags; /* fails if a flag of the existing Deployment would be dropped */
     bool image_given, resources_given, requests_given,
         replicas_given;        /* the command sets them: they may differ from those of the existing Deployment */

@@ -229,11 +229,24 @@ static bool migrate(struct apply *p, const struct install_options *o, int64_t un
 /* Lists objects of the installation that the new manifests lack, whether mobula or kubectl applied them. */
 static bool find_surplus(struct apply *p, const struct install_options *o, const struct inventory *now, struct apply *gone, struct err *e)
 {
-    *gone = (struct apply){.ask = p->ask, .say = p->say, .a = p->a, .spares = true, .installation = o->ns};
+    *gone = (struct apply){.ask = p->ask, .say = p->say, .a = p->a, .spares = true, .shows = p->shows, .installation = o->ns};
     return apply_read(gone, SLICE_NONE, e) && (o->crds_only || surplus_find(gone, p, o, now, e));
 }
 
 enum { STATUS_DIFFERS = 3, DIFF_MAX = 4 * MIB };
+
+/* The command that makes the changes to the objects of a Helm release. */
+static void say_release(const struct apply *p)
+{
+    const struct apply_object *one = NULL;
+    for (uint32_t i = 0; i < p->count; i++)
+        one = slice_empty(p->list[i].release) ? one : &p->list[i];
+    if (one)
+        fprintf(stderr,
+                "mobula: the Helm release %.*s owns objects of this installation, and mobula does not change them. This does, with a --set "
+                "for each flag given here:\n  helm upgrade %.*s CHART --namespace=%.*s --reset-then-reuse-values\n",
+                SLICE_ARG(one->release), SLICE_ARG(one->release), SLICE_ARG(p->installation));
+}
 
 static int show_diff(struct apply *p, const struct apply *gone, struct err *e)
 {
@@ -243,6 +256,7 @@ static int show_diff(struct apply *p, const struct apply *gone, struct err *e)
     if (!apply_diff(p, gone, &count, &out, e) || !(cli_print(buf_slice(&out)) || err_set(e, ERR_LIMIT, "cannot be printed")))
         return cli_apply_failed(p, e);
     fprintf(stderr, "mobula: %u objects would change\n", (unsigned)count);
+    say_release(p);
     return count ? STATUS_DIFFERS : STATUS_OK;
 }
 
@@ -323,6 +337,7 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
                       .say = cli_say,
                       .a = &a,
                       .replaces = upgrade,
+                      .shows = o.mode.dry_run,
                       .definitions = o.crds_only,
                       .keeps_flags = !o.mode.drop_flags,
                       .image_given = o.image.ptr || o.registry.ptr || o.program.registryless,

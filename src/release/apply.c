@@ -166,6 +166,7 @@ static bool look(struct apply *p, struct apply_object *o, bool *well, struct err
         o->passed = "passed over: it belongs to a Helm release";
         return true;
     }
+    o->release = p->shows ? apply_release(there, p->a) : SLICE_NONE;
     *well = apply_judge(o, there, p->replaces, p->a, &why) && keeps_flags(p, o, there, &why);
     if (!*well)
         apply_fail(p, arena_dup(p->a, slice_of(why.text)));

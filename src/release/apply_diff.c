@@ -14,10 +14,26 @@ struct slice apply_plain(struct slice json, struct arena *a)
     return json;
 }
 
+/* The object as Helm would leave it: the manifest in place of the whole object, with Helm's own metadata. */
+static bool replace_dry(struct apply *p, const struct apply_object *o, struct ask_answer *answer, struct err *e)
+{
+    struct jout w;
+    struct slice body;
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, KIB);
+    jout_init(&w, &out);
+    jout_form(&w,
+              "{metadata:{resourceVersion:'%.*s',labels:{app.kubernetes.io/managed-by:'Helm'},"
+              "annotations:{meta.helm.sh/release-name:'%.*s',meta.helm.sh/release-namespace:'%.*s'}}}",
+              SLICE_ARG(o->version), SLICE_ARG(o->release), SLICE_ARG(p->installation));
+    return json_merge(o->json, buf_slice(&out), p->a, &body, e) &&
+           ask_put(p->ask, arena_printf(p->a, "%.*s?dryRun=All", SLICE_ARG(o->path)), body, p->a, answer, e);
+}
+
 static bool diff_one(struct apply *p, const struct apply_object *o, uint32_t *count, struct buf *out, struct err *e)
 {
     struct ask_answer live = {0}, dry = {0};
-    if (!ask_get(p->ask, o->path, NULL, p->a, &live, e) || !apply_dry(p, o, &dry, e))
+    if (!ask_get(p->ask, o->path, NULL, p->a, &live, e) || !(slice_empty(o->release) ? apply_dry(p, o, &dry, e) : replace_dry(p, o, &dry, e)))
         return false;
     bool there = live.code < 300, tried = dry.code < 300;
     if (!tried && dry.code != 404)

@@ -82,7 +82,7 @@ bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struc
             "%.*s %.*s%s%.*s belongs to the installation in namespace %.*s: mobula upgrade --namespace=%.*s gives it a name of its "
             "own, mobula uninstall takes it away",
             SLICE_ARG(o->kind), SLICE_ARG(o->name), slice_empty(o->ns) ? "" : " in ", SLICE_ARG(o->ns), SLICE_ARG(owner), SLICE_ARG(owner));
-    if (ours && !slice_empty(release))
+    if (ours && !slice_empty(release) && slice_empty(o->release))
         return err_set(e, ERR_STATUS, "%.*s %.*s belongs to the Helm release %.*s: use helm upgrade, or helm uninstall first",
                        SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(release));
     if (apply_is(o, "Deployment") && !replaces && !slice_eq(version, SLICE(MOBULA_VERSION)))

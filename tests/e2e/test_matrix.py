@@ -245,31 +245,42 @@ def test_each_change_by_helm_template_and_kubectl(at, helm, chart):  # noqa: F81
     at.has_nothing()
 
 
-def judge_of_chart(at, n):
+def of_chart(at, n):
+    """The flags of mobula that are the values of the chart."""
     kinds = () if any("--kinds" in flag for flag in STEPS[n]) else ("--kinds=ray.io",)
-    at.mobula("upgrade", "--namespace", at.name, "--registry=localhost", *kinds, *at.flags(n), "--drop-flags")
+    return ("--namespace", at.name, "--registry=localhost", *kinds, *at.flags(n))
+
+
+def judge_of_chart(at, n):
+    at.mobula("upgrade", *of_chart(at, n), "--drop-flags")
     judged(at, n)
 
 
 def test_helm_takes_an_installation_over(at, helm, chart):  # noqa: F811
-    """Helm refuses mobula's objects without --take-ownership. With it Helm owns them, and mobula refuses to change them."""
-    flags = ("--namespace", at.name, "--registry=localhost", "--kinds=ray.io")
+    """Helm refuses mobula's objects without --take-ownership. With it Helm owns them, and mobula refuses to change them. It shows the
+    differences, and the command of Helm that makes them."""
     release = Release(at, helm, chart)
-    at.mobula("install", "--apply", *flags, *at.flags(0))
-    at.mobula("upgrade", *flags, *at.flags(1), "--drop-flags")
-    at.mobula("upgrade", *flags, *at.flags(0))
+    at.mobula("install", "--apply", *of_chart(at, 0))
+    at.mobula("upgrade", *of_chart(at, 1), "--drop-flags")
+    at.mobula("upgrade", *of_chart(at, 0))
     words = ("upgrade", "--install", "ray", release.chart, "--skip-crds", *release.values(0))
     assert "invalid ownership metadata" in release.type(*words, status=1)
     release.type(*words, "--take-ownership")
     judged(at, 0)
-    for command in (("upgrade", *flags, *at.flags(1), "--drop-flags"), ("rollback", "--namespace", at.name),
+    for command in (("upgrade", *of_chart(at, 1), "--drop-flags"), ("rollback", "--namespace", at.name),
                     ("uninstall", "--apply", "--namespace", at.name)):
         _, said = at.mobula(*command, status=1)
         assert "belongs to the Helm release ray" in said, said
         judged(at, 0)
+    shown, said = at.mobula("upgrade", *of_chart(at, 1), "--drop-flags", "--dry-run", status=3)
+    assert f"helm upgrade ray CHART --namespace={at.name} --reset-then-reuse-values" in said, said
+    assert f"--- PodDisruptionBudget mobula in {at.name}\n+++ deleted" in shown and "Helm" not in shown, shown
+    assert re.findall(r"^[-+] .*replicas.*", shown, re.M) == ["-  replicas: 2", "+  replicas: 1"], shown
+    judged(at, 0)
     for n in range(1, len(STEPS)):
         release.upgrade(n)
         judged(at, n)
+        assert at.mobula("upgrade", *of_chart(at, n), "--dry-run")[0] == ""
     release.type("uninstall", "ray")
     at.has_nothing()
 

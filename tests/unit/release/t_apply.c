@@ -62,7 +62,7 @@ static void judges(struct arena *a)
 {
     static const struct {
         const char *kind, *there, *error; /* error NULL: it is applied */
-        bool replaces, force;
+        bool replaces, force, shown;
     } cases[] = {
         {"Role", "{\"metadata\":{\"resourceVersion\":\"7\",\"labels\":{" OURS "}}}", NULL, .force = true},
         {"Role", "{\"metadata\":{\"resourceVersion\":\"7\"}}", "Role x exists in namespace n and is not of mobula", .force = false},
@@ -71,6 +71,8 @@ static void judges(struct arena *a)
          .force = true},
         {"Role", "{\"metadata\":{\"labels\":{" OURS "},\"annotations\":{\"meta.helm.sh/release-name\":\"r\"}}}",
          "belongs to the Helm release r: use helm upgrade", .force = true},
+        {"Role", "{\"metadata\":{\"labels\":{" OURS "},\"annotations\":{\"meta.helm.sh/release-name\":\"r\"}}}", NULL, .force = true,
+         .shown = true},
         {"Namespace", "{\"metadata\":{}}", NULL, .force = false},
         {"Namespace", "{\"metadata\":{\"deletionTimestamp\":\"t\"}}",
          "Namespace x is being deleted: wait until it is gone, or choose another", .force = false},
@@ -85,6 +87,7 @@ static void judges(struct arena *a)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct apply_object o = {.kind = slice_of(cases[i].kind), .name = SLICE("x"), .ns = SLICE("n")};
         struct err e = {0};
+        o.release = cases[i].shown ? SLICE("r") : SLICE_NONE;
         test_case("judge %zu", i);
         CHECK(apply_judge(&o, parse(cases[i].there, a), cases[i].replaces, a, &e) == (cases[i].error == NULL));
         CHECK(!cases[i].error || strstr(e.text, cases[i].error));
