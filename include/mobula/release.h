@@ -210,6 +210,7 @@ struct install_options {
     struct default_patches defaults;
     int64_t replicas, timeout_ms; /* replicas 0: 1, of a control plane 2 */
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */
+    bool edge;                    /* the defaults of an edge's pod: of install_write_edge */
     struct {
         bool print, apply, dry_run, drop_flags;
     } mode; /* of the command */
@@ -229,8 +230,25 @@ struct install_options {
 extern const struct install_options install_defaults;
 extern const char *const install_plane_kinds[]; /* the definitions of a control plane; NULL behind the last */
 
+/* Rows of a command's table of flags for image, resources and placement of a pod; at: the offset of its struct install_options. */
+#define POD_AT(field) offsetof(struct install_options, field)
+#define POD_FLAGS(at)                                                                                                                      \
+    {"image", FLAG_TEXT, (at) + POD_AT(image), "REF"}, {"registry", FLAG_TEXT, (at) + POD_AT(registry), "PREFIX"},                         \
+        {"pull-secret", FLAG_LIST, (at) + POD_AT(pull_secrets), "NAME[,...]"},                                                             \
+        {"resources", FLAG_TEXT, (at) + POD_AT(resources), "cpu=N,memory=N"},                                                              \
+        {"requests", FLAG_TEXT, (at) + POD_AT(place.requests), "cpu=N,memory=N"},                                                          \
+        {"toleration", FLAG_LIST, (at) + POD_AT(place.tolerations), "KEY[=VALUE][:EFFECT][,...]"},                                         \
+        {"node-selector", FLAG_LIST, (at) + POD_AT(place.node_selector), "LABEL=VALUE[,...]"},                                             \
+        {"priority-class-name", FLAG_TEXT, (at) + POD_AT(place.priority_class), "NAME"},                                                   \
+        {"openshift", FLAG_SWITCH, (at) + POD_AT(with.openshift), NULL},                                                                   \
+    {                                                                                                                                      \
+        "replicas", FLAG_INT, (at) + POD_AT(replicas), "N"                                                                                 \
+    }
+
 /* Checks the options and appends the manifests as YAML documents. The same options give the same bytes. */
 bool install_write(const struct install_options *o, struct buf *out, struct err *e);
+/* The same of an edge: namespace, image, resources, placement and replicas of the options. */
+bool install_write_edge(const struct install_options *o, struct buf *out, struct err *e);
 /* Appends every object that an installation may have under any flags, for their names. Definitions are left out; with no_crds also the
  * other objects that need a cluster's admin. */
 bool install_write_all(const struct install_options *o, struct buf *out, struct err *e);

@@ -29,7 +29,8 @@ static const struct flag list[] = {
     {"answer-timeout", FLAG_DURATION, AT(answer_ms), "TIME"},
     {"drain", FLAG_DURATION, AT(drain_ms), "TIME"},
     {"print", FLAG_SWITCH, AT(print), NULL},
-    {"image", FLAG_TEXT, AT(image), "REF"},
+    POD_FLAGS(AT(pod)),
+    {"values", FLAG_TEXT, AT(values), "FILE"},
     TLS_FLAG,
     SANDBOX_FLAG(AT(sandbox)),
     {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error"},
@@ -213,6 +214,7 @@ int cli_edge(int argc, char **argv)
                               .connections = EDGE_CONNECTIONS,
                               .answer_ms = EDGE_ANSWER_MS,
                               .drain_ms = EDGE_DRAIN_MS,
+                              .pod = install_defaults,
                               .sandbox = SLICE("auto"),
                               .log_level = SLICE("info"),
                               .log_format = SLICE("logfmt")}};
@@ -222,8 +224,10 @@ int cli_edge(int argc, char **argv)
         return status;
     if (!cli_log(p.o.log_level, p.o.log_format, &e))
         return flags_wrong(&flags, "%s", e.text);
+    if (p.o.print && edge_print(&flags, argc, argv, &p.o, &e))
+        return STATUS_OK;
     if (p.o.print)
-        return edge_print(&p.o, &e) ? STATUS_OK : cli_fail(&e);
+        return e.code == ERR_CONFIG ? flags_wrong(&flags, "%s", e.text) : cli_fail(&e);
     signal(SIGPIPE, SIG_IGN);
     bool started = start(&p, &e);
     if (started)

@@ -2,16 +2,18 @@
 #ifndef MOBULA_CLI_EDGE_H
 #define MOBULA_CLI_EDGE_H
 
-#include <mobula/base.h>
+#include <mobula/release.h>
 
 struct edge_command {
-    struct slice config, upstream, auth, cluster, token, ns, kubeconfig, context, http, https, cert, key, metrics, body_max, image, sandbox,
+    struct slice config, upstream, auth, cluster, token, ns, kubeconfig, context, http, https, cert, key, metrics, body_max, sandbox,
         log_level, log_format;
     int64_t connections, answer_ms, drain_ms;
     bool behind_proxy, print;
+    struct slice values;        /* of print: a file with the chart's values */
+    struct install_options pod; /* of print */
 };
 
-/* Prints the manifests of an edge in a namespace. */
-bool edge_print(const struct edge_command *o, struct err *e);
+/* Prints the manifests of an edge in a namespace. The arguments are read again over --values. */
+bool edge_print(const struct flags *flags, int argc, char **argv, struct edge_command *o, struct err *e);
 
 #endif

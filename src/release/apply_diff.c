@@ -33,7 +33,9 @@ static bool replace_dry(struct apply *p, const struct apply_object *o, struct as
 static bool diff_one(struct apply *p, const struct apply_object *o, uint32_t *count, struct buf *out, struct err *e)
 {
     struct ask_answer live = {0}, dry = {0};
-    if (!ask_get(p->ask, o->path, NULL, p->a, &live, e) || !(slice_empty(o->release) ? apply_dry(p, o, &dry, e) : replace_dry(p, o, &dry, e)))
+    bool (*try)(struct apply *, const struct apply_object *, struct ask_answer *, struct err *) =
+        slice_empty(o->release) ? apply_dry : replace_dry;
+    if (!ask_get(p->ask, o->path, NULL, p->a, &live, e) || !try(p, o, &dry, e))
         return false;
     bool there = live.code < 300, tried = dry.code < 300;
     if (!tried && dry.code != 404)

@@ -557,6 +557,19 @@ bool install_write(const struct install_options *o, struct buf *out, struct err 
     return !out->full || err_set(e, ERR_LIMIT, "more than %d bytes of manifests (INSTALL_TEXT_MAX)", (int)INSTALL_TEXT_MAX);
 }
 
+bool install_write_edge(const struct install_options *o, struct buf *out, struct err *e)
+{
+    struct install_wanted want = {0};
+    __attribute__((cleanup(arena_free))) struct arena mem = {0};
+    struct variables v;
+    if (!install_check(o, &want, &mem, e))
+        return false;
+    struct slice files = embed_all(&mem);
+    fill(&v, files, o, &want, &mem);
+    put_document(part_file(files, "edge", &mem), v.list, v.count, out);
+    return !out->full || err_set(e, ERR_LIMIT, "more than %d bytes of manifests (INSTALL_TEXT_MAX)", (int)INSTALL_TEXT_MAX);
+}
+
 bool install_write_all(const struct install_options *o, struct buf *out, struct err *e)
 {
     struct install_wanted want = {0};

@@ -200,7 +200,7 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
     struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
     want->name = install_name(o->plane);
     want->component = o->plane ? SLICE("control-plane") : SLICE("operator");
-    want->replicas = o->replicas ? o->replicas : 1 + o->plane;
+    want->replicas = o->replicas ? o->replicas : 1 + (o->plane || o->edge);
     if (!check_parts(o, a, e) || !cli_namespace(o->ns, "--namespace", e) || !cli_namespaces(watch, "--watch-namespace", &want->watch, e) ||
         !cli_kinds(o->args.kinds, &want->kinds, e) || !choose_image(o, a, &want->image, e) || !cli_tools(o->args.tools, &want->tools, e) ||
         !cli_tools_resources(o->args.tools_resources, &want->tools, e) || !cli_scaler(o->args.autoscaler, &scaler, e) ||
@@ -215,11 +215,11 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
     if (!slice_empty(o->place.requests) && !ray_tools_resources(o->place.requests, &want->requests, e))
         return err_wrap(e, "--requests");
     if (slice_empty(want->requests.cpu))
-        want->requests.cpu = SLICE("10m");
+        want->requests.cpu = o->edge ? SLICE("50m") : SLICE("10m");
     if (slice_empty(want->requests.memory))
-        want->requests.memory = SLICE("8Mi");
+        want->requests.memory = o->edge ? SLICE("16Mi") : SLICE("8Mi");
     if (slice_empty(want->limits.cpu))
-        want->limits.cpu = o->plane ? SLICE("500m") : SLICE("200m");
+        want->limits.cpu = o->edge ? SLICE("1") : o->plane ? SLICE("500m") : SLICE("200m");
     if (slice_empty(want->limits.memory))
         want->limits.memory = o->plane ? SLICE("128Mi") : SLICE("64Mi");
     if (!slice_empty(o->hub.url) && want->kinds == OPERATOR_LEGACY)

@@ -13,8 +13,8 @@ static bool is_surplus(struct apply *p, const struct apply_object *o, bool *is, 
     *is = false;
     if (!ask_get(p->ask, o->path, NULL, p->a, &answer, e))
         return false;
-    if (answer.code >= 300 || !json_read(&there, answer.body, p->a, NULL) ||
-        (!apply_spared(o, there, p->a, &spared, &helm) && !p->shows) || spared)
+    if (answer.code >= 300 || !json_read(&there, answer.body, p->a, NULL) || (!apply_spared(o, there, p->a, &spared, &helm) && !p->shows) ||
+        spared)
         return true;
     if (!owner_other(p, o, there, &other, e))
         return false;

@@ -57,6 +57,8 @@ static bool flag_text(struct jval v, struct arena *a, struct slice *out)
     if (json_type(v) != JSON_ARRAY && json_type(v) != JSON_OBJECT)
         return true;
     for (struct jiter it = json_iter(v); json_next(&it, &key, &one);) {
+        if (json_type(one) == JSON_NULL) /* the default, as Helm has it */
+            continue;
         flat &= json_type(one) != JSON_ARRAY && json_type(one) != JSON_OBJECT;
         buf_printf(&text, "%s%.*s%s%.*s", text.len ? "," : "", SLICE_ARG(json_str(key, a)), json_there(key) ? "=" : "",
                    SLICE_ARG(text_of(one, a)));

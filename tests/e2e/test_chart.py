@@ -153,6 +153,30 @@ def test_one_file_of_values_for_both(helm, chart, plane_chart, tmp_path, plane):
     assert pods[0]["imagePullSecrets"] == [{"name": "123"}, {"name": "true"}] and pods[0]["tolerations"] == [{"operator": "Exists"}]
 
 
+def test_the_same_file_for_an_edge(tmp_path):
+    """Its pod has what the operator's pod has; a flag wins over the file, and keys that an edge has no use for are refused by name."""
+    file = tmp_path / "values.yaml"
+    file.write_text(json.dumps({k: v for k, v in PLACED.items() if k != "networkPolicy"}))
+    edge = objects(mobula("edge", "--print", "--namespace=ray", "--registry=localhost", f"--values={file}", "--replicas=3").stdout)
+    operator = objects(manifests("--namespace", "ray", "--registry=localhost", f"--values={file}"))
+    deployment, there = edge[("Deployment", "ray", "mobula-edge")]["spec"], operator[("Deployment", "ray", "mobula")]["spec"]
+    pod, like = deployment["template"], there["template"]
+    assert deployment["replicas"] == 3 and pod["metadata"]["annotations"] == like["metadata"]["annotations"] == PLACED["podAnnotations"]
+    assert PLACED["podLabels"].items() <= pod["metadata"]["labels"].items()
+    for field in ("tolerations", "nodeSelector", "affinity", "topologySpreadConstraints", "priorityClassName", "imagePullSecrets"):
+        assert pod["spec"][field] == like["spec"][field], field
+    for field in ("image", "resources", "env"):
+        assert pod["spec"]["containers"][0][field] == like["spec"]["containers"][0][field], field
+    assert edge[("Service", "ray", "mobula-edge")]["metadata"]["annotations"] == PLACED["serviceAnnotations"]
+    file.write_text("requests: {cpu: null, memory: 20Mi}\n")
+    made = objects(mobula("edge", "--print", f"--values={file}").stdout)[("Deployment", "default", "mobula-edge")]
+    assert made["spec"]["template"]["spec"]["containers"][0]["resources"] == {
+        "requests": {"cpu": "50m", "memory": "20Mi"}, "limits": {"cpu": "1", "memory": "64Mi"}}
+    file.write_text("cpu: 2\nnetworkPolicy: false\n")
+    refused = mobula("edge", "--print", f"--values={file}")
+    assert refused.returncode == 2 and f"{file}:2: networkPolicy: unknown flag" in refused.stderr
+
+
 def test_a_part_of_another_chart(helm, chart, tmp_path):
     shutil.copytree(chart, tmp_path / "charts/mobula")
     version = re.search(r"^version: (.+)$", (chart / "Chart.yaml").read_text(), re.M)[1]
@@ -174,9 +198,11 @@ def test_values_of_an_older_chart(helm, chart, space, tmp_path):
     (tmp_path / "old/values.yaml").write_text("".join(line for line in lines if line.startswith(kept)))
     for name in ("serviceaccounts", "roles", "rolebindings", "networkpolicies"):
         kubectl("-n", space.name, "delete", name, "--all")
-    run("install", "m", tmp_path / "old", "--set", "registry=r.example")
-    for how in ("--reuse-values", "--reset-then-reuse-values"):
-        run("upgrade", "m", chart, how)
+    (tmp_path / "old/values.schema.json").unlink()
+    empty = "requests=null,podLabels=null,watchNamespaces=null,bucket=null"  # the older release keeps them, because its chart lacks them
+    run("install", "m", tmp_path / "old", "--set", f"registry=r.example,{empty}")
+    for how in ("--reuse-values", "--reset-then-reuse-values", "--set=requests.cpu=null"):
+        run("upgrade", "m", chart, how, "--set", "registry=r.example")
         assert objects(run("get", "manifest", "m")) == objects(render(helm, chart, "-n", space.name, "--set", "registry=r.example").stdout)
     run("uninstall", "m")
 

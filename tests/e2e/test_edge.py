@@ -364,13 +364,24 @@ def test_tls_and_a_new_certificate(tmp_path, upstreams, edges):
     assert ask(cert)["name"] == "one"
 
 
-def test_what_is_printed_is_taken_by_the_server(space):
+def test_what_is_printed_is_taken_by_the_server(space, tmp_path):
     """Every object, dry; with the flags that the program has."""
     printed = install(space)
     space.kubectl("apply", "--dry-run=server", "-f", "-", stdin=printed)
     space.kubectl("delete", "clusterrolebinding", f"mobula-edge.{space.name}")
     args = re.search(r"args: \[(.*)\]", printed).group(1).split(", ")
     assert mobula(*args, "--help").returncode == 0
+    file = tmp_path / "values.yaml"
+    file.write_text(json.dumps({
+        "tolerations": [{"key": "edge", "operator": "Exists"}], "podLabels": {"team": "1"}, "podAnnotations": {"a": "b"}, "cpu": 2,
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}],
+        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 1, "preference": {"matchExpressions": [{"key": "edge", "operator": "Exists"}]}}]}},
+        "extraEnv": [{"name": "A", "value": "b"}], "serviceAnnotations": {"s": "t"}, "requests": {"cpu": "20m", "memory": 67108864}}))
+    flags = ("--pull-secret=mine", "--node-selector=kubernetes.io/os=linux", "--priority-class-name=system-cluster-critical", "--openshift")
+    placed = mobula("edge", "--print", "--namespace", space.name, f"--values={file}", *flags)
+    assert placed.returncode == 0 and "runAsUser" not in placed.stdout, placed.stderr
+    space.kubectl("apply", "--dry-run=server", "-f", "-", stdin=placed.stdout)
     refused = mobula("edge", "--print", "--namespace", "No Name")
     assert refused.returncode != 0
     assert "namespace" in refused.stderr

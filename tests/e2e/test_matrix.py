@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 
 import pytest
 
@@ -346,3 +347,63 @@ def test_kustomize_with_a_prefix(made, tmp_path):  # noqa: F811
     finally:
         kinds = "validatingadmissionpolicies,validatingadmissionpolicybindings"
         kubectl("delete", *(o for o in kubectl("get", kinds, "-o", "name").stdout.split() if f"/x-mobula.{made}" in o))
+
+
+# ---- the charts of earlier commits ----
+
+FIRST, SHARED_NAMES, BEFORE_PLACEMENT = "396b1140260e", "3641fe07e306", "319613799fda"
+
+
+@pytest.fixture
+def earlier(request, tmp_path):
+    """The chart that an earlier commit makes of its own templates, as version 0.0.9."""
+    source = tmp_path / "source"
+    source.mkdir()
+    tree = subprocess.run(["git", "archive", request.param, "airgap", "src", "include"], cwd=ROOT, capture_output=True, check=False)
+    if tree.returncode:
+        pytest.skip(f"this clone has no commit {request.param}: {tree.stderr.decode()}")
+    subprocess.run(["tar", "x", "-C", source], input=tree.stdout, check=True)
+    subprocess.run(["airgap/make-chart", tmp_path / "earlier", OLDER], cwd=source, check=True)
+    return tmp_path / "earlier"
+
+
+def values_of(chart):  # noqa: F811
+    """What an admin of namespaces sets, of the values that the chart knows."""
+    words = [w for w in ("admissionPolicy=false", "registry=localhost") if f"\n{w.split('=')[0]}:" in (chart / "values.yaml").read_text()]
+    return [word for value in words for word in ("--set", value)]
+
+
+@pytest.mark.parametrize("earlier,how", [
+    (FIRST, ("--reuse-values", "--set", "image=")),  # the value image of that chart names the old version
+    (SHARED_NAMES, ("--reset-then-reuse-values",)), (BEFORE_PLACEMENT, ("--reuse-values",))], indirect=["earlier"])
+def test_helm_upgrades_an_earlier_chart(at, helm, chart, earlier, how):  # noqa: F811
+    release = Release(at, helm, chart)
+    words = ("upgrade", "ray", release.chart, "--skip-crds", *release.values(1), *how)
+    release.type("install", "ray", earlier, "--skip-crds", *values_of(earlier))
+    before = at.there()
+    release.type(*words)
+    judged(at, 1)
+    release.type("rollback", "ray")
+    assert at.there() == before
+    release.type(*words)
+    judged(at, 1)
+    release.type("uninstall", "ray")
+    at.has_nothing()
+
+
+@pytest.mark.parametrize("earlier,apply", [
+    (FIRST, ()), (SHARED_NAMES, ("--server-side", "--field-manager=mobula")), (BEFORE_PLACEMENT, ("--server-side",))],
+    indirect=["earlier"])
+def test_upgrade_of_the_objects_of_an_earlier_chart(at, helm, earlier, apply):  # noqa: F811
+    """kubectl applies them; with the field manager mobula as install --apply of that version did."""
+    text, _ = run_helm(helm, "template", "ray", earlier, *values_of(earlier), namespace=at.name, config=at.ann)
+    at.kubectl("apply", *apply, "-f", "-", stdin=text)
+    before = at.there()
+    at.mobula("upgrade", *of_chart(at, 1), "--drop-flags")
+    judged(at, 1)
+    at.mobula("rollback", "--namespace", at.name, "--more-rights")
+    assert at.there() == before
+    at.mobula("upgrade", *of_chart(at, 1), "--drop-flags")
+    judged(at, 1)
+    at.mobula("uninstall", "--apply", "--namespace", at.name)
+    at.has_nothing()
