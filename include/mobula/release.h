@@ -98,6 +98,13 @@ bool apply_find(struct apply *p, struct slice api_version, const char *kind, str
 /* Adds a failure for each Secret and ConfigMap that pods of the list's Deployments need and that neither exists nor is in the list. False:
  * the API server did not answer. */
 bool apply_needs(struct apply *p, struct err *e);
+/* The EndpointSlices of the API server. */
+#define APPLY_ENDPOINTS                                                                                                                    \
+    "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes"
+/* Whether a rule without destinations, as that for API servers is, lets out this port. */
+bool apply_lets_out(struct jval policy, int64_t port);
+/* Says a line for each port of APPLY_ENDPOINTS that the list's NetworkPolicy does not let out. None without the right to list them. */
+void apply_say_ports(struct apply *p);
 /* The last warning event of a pod whose containers are being created; empty: none, or it may not be read. */
 struct slice apply_pod_event(struct apply *p, struct slice ns, struct jval pod);
 /* Looks at what is there and tries everything in a dry run. False: failures say what is wrong, and nothing was changed. */

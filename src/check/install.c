@@ -114,23 +114,6 @@ void check_origin(struct check *c)
 
 /* ---- the NetworkPolicy ---- */
 
-/* Whether a rule without destinations, as that for API servers is, lets out this port. */
-static bool lets_out(struct jval policy, int64_t port)
-{
-    struct jval key, rule, one;
-    for (struct jiter it = json_iter(json_get(policy, "spec.egress")); json_next(&it, &key, &rule);) {
-        struct jval ports = json_key(rule, SLICE("ports"));
-        if (json_there(json_key(rule, SLICE("to"))))
-            continue;
-        if (json_len(ports) == 0)
-            return true;
-        for (struct jiter k = json_iter(ports); json_next(&k, &key, &one);)
-            if (json_get_int(one, "port", 0) == port)
-                return true;
-    }
-    return false;
-}
-
 /* A policy is held against the address behind the Service, so the port of the EndpointSlice counts. */
 void check_policy_ports(struct check *c, struct jval policy, struct jval slice)
 {
@@ -138,7 +121,7 @@ void check_policy_ports(struct check *c, struct jval policy, struct jval slice)
     for (struct jiter it = json_iter(json_get(slice, "ports")); json_next(&it, &key, &one);) {
         int64_t port = json_get_int(one, "port", 0);
         struct slice host = json_str(json_at(json_get(json_at(json_get(slice, "endpoints"), 0), "addresses"), 0), c->a);
-        bool out = lets_out(policy, port);
+        bool out = apply_lets_out(policy, port);
         check_say(c, out ? CHECK_PASS : CHECK_WARN,
                   out ? NULL
                       : arena_printf(c->a,
@@ -157,11 +140,9 @@ static void on_slice(struct check *c, void *state, struct jval item)
 
 void check_network(struct check *c)
 {
-    static const struct slice endpoints =
-        SLICE("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes");
     struct jval policy;
     bool absent;
     struct slice path = arena_printf(c->a, "/apis/networking.k8s.io/v1/namespaces/%.*s/networkpolicies/mobula", SLICE_ARG(c->operator_ns));
     if (json_there(c->deployment) && check_get(c, path, &policy, &absent))
-        check_list(c, endpoints, on_slice, &policy);
+        check_list(c, SLICE(APPLY_ENDPOINTS), on_slice, &policy);
 }

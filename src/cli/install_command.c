@@ -262,6 +262,8 @@ static int apply(struct apply *p, const struct install_options *o, struct slice 
     bool well = apply_read(p, text, &e) && look_around(p, o, &now, &e) && apply_try(p, &e) && find_surplus(p, o, &now, &gone, &e);
     if (well && o->mode.dry_run)
         return show_diff(p, &gone, &e);
+    if (well)
+        apply_say_ports(p);
     /* Recorded before anything is changed, so that a change that stops half way can be rolled back. */
     bool fresh = brings_namespace(p, o->ns);
     if (well && !o->crds_only && !fresh)

@@ -101,6 +101,54 @@ bool apply_needs(struct apply *p, struct err *e)
     return true;
 }
 
+/* ---- ports ---- */
+
+bool apply_lets_out(struct jval policy, int64_t port)
+{
+    struct jval key, rule, one;
+    for (struct jiter it = json_iter(json_get(policy, "spec.egress")); json_next(&it, &key, &rule);) {
+        struct jval ports = json_key(rule, SLICE("ports"));
+        if (json_there(json_key(rule, SLICE("to"))))
+            continue;
+        if (json_len(ports) == 0)
+            return true;
+        for (struct jiter k = json_iter(ports); json_next(&k, &key, &one);)
+            if (json_get_int(one, "port", 0) == port)
+                return true;
+    }
+    return false;
+}
+
+static void say_port(struct apply *p, struct jval policy, struct jval slice)
+{
+    struct jval key, one;
+    struct slice host = json_str(json_at(json_get(json_at(json_get(slice, "endpoints"), 0), "addresses"), 0), p->a);
+    for (struct jiter it = json_iter(json_get(slice, "ports")); json_next(&it, &key, &one);) {
+        int64_t port = json_get_int(one, "port", 0);
+        if (!apply_lets_out(policy, port))
+            p->say(
+                arena_printf(p->a,
+                             "NetworkPolicy/%.*s does not let out port %lld, where the API server listens: add --egress-allow=%.*s:%lld, "
+                             "or leave it out with --no-network-policy",
+                             SLICE_ARG(json_get_str(policy, "metadata.name", p->a)), (long long)port, SLICE_ARG(host), (long long)port));
+    }
+}
+
+void apply_say_ports(struct apply *p)
+{
+    struct ask_answer answer = {0};
+    struct err e = {0};
+    struct jval policy, list, key, one;
+    for (uint32_t i = 0; p->say && i < p->count; i++) {
+        if (!apply_is(&p->list[i], "NetworkPolicy") || !json_read(&policy, p->list[i].json, p->a, NULL) ||
+            !ask_get(p->ask, SLICE(APPLY_ENDPOINTS), NULL, p->a, &answer, &e) || answer.code >= 300 ||
+            !json_read(&list, answer.body, p->a, NULL))
+            continue;
+        for (struct jiter it = json_iter(json_key(list, SLICE("items"))); json_next(&it, &key, &one);)
+            say_port(p, policy, one);
+    }
+}
+
 /* ---- events ---- */
 
 struct slice apply_event_words(struct jval events, struct arena *a)
