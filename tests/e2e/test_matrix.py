@@ -3,20 +3,20 @@ objects of an older version, and runs with the rights that docs/install.md grant
 step is compared with the inventory: all objects are as `mobula` would write them. Objects that a tool leaves behind are reported, and the
 next upgrade deletes them."""
 
+import functools
 import json
-import os
 import re
 import shlex
 import shutil
 import subprocess
 
 import pytest
+import yaml
 
 from cluster import ROOT, RUN, eventually, kubectl, manifests, mobula
 from test_apply import left_in, made, of_the_cluster, place, run  # noqa: F401 fixtures
 from test_chart import chart, helm, run_helm  # noqa: F401 fixtures
-from test_chart import objects as read
-from test_half import in_full, make_older, names
+from test_half import in_full, make_older
 
 STEPS = (("--replicas=2",), (), ("--shapes", "--kinds=all", "--ray-auth"), (), ("--watch-namespace=TEAM",),
          ("--requests=cpu=20m,memory=16Mi",), ("--no-network-policy",), ())
@@ -35,28 +35,35 @@ def recipe():
     return re.search(r"^    kubectl create clusterrole ray-admin (.+)$", page, re.M)[1]
 
 
-def grant(namespace, name):
-    """Grants the page's rights, and the rights for --kinds=all, which the page leaves to the message of the 403."""
-    more = [{"apiGroups": [group], "resources": [kind, f"{kind}/status", f"{kind}/finalizers"], "verbs": ["*"]}
-            for group, kinds in MORE.items() for kind in kinds]
-    kubectl("-n", namespace, "create", "role", "ann-ray", *shlex.split(recipe()))
-    kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "ann-more"}, "rules": more}))
-    for role in ("role=ann-ray", "role=ann-more", "clusterrole=admin"):
-        kubectl("-n", namespace, "create", "rolebinding", f"ann-{role.replace('=', '-')}", f"--{role}", f"--user={name}")
+@functools.cache
+def granted():
+    """The page's rules, and those for --kinds=all, which the page leaves to the message of the 403."""
+    page = json.loads(kubectl("create", "role", "ann", *shlex.split(recipe()), "--dry-run=client", "-o", "json").stdout)["rules"]
+    return page + [{"apiGroups": [group], "resources": [kind, f"{kind}/status", f"{kind}/finalizers"], "verbs": ["*"]}
+                   for group, kinds in MORE.items() for kind in kinds]
+
+
+def grant(api, namespace, user):
+    group = "rbac.authorization.k8s.io"
+    path, subject = f"/apis/{group}/v1/namespaces/{namespace}", {"apiGroup": group, "kind": "User", "name": user}
+    api.call("POST", f"{path}/roles", {"metadata": {"name": "ann-ray"}, "rules": granted()})
+    for kind, name in (("Role", "ann-ray"), ("ClusterRole", "admin")):
+        api.call("POST", f"{path}/rolebindings", {
+            "metadata": {"name": f"ann-{name}"}, "subjects": [subject], "roleRef": {"apiGroup": group, "kind": kind, "name": name}})
 
 
 class Place:
     """The namespaces of an installation, and the kubeconfig of the user who changes it."""
 
-    def __init__(self, name, folder):
+    def __init__(self, api, name, folder):
         self.name, self.team, self.folder, self.ann = name, f"{name}-team", folder, folder / "ann"
         user = f"ann-of-{name}"
         admin = (RUN / "admin.kubeconfig").read_text()
         self.ann.write_text(admin.replace("user: {client-certificate", f"user: {{as: {user}, client-certificate"))
-        kubectl("create", "namespace", self.team)
+        api.call("POST", "/api/v1/namespaces", {"metadata": {"name": self.team}})
         for namespace in (self.name, self.team):
-            grant(namespace, user)
+            grant(api, namespace, user)
+        for namespace in (self.name, self.team):
             for right in ("events.events.k8s.io", "deployments.apps"):  # bindings take effect a moment later
                 may = ("-n", namespace, "auth", "can-i", "create", right)
                 eventually(lambda may=may: kubectl(*may, kubeconfig=self.ann, check=False).stdout == "yes\n")
@@ -78,7 +85,8 @@ class Place:
         return {f for f in found if f[0] not in ("pod", "lease") and not f[1].startswith("ann-")}
 
     def has(self, n):
-        assert self.there() == names(self.name, *self.flags(n)), (n, self.there() ^ names(self.name, *self.flags(n)))
+        there, wanted = self.there(), {(kind.lower(), name) for kind, ns, name in parsed(self.text(n)) if ns == self.name}
+        assert there == wanted, (n, there ^ wanted)
 
     def has_nothing(self):
         assert self.there() == set() and of_the_cluster(self.name) == set()
@@ -86,10 +94,15 @@ class Place:
 
 
 @pytest.fixture
-def at(made, tmp_path):  # noqa: F811
-    found = Place(made, tmp_path)
+def at(api, made, tmp_path):  # noqa: F811
+    found = Place(api, made, tmp_path)
     yield found
-    kubectl("delete", "namespace", found.team, "--wait=false")
+    api.call("DELETE", f"/api/v1/namespaces/{found.team}")
+
+
+def parsed(text):
+    """The objects of YAML documents, by kind, namespace and name."""
+    return {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]): o for o in yaml.load_all(text, yaml.CSafeLoader) if o}
 
 
 # ---- mobula, kubectl, kustomize: compared by mobula upgrade --dry-run ----
@@ -186,7 +199,7 @@ class Release:
 
 def judged(at, n, text=str):
     """Checks that the objects are the printed ones with the API server's defaults, and that no others exist."""
-    printed = read(text(manifests("--namespace", at.name, "--registry=localhost", "--kinds=ray.io", *at.flags(n))))
+    printed = parsed(text(manifests("--namespace", at.name, "--registry=localhost", "--kinds=ray.io", *at.flags(n))))
     assert at.there() == {(kind.lower(), name) for kind, namespace, name in printed if namespace == at.name}, n
     wanted = [o | {"metadata": o["metadata"] | {"name": o["metadata"]["name"] + "-j"}} for o in printed.values()]
     would = read_json(kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", stdin="\n---\n".join(map(json.dumps, wanted))))
