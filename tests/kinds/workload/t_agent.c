@@ -90,10 +90,15 @@ static void test_patched(void)
     struct world w;
     struct plane p;
     test_case("patches of pods find it");
-    struct jval pod = head_with(
-        &w, &p, reports,
-        "- kind: Pod\\n  patch: [{op: replace, path: /spec/containers/name=mobula-agent/resources/limits/memory, value: 32Mi}]\\n");
-    CHECK_STR(json_get_str(json_at(json_get(pod, "spec.containers"), 1), "resources.limits.memory", &w.arena), "32Mi");
+    struct jval pod =
+        head_with(&w, &p, reports,
+                  "- kind: Pod\\n  patch: [{op: replace, path: /spec/containers/name=mobula-agent/resources/limits/memory, value: 32Mi}, "
+                  "{op: add, path: /spec/containers/name=mobula-agent/env, value: [{name: A, value: b}]}, "
+                  "{op: add, path: /spec/tolerations, value: [{operator: Exists}]}]\\n");
+    struct jval agent = json_at(json_get(pod, "spec.containers"), 1);
+    CHECK_STR(json_get_str(agent, "resources.limits.memory", &w.arena), "32Mi");
+    CHECK_STR(json_raw(json_key(agent, SLICE("env"))), "[{\"name\":\"A\",\"value\":\"b\"}]");
+    CHECK_STR(json_raw(json_get(pod, "spec.tolerations")), "[{\"operator\":\"Exists\"}]");
     end_plane(&w, &p);
 }
 
