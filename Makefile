@@ -98,9 +98,9 @@ LLD := $(dir $(realpath $(shell command -v ld.lld)))
 LINK_static = $(CC) -B$(LLD) -fuse-ld=lld -nostdlib -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now \
     -Wl,-z,noexecstack,--gc-sections,--build-id=none,-O2,--pack-dyn-relocs=relr $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o
 LINK_static_end = $(MUSL)/lib/libc.a $(shell $(CC) -print-libgcc-file-name) $(MUSL)/lib/libc.a $(MUSL)/lib/crtn.o
-LINK_test = $(CC) $(SANITIZE) -pthread
+LINK_test = $(CC) $(SANITIZE) -pthread -fuse-ld=lld
 LINK_host = $(CC) -pthread
-LINK_fuzz = clang $(SANITIZE) -fsanitize=fuzzer -pthread
+LINK_fuzz = clang $(SANITIZE) -fsanitize=fuzzer -pthread -fuse-ld=lld
 LINK_cover = $(CC) --coverage -pthread
 
 export LC_ALL := C.UTF-8
@@ -336,9 +336,9 @@ unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
 	$(Q)tests/tools/each $^
 
 # STATIC_ROOMS: rooms whose unit tests run a second time in the product's build (musl, no sanitizers), because their results can depend on
-# the C library, on vendored code or on the machine code that the compiler generates. EMULATED_ROOMS: those of them whose results can depend
+# the C library, on vendored code or on the machine code that the compiler generates. Rooms above them call the C library through these. EMULATED_ROOMS: those of them whose results can depend
 # on the processor as well; only these run for arm64, because qemu is slow.
-STATIC_ROOMS := base json yaml tls http net serve kube grpc command schema artifact release explain check cli
+STATIC_ROOMS := base json yaml tls http net kube command artifact
 EMULATED_ROOMS := base json yaml tls http grpc
 UNIT_STATIC := $(if $(ROOM),$(UNIT_OF_ROOM),\
     $(filter $(patsubst %,tests/unit/%/%,$(if $(CROSS),$(EMULATED_ROOMS),$(STATIC_ROOMS))),$(UNIT)))
@@ -419,9 +419,9 @@ lint: $(VENDOR) $(REAL_ROOMS:%=$(DIR_static)/%.a) ## layout, rooms, lengths, wor
 	+$(Q)MAKE='$(MAKE)' OBJECTS=$(DIR_static) ROOMS='$(ROOMS)' tests/tools/lint
 
 .PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick valgrind check-binary size check-image reproducible
-.PHONY: lint tidy mutants-sim check-sandbox check-stages
+.PHONY: lint tidy tidy-tests mutants-sim check-sandbox check-stages
 
-# The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
+# The second compiler's opinion and clang-tidy's in one pass, once for each file that changed. Tests' own sources are left to .ci/run.
 ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c tests/kinds/*/*.c tests/model/*/*.c))
 TIDY := $(ALL_C:%.c=build/lint/%.ok)
 $(TIDY): build/lint/%.ok: %.c tests/tools/clang-tidy $(DIR_fuzz)/.flags $(VENDOR)
@@ -430,7 +430,8 @@ $(TIDY): build/lint/%.ok: %.c tests/tools/clang-tidy $(DIR_fuzz)/.flags $(VENDOR
 	    clang-tidy --quiet --config-file=tests/tools/clang-tidy $(if $(filter tests/%,$<),--checks='-clang-analyzer-*') $< \
 	        -- $(COMMON) $(call room_flags,$<) -Xclang -analyzer-config -Xclang mode=shallow 2>$(@:.ok=.log) && touch $@
 -include $(wildcard $(TIDY:.ok=.d))
-tidy: $(TIDY) ## clang and clang-tidy over what changed
+tidy: $(filter-out build/lint/tests/%,$(TIDY)) $(filter build/lint/tests/model/%,$(TIDY)) ## clang and clang-tidy over what changed
+tidy-tests: $(TIDY) ## the same, sources of unit tests included
 
 # What editors and clang-tidy ask for.
 json_quote = $(subst ",\",$(subst \,\\,$(1)))
@@ -454,8 +455,9 @@ run-fleet: ## the same of a control plane: a hub, an operator that calls it, two
 	+@$(MAKE) mobula apiserver
 	@tests/run/fleet.sh
 
-# Only .ci/run runs valgrind, reproducible, fuzz and the arm64 stages: they take long, and few changes can break them.
-TEST_STAGES := check-stages unit unit-static sim replay cases mutants-quick lint check-binary check-image
+# Only .ci/run runs mutants-quick, tidy-tests, valgrind, reproducible, fuzz and the arm64 stages: they take long, and few changes can break
+# them.
+TEST_STAGES := check-stages unit unit-static sim replay cases lint check-binary check-image
 test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
 	@tests/tools/setup build test
 	+@tests/tools/stages $(foreach s,$(TEST_STAGES),'$(s)=$(MAKE) $(s)')

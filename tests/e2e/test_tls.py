@@ -1,6 +1,6 @@
 """TLS with the API server (Go's crypto/tls), which chooses TLS 1.3 and the hybrid key exchange. tests/unit/tls/t_peers and t_gnutls test
-every group, suite, signature and kind of client certificate against OpenSSL and GnuTLS, test_tls_go.py against Go. One half of tests/e2e
-(run.sh) runs against an API server that accepts only TLS 1.3."""
+every group, suite, signature and kind of client certificate against OpenSSL and GnuTLS, test_tls_go.py against Go. Every second
+part of tests/e2e (run.sh) runs against an API server that accepts only TLS 1.3."""
 
 import json
 import os
