@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 
 import pytest
 
@@ -50,13 +49,18 @@ class Person:
         return out.stdout + out.stderr
 
     def begin(self, command):
-        self.processes.append(subprocess.Popen(self.shell(f"exec {command}"), cwd=self.home / "work", env=self.env,
-                                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
-        return self.processes[-1]
+        with self.said(len(self.processes)).open("w") as log:
+            self.processes.append(subprocess.Popen(self.shell(f"exec {command}"), cwd=self.home / "work", env=self.env, stdout=log,
+                                                   stderr=log))
+        return len(self.processes) - 1
 
-    def end(self, process):
-        process.terminate()
-        return process.communicate(timeout=60)[0]
+    def said(self, number):
+        return self.home / f"said{number}"
+
+    def end(self, number):
+        self.processes[number].terminate()
+        self.processes[number].wait(60)
+        return self.said(number).read_text()
 
 
 # ---- checks after a command of the page ----
@@ -109,21 +113,25 @@ def with_an_empty_namespace(person, command):
 
 def beside_the_other(person, command):
     """A second operator of the same cloud: it reaches the control plane, and is told who holds the cloud."""
-    process = person.begin(command)
-    time.sleep(15)
-    said = person.end(process)
-    assert "CloudInUse" in said or "another operator" in said or "held by" in said, said
-    return said
+    number = person.begin(command)
+
+    def refused():
+        said = person.said(number).read_text()
+        assert "CloudInUse" in said or "another operator" in said or "held by" in said, said
+        return True
+
+    eventually(refused)
+    return person.end(number)
 
 
 def both_parts(person, command):
     """`first & second`, with the moment between them that a person's typing takes."""
     first, _, second = command.partition(" & ")
-    process = person.begin(first)
+    number = person.begin(first)
     try:
         said = eventually(lambda: person.type(f"{second.replace('curl ', 'curl --fail --silent --show-error ')}"), 60, 1)
     finally:
-        person.end(process)
+        person.end(number)
     assert "KUBERNETES_PERMISSIONS" in said and '"cloudDeploymentId"' in said, said
     return said
 
