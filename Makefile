@@ -336,8 +336,8 @@ unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
 	$(Q)tests/tools/each $^
 
 # STATIC_ROOMS: rooms whose unit tests run a second time in the product's build (musl, no sanitizers), because their results can depend on
-# the C library, on vendored code or on the machine code that the compiler generates. Rooms above them call the C library through these. EMULATED_ROOMS: those of them whose results can depend
-# on the processor as well; only these run for arm64, because qemu is slow.
+# the C library, on vendored code or on the machine code that the compiler generates. Rooms above them call the C library through these.
+# EMULATED_ROOMS: those of them whose results can depend on the processor as well; only these run for arm64, because qemu is slow.
 STATIC_ROOMS := base json yaml tls http net kube command artifact
 EMULATED_ROOMS := base json yaml tls http grpc
 UNIT_STATIC := $(if $(ROOM),$(UNIT_OF_ROOM),\

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from cluster import MOBULA, eventually, kubectl, objects
+from cluster import MOBULA, PATIENCE, eventually, kubectl, objects
 from hub import account, certificate, cloud, definitions, hubs, operator_rule, put, status  # noqa: F401 (definitions and hubs are fixtures)
 from processes import config_of
 from test_hub import agent_reports, free_port
@@ -101,7 +101,7 @@ def test_what_cannot_be_is_refused_at_the_start(space, tmp_path, flags, words):
     command = [MOBULA, "operator", "--kubeconfig", config_of(space, tmp_path), "--namespace", space.name, "--health-addr=",
                "--metrics-addr=", "--control-plane-url=https://hub.example", f"--cloud-deployment-id=cldrsrc_{24 * 'a'}",
                f"--control-plane-token-file={token}", f"--control-plane-ca-file={ca}", *flags]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert said.returncode != 0 and words in said.stderr, said
 
 

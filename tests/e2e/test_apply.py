@@ -13,6 +13,7 @@ from cluster import (MOBULA, ROOT, RUN, V1, Refused, Workspace, eventually, kube
                      write_carried)
 from processes import Operator
 
+pytestmark = pytest.mark.slow
 numbers = itertools.count(1)
 
 

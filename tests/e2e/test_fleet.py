@@ -18,6 +18,8 @@ from cluster import RUN, V1, another_rig, eventually, kubectl, manifests, worksp
 from hub import GROUP, PEOPLE, account, certificate, definitions, deployment_id, edge, hubs, meet, operator_rule, token  # noqa: F401
 from processes import kubeconfig
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def person(space, hubs, tmp_path):  # noqa: F811

@@ -9,6 +9,7 @@ from cluster import definitions, mobula, objects, raycluster, rayjob, what
 from services import in_steps
 from test_legacy import raycluster as legacy
 
+pytestmark = pytest.mark.slow
 MAX_RESOURCES, MAX_GRANTS, PLAIN_GRANTS = 24, 68, 28
 
 

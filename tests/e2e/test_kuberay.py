@@ -20,7 +20,8 @@ class KubeRay:
         self.env = os.environ | {"NAME": run.name, "KUBERAY_VERSION": version}
 
     def do(self, *words):
-        out = subprocess.run([ROOT / "tests/rig/kuberay.sh", *words], env=self.env, capture_output=True, text=True, timeout=900, check=False)
+        command = [ROOT / "tests/rig/kuberay.sh", *words]
+        out = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=900, check=False)
         assert out.returncode == 0, (words, out.stderr)
 
 

@@ -18,6 +18,7 @@ from test_apply import left_in, made, of_the_cluster, place, run  # noqa: F401 f
 from test_chart import chart, helm, run_helm  # noqa: F401 fixtures
 from test_half import in_full, make_older
 
+pytestmark = pytest.mark.slow
 STEPS = (("--replicas=2",), (), ("--shapes", "--kinds=all", "--ray-auth"), (), ("--watch-namespace=TEAM",),
          ("--requests=cpu=20m,memory=16Mi",), ("--no-network-policy",), ())
 VALUES = {"replicas": 1, "shapes": False, "kinds": "ray.io", "rayAuth": False, "watchNamespaces": [], "networkPolicy": True,

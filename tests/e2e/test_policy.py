@@ -200,5 +200,5 @@ def test_a_policy_file_that_changes(space, operators, tmp_path, hostile):
     op.stop()
     file.write_text("images: ['*']\nmaxPods: many\n")
     command = [MOBULA, "operator", "--kubeconfig", op.config, "--namespace", space.name, *op.flags]
-    again = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    again = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert again.returncode == 2 and f"--policy-file {file}: line 2: maxPods: " in again.stderr, again

@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 
-from cluster import MOBULA, RUN, eventually, raycluster
+from cluster import MOBULA, PATIENCE, RUN, eventually, raycluster
 from dashboards import running, start
 from hub import certificate
 from processes import config_of
@@ -253,7 +253,7 @@ def test_an_operator_with_a_bucket(space, operators, tmp_path):
 def test_wrong_flags(space, tmp_path, flags, words):
     space.grant()
     said = subprocess.run([MOBULA, "operator", "--kubeconfig", config_of(space, tmp_path), "--namespace", space.name, "--health-addr=",
-                           "--metrics-addr=", *flags], capture_output=True, text=True, timeout=30, check=False)
+                           "--metrics-addr=", *flags], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert said.returncode == 2 and words in said.stderr, said
 
 

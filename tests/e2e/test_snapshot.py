@@ -13,6 +13,7 @@ from processes import Operator
 from rig import RIG
 from test_restore import PAGE, Fleet, items
 
+pytestmark = pytest.mark.slow
 ETCD = RIG / "bin" / f"etcd-{os.environ.get('ETCD_VERSION', '3.6.14')}"
 REWOUND = ("--bump-revision", "1000000000", "--mark-compacted")
 

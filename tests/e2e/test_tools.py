@@ -3,7 +3,7 @@
 import base64
 import subprocess
 
-from cluster import Audit, Refused, eventually, raycluster, write_carried
+from cluster import PATIENCE, Audit, Refused, eventually, raycluster, write_carried
 
 WAITER = "wait-gcs-ready"
 
@@ -30,7 +30,7 @@ def test_the_configmap_holds_the_carried_form(space, operator, tmp_path):
     data = base64.b64decode(eventually(lambda: tools(space))["binaryData"]["mobula"])
     copy = tmp_path / "mobula"
     assert data == write_carried(copy)
-    out = subprocess.run([copy, "version"], capture_output=True, text=True, timeout=10, check=True)
+    out = subprocess.run([copy, "version"], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert out.stdout.startswith("mobula ")
 
 

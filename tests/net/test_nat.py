@@ -9,6 +9,7 @@ import pytest
 from cases import CASES
 from operators import Bench, eventually
 
+pytestmark = pytest.mark.slow
 STAGGER = 0.3  # seconds between the starts of two laboratories
 WORKERS = 2
 # Seconds that a machine which others use, too, may add to any wait: that something happens is tested, and that it does before TCP itself or
