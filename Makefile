@@ -209,8 +209,8 @@ $(MUSL)/lib/libc.a: vendor/build-musl $(VENDOR)
 	@echo '  MUSL    $(MUSL)'
 	+$(Q)vendor/build-musl build/vendor/musl $(MUSL) $(ARCH) $(CC)
 
-$(DIR_static)/lib%.a: $(MUSL)/lib/libc.a vendor/lib.mk $(DIR_static)/.flags
-	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='$(SMALL) -g $(HARDEN) $(MUSL_INCLUDE)'
+$(DIR_static)/lib%.a: $(MUSL)/lib/libc.a vendor/lib.mk src/share/as $(DIR_static)/.flags
+	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='$(SMALL) -g $(HARDEN) $(MUSL_INCLUDE)' SHARE=$(SHARE)
 
 $(DIR_host)/lib%.a: $(VENDOR) vendor/lib.mk $(DIR_host)/.flags
 	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='-g -Os'

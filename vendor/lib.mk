@@ -13,8 +13,9 @@ bearssl_flags    = -I$(SRC)/inc -I$(SRC)/src -DBR_RDRAND=0 -DBR_USE_URANDOM=0 -D
 bearssl_optimize = $(if $(filter aes_ct64%,$(notdir $<)),-O2)
 
 # libcrux: ML-KEM-768, compiled for size. Compiled for speed it would be twice as fast and 30 KB larger, and each connection generates and
-# uses only one key.
+# uses only one key. For the product its functions share instructions, too (SHARE in the Makefile).
 crux_sources = $(SRC)/mlkem768.c
+crux_flags   = $(SHARE)
 
 # libyaml: the event parser; the emitter and the document loader stay out.
 yaml_sources  = $(patsubst %,$(SRC)/src/%.c,api parser reader scanner)

@@ -5,9 +5,11 @@ static void init_aes(struct v13_keys *k, const unsigned char *key)
 {
     const br_block_ctr_class *fast = br_aes_x86ni_ctr_get_vtable();
     const br_block_ctr_class *aes = fast ? fast : &br_aes_ct64_ctr_vtable;
-    br_ghash ghash = br_ghash_pclmul_get() ? br_ghash_pclmul_get() : br_ghash_ctmul64;
+    const unsigned char nonce[V13_NONCE] = {0};
     aes->init(&k->key.aes.vtable, key, k->suite->key_len);
-    br_gcm_init(&k->gcm, &k->key.aes.vtable, ghash);
+    k->ghash = br_ghash_pclmul_get() ? br_ghash_pclmul_get() : br_ghash_ctmul64;
+    memset(k->ghash_key, 0, sizeof k->ghash_key);
+    aes->run(&k->key.aes.vtable, nonce, 0, k->ghash_key, sizeof k->ghash_key);
 }
 
 void v13_keys_set(struct v13_keys *k, const struct v13_suite *s, const unsigned char *secret)
@@ -34,24 +36,36 @@ void v13_keys_update(struct v13_keys *k)
     mem_wipe(next, sizeof next);
 }
 
+/* AES-GCM (NIST SP 800-38D); the additional data is the header of the record. ghash pads each part with zeros to whole blocks. */
+static void run_gcm(struct v13_keys *k, bool seal, const unsigned char *nonce, const unsigned char *head, unsigned char *text, size_t n,
+                    unsigned char *tag)
+{
+    const br_block_ctr_class **aes = &k->key.aes.vtable;
+    /* lengths in bits, of the header in the first 8 bytes, of the text in the others */
+    const unsigned char lengths[16] = {[7] = 8 * V13_HEAD, [13] = n >> 13 & 0xff, [14] = n >> 5 & 0xff, [15] = n << 3 & 0xff};
+    memset(tag, 0, V13_TAG);
+    k->ghash(tag, k->ghash_key, head, V13_HEAD);
+    if (seal)
+        (*aes)->run(aes, nonce, 2, text, n);
+    k->ghash(tag, k->ghash_key, text, n);
+    if (!seal)
+        (*aes)->run(aes, nonce, 2, text, n);
+    k->ghash(tag, k->ghash_key, lengths, sizeof lengths);
+    (*aes)->run(aes, nonce, 1, tag, V13_TAG);
+}
+
 /* Encrypts (seal) or decrypts n bytes in place, and computes the tag. When decrypting, the caller compares it with the received one. */
 static void run(struct v13_keys *k, bool seal, const unsigned char *head, unsigned char *text, size_t n, unsigned char *tag)
 {
-    unsigned char nonce[12];
+    unsigned char nonce[V13_NONCE];
     memcpy(nonce, k->iv, sizeof nonce);
     for (unsigned i = 0; i < 8; i++)
         nonce[4 + i] ^= (unsigned char)(k->sequence >> (56 - 8 * i));
     k->sequence++;
-    if (k->suite->chacha) {
-        br_poly1305_run poly = br_poly1305_ctmulq_get();
-        (poly ? poly : br_poly1305_ctmul_run)(k->key.chacha, nonce, text, n, head, V13_HEAD, tag, br_chacha20_ct_run, seal);
-        return;
-    }
-    br_gcm_reset(&k->gcm, nonce, sizeof nonce);
-    br_gcm_aad_inject(&k->gcm, head, V13_HEAD);
-    br_gcm_flip(&k->gcm);
-    br_gcm_run(&k->gcm, seal, text, n);
-    br_gcm_get_tag(&k->gcm, tag);
+    if (k->suite->chacha)
+        br_poly1305_ctmulq_get()(k->key.chacha, nonce, text, n, head, V13_HEAD, tag, br_chacha20_ct_run, seal);
+    else
+        run_gcm(k, seal, nonce, head, text, n, tag);
 }
 
 void v13_seal(struct v13_keys *k, const unsigned char *head, unsigned char *text, size_t n)

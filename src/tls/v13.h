@@ -19,6 +19,7 @@
 enum {
     V13_HASH_MAX = 48,
     V13_TAG = 16,
+    V13_NONCE = 12,
     V13_HEAD = 5,         /* header of a record */
     V13_PLAIN = 16 * KIB, /* most plaintext of one record */
     V13_OVERHEAD = 256,   /* most bytes by which encryption may lengthen it, §5.2 */
@@ -173,8 +174,8 @@ struct v13_keys {
         br_aes_gen_ctr_keys aes;
         unsigned char chacha[32];
     } key;
-    br_gcm_context gcm;
-    unsigned char iv[12];
+    br_ghash ghash;
+    unsigned char ghash_key[16], iv[V13_NONCE];
     uint64_t sequence;
     unsigned char secret[V13_HASH_MAX];
 };
