@@ -255,7 +255,7 @@ struct kube_client_stats {
     uint32_t in_flight, window, links;
     uint32_t pressure, waiting; /* thousandths: how much longer answers take than the fastest; calls that only wait for each other */
     int64_t last_ok_ms;         /* monotonic: last 2xx; 0: none yet */
-    const char *tls[3];         /* of the last connection: TLS version, group and suite, as in struct link */
+    const char *tls[4];         /* of the last connection: TLS version, group, suite and kind of the server's key, as in struct link */
     int64_t server_cert_expires_us;
     struct err trouble; /* why the server cannot be used at present; ERR_NONE: it can */
 };

@@ -50,7 +50,7 @@ struct link {
     struct err error;
     int64_t deadline_ms; /* monotonic; then the link fails with ERR_TIMEOUT. TIME_NEVER: none. The owner may change it at any time; the one
                           * given to net_open stays in force after the link is open */
-    const char *tls[3];  /* TLS version, group and suite, as string constants; NULL: no TLS */
+    const char *tls[4];  /* TLS version, group, suite, kind of the server's key, as string constants; NULL: no TLS */
     int64_t peer_expires_us; /* wall clock: notAfter of the server's certificate; 0: unknown */
     struct link *ready_next; /* private to net */
     bool ready;

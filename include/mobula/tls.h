@@ -78,9 +78,10 @@ enum tls_state tls_state(const struct tls *t);
  * person can act on: "server speaks neither TLS 1.3 nor 1.2", "certificate is for X, wanted Y", "certificate expired on …, clock says …",
  * "certificate is signed by an unknown CA (…)", "server wants a client certificate". */
 const struct err *tls_error(const struct tls *t);
-/* Version, key exchange group and suite of an open session: "TLS 1.3", "X25519", "TLS_AES_128_GCM_SHA256". */
+/* Of an open session: version, key exchange group, suite, and of a client's the kind of the server's key: "TLS 1.3", "X25519",
+ * "TLS_AES_128_GCM_SHA256", "ECDSA P-256" (or "RSA"). */
 struct tls_info {
-    const char *version, *group, *suite;
+    const char *version, *group, *suite, *certificate;
 };
 void tls_info(const struct tls *t, struct tls_info *out);
 /* on: sessions of this process that begin from now on neither offer nor accept TLS 1.2. Default: off. */

@@ -74,15 +74,15 @@ static void say_expiry(struct check *c, const char *what, struct slice name, int
               SLICE_ARG(time_format(expires_us, text)), (long long)days);
 }
 
-/* Reports TLS version, group and suite of the connection. The row names a server without TLS 1.3, because --tls-min-version 1.3 would
- * exclude it. */
+/* Reports TLS version, group, suite and kind of certificate of the connection. The row names a server without TLS 1.3, because
+ * --tls-min-version 1.3 would exclude it. */
 static void say_version(struct check *c)
 {
     const char *const *tls = kube_client_stats(c->ask.client)->tls;
     if (!tls[0])
         return;
     bool old = strcmp(tls[0], "TLS 1.3") != 0;
-    check_say(c, CHECK_PASS, NULL, "%s, %s, %s with the API server%s", tls[0], tls[1], tls[2],
+    check_say(c, CHECK_PASS, NULL, "%s, %s, %s with the API server (certificate: %s)%s", tls[0], tls[1], tls[2], tls[3],
               old ? ": it does not speak TLS 1.3, which mobula offered" : "");
 }
 

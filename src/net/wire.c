@@ -177,7 +177,7 @@ void wire_opened(struct wire *w)
     if (w->tls) {
         struct tls_info i;
         tls_info(w->tls, &i);
-        w->link.tls[0] = i.version, w->link.tls[1] = i.group, w->link.tls[2] = i.suite;
+        w->link.tls[0] = i.version, w->link.tls[1] = i.group, w->link.tls[2] = i.suite, w->link.tls[3] = i.certificate;
     }
     net_wake(&w->link);
 }

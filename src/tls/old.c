@@ -171,7 +171,7 @@ void tls_info_old(const br_ssl_engine_context *engine, struct tls_info *out)
         {BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, "ECDHE_RSA_CHACHA20_POLY1305_SHA256"},
     };
     const struct v13_group *g = v13_group_of(engine->ecdhe_curve);
-    *out = (struct tls_info){"TLS 1.2", g ? g->name : "", ""};
+    *out = (struct tls_info){"TLS 1.2", g ? g->name : "", "", ""};
     for (size_t i = 0; i < COUNT_OF(suites); i++)
         if (suites[i].id == engine->session.cipher_suite)
             out->suite = suites[i].name;

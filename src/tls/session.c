@@ -99,9 +99,23 @@ static void settle_closed(struct tls *t, int code, bool suite_agreed)
                          : "server closed the connection before the TLS handshake was done");
 }
 
+/* The kind of the key in the server's certificate. */
+static const char *name_key(const struct tls_check *c)
+{
+    unsigned usages = 0;
+    const br_x509_pkey *key = c->vtable->get_pkey(&c->vtable, &usages);
+    int curve = key && key->key_type == BR_KEYTYPE_EC ? key->key.ec.curve : 0;
+    return !key                       ? ""
+           : curve == 0               ? "RSA"
+           : curve == BR_EC_secp256r1 ? "ECDSA P-256"
+           : curve == BR_EC_secp384r1 ? "ECDSA P-384"
+                                      : "ECDSA P-521";
+}
+
 static void opened(struct tls *t)
 {
     t->state = TLS_OPEN;
+    t->certificate = t->check ? name_key(t->check) : "";
     t->expires_us = t->check ? t->check->leaf_expires_us : 0;
     if (t->old)
         br_ssl_engine_set_x509(&t->side.engine, NULL);
@@ -165,11 +179,13 @@ const struct err *tls_error(const struct tls *t)
 void tls_info(const struct tls *t, struct tls_info *out)
 {
     const struct v13 *v = &t->side.modern;
-    *out = (struct tls_info){"no TLS", "", ""};
+    *out = (struct tls_info){"no TLS", "", "", ""};
     if (t->old)
         tls_info_old(&t->side.engine, out);
     else if (v->group && v->suite)
-        *out = (struct tls_info){"TLS 1.3", v->group->name, v->suite->name};
+        *out = (struct tls_info){"TLS 1.3", v->group->name, v->suite->name, ""};
+    if (t->certificate)
+        out->certificate = t->certificate;
 }
 
 void tls_insist_on_13(bool on)

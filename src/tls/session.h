@@ -17,6 +17,7 @@ struct tls {
     bool old;                /* TLS 1.2 */
     bool h2;                 /* a client offers ALPN h2 */
     struct tls_check *check; /* verifies the server's certificate; NULL in a server, and when the session is open */
+    const char *certificate; /* kind of its key; NULL until the session is open */
     int64_t expires_us;      /* notAfter of the server's certificate; 0: unknown */
     struct tls_trust *trust;
     struct tls_identity *identity;
@@ -26,6 +27,7 @@ struct tls {
     char theirs[V13_THEIRS]; /* of TLS 1.2: the cipher suites of the client, or the server's */
     unsigned char records[BR_SSL_BUFSIZE_BIDI];
 };
+_Static_assert(sizeof(struct tls) <= 40 * KIB, "the memory of an open session, as docs/performance.md has it");
 
 /* The name for SNI; NULL: the name is empty or an IP address. RFC 6066 forbids addresses in SNI, and servers refuse them. */
 const char *tls_server_name(const struct tls *t);

@@ -54,6 +54,9 @@ static void talk(const char *name, const char *trust, size_t most)
         struct tls_info i;
         tls_info(s, &i);
         CHECK_STR(slice_of(i.group), "X25519MLKEM768");
+        CHECK_STR(slice_of(i.certificate), "");
+        tls_info(c, &i);
+        CHECK_STR(slice_of(i.certificate), strcmp(name, "both") == 0 ? "ECDSA P-256" : strcmp(name, "p384") == 0 ? "ECDSA P-384" : "RSA");
         say(c, "ask");
         pump(c, s, most);
         hears(s, "ask");

@@ -103,6 +103,10 @@ static void verify(const char *server, const char *trust, const char *name, bool
     CHECK_INT(tls_error(t)->code, code);
     if (!CHECK(slice_starts(slice_of(tls_error(t)->text), slice_of(text ? text : ""))))
         printf("  got \"%s\"\n", tls_error(t)->text);
+    struct tls_info i;
+    tls_info(t, &i);
+    bool rsa = br_skey_decoder_get_rsa(&p->identity->key) != NULL, p384 = slice_starts(slice_of(server), SLICE("p384"));
+    CHECK_STR(slice_of(i.certificate), text ? "" : rsa ? "RSA" : p384 ? "ECDSA P-384" : "ECDSA P-256");
     if (!text)
         CHECK(tls_peer_expires(t) > clock_now().wall_us + 2650 * TIME_DAY_US); /* 3650 less what its intermediate has: PKI may be old */
     if (text && later_us)
