@@ -16,6 +16,9 @@ enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOW
  * its containers have. */
 enum pod_orphan { POD_OWNED, POD_ORPHAN, POD_STRAY };
 
+/* Of a worker that a rolling update replaces. ASKED: Ray is to drain its node; UNDER_WAY: the node drains; DONE: the pod can be deleted. */
+enum pod_drain { POD_DRAIN_NONE, POD_DRAIN_ASKED, POD_DRAIN_UNDER_WAY, POD_DRAIN_DONE };
+
 /* The kept part of a pod: at most POD_RECORD_MAX bytes, however large the pod. */
 struct pod {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1];
@@ -37,6 +40,7 @@ struct pod {
     bool serves : 1;    /* its label RAY_LABEL_SERVE is "true" */
     bool on_demand : 1; /* its label says that it was made for an on-demand node */
     uint8_t orphan : 2; /* enum pod_orphan */
+    uint8_t drain : 2;  /* enum pod_drain; known to this operator only */
     bool ended;         /* the Ray container ended and will not be restarted */
     bool restarted;     /* its kubelet has restarted the Ray container at least once */
     bool stopped;       /* the Ray container does not run at present: it will be restarted, or has ended */

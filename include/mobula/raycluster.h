@@ -23,6 +23,7 @@ extern const struct verb raycluster_keep_zone;        /* the minimum is there */
 extern const struct verb raycluster_leave_zone;       /* name: the next one; text: which pod has waited too long */
 extern const struct verb raycluster_stay_in_zone;     /* all zones were tried: no other is, while pods of the cluster run; text: as above */
 extern const struct verb raycluster_leave_spot;       /* group; text: which pod has waited too long */
+extern const struct verb raycluster_drain_pod;        /* uid: Ray is asked to drain its node */
 extern const struct verb raycluster_remove_finalizer; /* text: the finalizer's name */
 
 /* A worker's name is occupied by a pod that does not count because its labels were changed: the next pod of that place is named as its
@@ -55,6 +56,7 @@ bool raycluster_build_ingress(const struct ray_cluster *c, uint64_t seed, struct
 struct cluster_view {
     const struct ray_cluster *cluster; /* with an autoscaler, `desired` of its groups is the autoscaler's */
     const struct scale_news *scaling;  /* NULL: this operator does not scale it */
+    bool drains;                       /* the head's GCS can be asked to drain workers that a rolling update replaces */
     bool by_name;                      /* our autoscaler scales this cluster: on scale-down delete exactly the pods in workers_to_delete */
     const struct spec_errors *errors;  /* errors that ray_read found */
     struct slice warnings;             /* warnings of the API server about pods and services of this generation, a line each */

@@ -221,6 +221,14 @@ struct group_view *decide_group_views(const struct cluster_view *in, struct aren
     return groups;
 }
 
+static void decide_drains(const struct group_view *groups, const struct roll *roll, struct plan *p)
+{
+    const struct group_view *g = &groups[roll->number == GROUP_NONE ? 0 : roll->number + 1];
+    for (uint32_t i = 0; i < g->count && roll->number != GROUP_NONE; i++)
+        if (roll->drain[i])
+            plan_add(p, &raycluster_drain_pod)->uid = slice_of(g->pods[i]->uid);
+}
+
 static void decide_pods(const struct cluster_view *in, struct plan *p)
 {
     const struct ray_cluster *c = in->cluster;
@@ -243,6 +251,7 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
     struct roll roll = decide_roll(groups, first == HEAD_THERE ? there : NULL, p->arena);
     if (roll.again_ms != TIME_NEVER)
         plan_look_again(p, in->now.mono_ms + roll.again_ms);
+    decide_drains(groups, &roll, p);
     for (uint32_t i = 0; i < c->group_count; i++) {
         struct group_view g = groups[i + 1];
         g.held = first != HEAD_THERE || g.spec->blocked;

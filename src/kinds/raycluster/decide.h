@@ -10,7 +10,7 @@ struct roll {
     int32_t number;             /* the group, as in actions; GROUP_NONE: no rolling update is in progress */
     int32_t surge, unavailable; /* the group's budget, in replicas */
     int32_t extra;              /* surge replicas to create or keep */
-    bool *gone;                 /* for each pod of the group, in the order of the view: delete it now */
+    bool *gone, *drain;         /* for each pod of the group, in the order of the view: delete it now, or have Ray drain it first */
     bool stopped;               /* a new pod failed: no old one is deleted */
     struct slice why;           /* why the update is stopped, or what it waits for; empty: nothing */
     int64_t again_ms;           /* monotonic: when a pod that is not ready may count as up; TIME_NEVER: only when it is ready */

@@ -118,6 +118,7 @@ static const struct verb_handler handlers[] = {
     {.verb = &raycluster_leave_zone, .carry_out = leave_zone},
     {.verb = &raycluster_stay_in_zone, .carry_out = stay_in_zone},
     {.verb = &raycluster_leave_spot, .carry_out = leave_spot},
+    {.verb = &raycluster_drain_pod, .carry_out = drain_begin},
     {.verb = &raycluster_remove_finalizer, .make = finalizer_remove, .answer = finalizer_answer, .failed = call_failed},
     {.verb = NULL},
 };

@@ -147,6 +147,16 @@ const struct scale_news *scaling_apply(const struct record *c, struct ray_group 
 /* Whether its status says that all of its pods have run at once. */
 bool status_says_provisioned(const struct record *c, struct arena *a);
 
+/* Whether the head's GCS can be asked for drains, and when it was last heard, or the client of it was made; monotonic. */
+bool scaling_drains(const struct record *c, int64_t *heard_ms);
+
+/* drain.c: workers that a rolling update replaces are drained by Ray before their pods are deleted */
+bool drain_wanted(const struct op *op, const struct record *c); /* the loaded model has a rolling update, and a worker is outdated */
+void drain_look(struct op *op, struct record *c, struct ray_gcs *gcs, const struct ray_state *state); /* the model is loaded */
+void drain_follow(struct op *op, struct record *c); /* before a decision: ends drains that took too long, or are not wanted any more */
+int64_t drain_next(const struct record *c);         /* monotonic: when drain_follow has something to end; TIME_NEVER */
+bool drain_asked(const struct record *c, struct slice pod); /* the pod of this name is being drained */
+
 /* way.c */
 const struct pod *head_pod(const struct record *c);  /* that runs and has an address; NULL: there is none */
 uint16_t head_port(struct op *op, struct record *c); /* of its dashboard, where it is asked */
@@ -194,6 +204,6 @@ bool seal_service(struct op *op, struct record *c, const struct action *act, str
 verb_answer adopt_answer, answer_create, answer_try, answer_service, account_answer;
 verb_failed group_failed_by;
 bool account_secret(int32_t index);
-verb_do count_failure, forget_failures, leave_spot, keep_zone, leave_zone, stay_in_zone;
+verb_do count_failure, forget_failures, leave_spot, keep_zone, leave_zone, stay_in_zone, drain_begin;
 
 #endif

@@ -1,5 +1,6 @@
 /* Rolling update of workers of an older template (annotation RAY_ANNOTATION_ROLL): group after group, in the order of the spec, while the
- * other workers serve. All state is in the pods: their template hash marks the old ones, so a new leader continues the update.
+ * other workers serve. All state is in the pods and in Ray: the template hash marks old pods, and Ray knows the nodes that drain, so a new
+ * leader continues the update. An old worker whose Ray runs is drained by Ray (drain.c), which counts as terminating, then deleted.
  *
  * A group has D desired replicas, a surge S (maxSurgePercent, rounded up) and a limit U of unavailable replicas (maxUnavailablePercent,
  * rounded down); S or U is at least 1, and at most S + U replicas terminate at a time. A surge replica is created while live and
@@ -17,13 +18,16 @@ enum { SETTLED_MS = 60 * 1000 };
 struct unit {
     uint32_t from, to; /* in group_view.pods */
     bool live, old, up;
+    bool runs;                /* Ray runs in one of its pods */
+    bool drains, drained;     /* Ray is to drain its nodes, or does; or that has ended, and no pod of it is deleted yet */
     const struct pod *bad;    /* a pod that failed or cannot start; NULL: none */
     const struct pod *down;   /* a live pod that is not up; NULL: none */
-    const struct pod *ending; /* a pod that terminates, or that workersToDelete names (this plan deletes it); NULL: none */
+    const struct pod *ending; /* a pod that terminates or drains, or that workersToDelete names (this plan deletes it); NULL: none */
 };
 
 struct tally {
     int32_t all, going, fresh, fresh_down, up, old, old_head; /* replicas; all: live ones; old_head: created for an earlier head */
+    int32_t drain;                                            /* of `going`: they drain, or have and are deleted by this plan */
     const struct pod *bad, *down, *ending;
 };
 
@@ -51,6 +55,7 @@ static bool cannot_start(const struct pod *pod)
 static struct unit read_unit(const struct group_view *g, uint32_t from, int64_t *again_ms)
 {
     int32_t up = 0, hosts = g->spec->hosts, index = g->pods[from]->index;
+    bool deleted = false, drain = false;
     struct unit u = {.from = from, .to = from + 1};
     /* pods without an index: as many as a replica has hosts count as one replica */
     while (hosts > 1 && u.to < g->count && g->pods[u.to]->index == index && (index >= 0 || u.to - from < (uint32_t)hosts))
@@ -60,15 +65,21 @@ static struct unit read_unit(const struct group_view *g, uint32_t from, int64_t 
         bool live = pod_live(pod), old = live && pod_outdated(pod, g->spec), sure = !pod->ours.asked && !pod->ours.overtaken;
         bool well = live && sure && is_up(g, pod, old, again_ms);
         u.live |= live;
-        u.ending = pod->deleting || (live && decide_given_up(g->spec, pod)) ? pod : u.ending;
+        deleted |= pod->deleting || (live && decide_given_up(g->spec, pod));
+        drain |= live && pod->drain;
+        u.drains |= live && (pod->drain == POD_DRAIN_ASKED || pod->drain == POD_DRAIN_UNDER_WAY);
+        u.runs |= live && pod->run_us;
+        u.ending = pod->drain || pod->deleting || (live && decide_given_up(g->spec, pod)) ? pod : u.ending;
         u.old |= old;
         up += well;
         if (live && !well)
             u.down = pod;
-        if (pod_failed(pod) || (live && !well && cannot_start(pod)))
+        if ((pod_failed(pod) && !pod->drain) || (live && !well && cannot_start(pod)))
             u.bad = pod;
     }
     u.up = up >= hosts;
+    u.drains &= !deleted;
+    u.drained = drain && !u.drains && !deleted;
     return u;
 }
 
@@ -80,6 +91,7 @@ static struct tally tally_of(const struct group_view *g, const struct pod *head,
         bool counts = u.live && !u.ending;
         t.all += counts;
         t.going += u.ending != NULL;
+        t.drain += u.drains || u.drained;
         t.old += counts && u.old;
         t.old_head += counts && u.old && head->hash && g->pods[i]->created_us < head->created_us;
         t.fresh += counts && !u.old;
@@ -131,10 +143,25 @@ static bool may_go_on(const struct group_view *g, const struct tally *t, struct 
     return true;
 }
 
-static void mark_deleted(const struct group_view *g, const struct unit *u, struct roll *r)
+/* Of a replica whose Ray runs, pods without Ray are deleted with the others, when these have drained. */
+static void mark_replaced(const struct group_view *g, const struct unit *u, struct roll *r)
 {
-    for (uint32_t i = u->from; i < u->to; i++)
-        r->gone[i] = pod_live(g->pods[i]);
+    bool drains = u->runs && g->in->drains && !u->drained;
+    for (uint32_t i = u->from; i < u->to; i++) {
+        r->drain[i] = drains && pod_live(g->pods[i]) && g->pods[i]->run_us;
+        r->gone[i] = !drains && pod_live(g->pods[i]);
+    }
+}
+
+static void mark_drained(const struct group_view *g, struct roll *r)
+{
+    int64_t again_ms = TIME_NEVER;
+    for (uint32_t i = 0; i < g->count;) {
+        struct unit u = read_unit(g, i, &again_ms);
+        if (u.drained)
+            mark_replaced(g, &u, r);
+        i = u.to;
+    }
 }
 
 /* Replicas above the desired number and the surge, after a scale-down or a suspension. 0 if an autoscaler names the pods to delete. */
@@ -144,8 +171,8 @@ static int32_t surplus_of(const struct group_view *g, const struct tally *t, con
     return g->named_only || n < 0 ? 0 : n;
 }
 
-/* Marks the old replicas that this plan deletes: first the replicas that are not up, which serve nothing. A replica with an outdated state
- * (a newer resourceVersion exists) is kept. replace: within the budget too, else only surplus replicas. */
+/* Marks the old replicas that this plan deletes, or has Ray drain: first the replicas that are not up, which serve nothing. A replica with
+ * an outdated state (a newer resourceVersion exists) is kept. replace: within the budget too, else only surplus replicas. */
 static void pick_old(const struct group_view *g, const struct tally *t, bool replace, struct roll *r)
 {
     int32_t least = g->spec->desired - (replace ? r->unavailable : 0), may = t->all - least - t->fresh_down, up = t->up;
@@ -159,7 +186,7 @@ static void pick_old(const struct group_view *g, const struct tally *t, bool rep
             i = u.to;
             if (!u.live || u.ending || !u.old || unsure || u.up != (pass == 1) || (u.up && up - 1 < least))
                 continue;
-            mark_deleted(g, &u, r);
+            mark_replaced(g, &u, r);
             up -= u.up;
             may--;
         }
@@ -170,21 +197,26 @@ static void roll_group(const struct group_view *g, const struct tally *t, struct
 {
     set_budget(g, r);
     int32_t want = g->spec->desired, lacks = want - t->fresh, room = want + r->surge - t->all - t->going;
-    int32_t more = !slice_empty(earlier) ? 0 : lacks < room ? lacks : room, hold = t->all + (more > 0 ? more : 0);
+    int32_t more = !slice_empty(earlier) ? 0 : lacks < room ? lacks : room, hold = t->all + t->drain + (more > 0 ? more : 0);
     r->number = g->number;
     r->extra = hold > want ? hold - want : 0;
     r->gone = arena_array(a, g->count + 1, sizeof *r->gone);
+    r->drain = arena_array(a, g->count + 1, sizeof *r->drain);
     bool replace = slice_empty(earlier) && may_go_on(g, t, r, a);
     int64_t wait_ms = g->in->workers_from_ms - g->in->now.mono_ms; /* a DELETE of the previous leader may be in flight */
     if (!slice_empty(earlier))
         r->why = earlier;
+    else if (slice_empty(r->why) && t->ending && !t->ending->deleting && t->ending->drain)
+        r->why = arena_printf(a, "Ray drains pod %s: its tasks end, and Serve moves its replicas to other nodes", t->ending->name);
     else if (slice_empty(r->why) && t->ending)
         r->why = arena_printf(a, "pod %s is not deleted yet%s%.*s", t->ending->name, slice_empty(t->ending->words) ? "" : ": ",
                               SLICE_ARG(t->ending->words));
-    if (wait_ms <= 0)
+    if (wait_ms <= 0) {
+        mark_drained(g, r);
         pick_old(g, t, replace, r);
-    else if (wait_ms < r->again_ms)
+    } else if (wait_ms < r->again_ms) {
         r->again_ms = wait_ms;
+    }
 }
 
 /* Why the next groups wait for this one, which has no old pods; empty: they do not. */
@@ -208,7 +240,7 @@ struct roll decide_roll(const struct group_view *groups, const struct pod *head,
         struct tally t = tally_of(&groups[k], head, &r.again_ms);
         if (t.old_head) /* workers of an earlier head are all replaced at once, with their head */
             continue;
-        if (t.old)
+        if (t.old || t.drain)
             roll_group(&groups[k], &t, earlier, &r, a);
         else if (slice_empty(earlier))
             earlier = unsettled(&groups[k], &t, &r, a);

@@ -1,6 +1,6 @@
-/* Autoscaling: each cluster that wants it has a client of its head's GCS. What the head says becomes a decision at once; kept of it are the
- * target of each group, a mark on pods that may go, and the words for status. raycluster_decide goes by these, so a head that falls silent
- * leaves all as it is. */
+/* Autoscaling: each cluster that wants it, or drains workers in a rolling update (drain.c), has a client of its head's GCS. What the head
+ * says becomes a decision at once; kept of it are the target of each group, a mark on pods that may go, and the words for status.
+ * raycluster_decide goes by these, so a head that falls silent leaves all as it is. */
 #include "record.h"
 #include <mobula/spec.h>
 
@@ -15,6 +15,7 @@ struct scaling {
     struct op *op;
     struct record *c;
     struct ray_gcs *gcs; /* NULL: there is no head to ask */
+    bool scales, drains; /* by demand; workers that a rolling update replaces */
     char ip[IP_TEXT_MAX + 1];
     uint16_t port;
     uint32_t token; /* auth_serial of the one that it shows */
@@ -24,6 +25,7 @@ struct scaling {
     uint64_t quiet;         /* ray_state_quiet of a state that left nothing to do; 0: the next one is decided on in any case */
     int64_t rest_ms;        /* until when the same state would leave nothing to do again */
     int64_t heard_ms;       /* when the last state came; 0: none has */
+    int64_t begun_ms;       /* when this was made */
     uint64_t reported;      /* hash of the last report but for its version; 0: none, or one of nothing */
     uint64_t said;          /* hash of the last lines that were logged */
     int64_t said_ms;        /* when the last legacy block was; 0: never */
@@ -188,8 +190,9 @@ static void say_trouble(struct scaling *s, const char *why, const char *text)
 {
     struct record *c = s->c;
     if (say_once(s->op, SAID_HEAD, said_of(c, slice_of(why), 0)))
-        log_warn("autoscaler: cannot read the state of the head: nothing is scaled by demand", LF("namespace", istr_slice(c->ns)),
-                 LF_CSTR("cluster", c->name), LF_CSTR("error", text));
+        log_warn(s->scales ? "autoscaler: cannot read the state of the head: nothing is scaled by demand"
+                           : "rolling update: cannot read the state of the head: workers are deleted without a drain",
+                 LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF_CSTR("error", text));
 }
 
 /* It scales all the same. */
@@ -294,7 +297,7 @@ static bool ends_replica(const struct pod_record *r, int32_t hosts)
 void scaling_ended(struct pod_record *r)
 {
     struct scaling *s = scaling_there(r->of);
-    if (!s || !(r->stop || r->seen.parting))
+    if (!s || !(r->stop || r->seen.parting || r->pod.drain))
         return;
     for (uint32_t i = 0; i < s->group_count && !r->stop; i++)
         if (s->groups[i].name == name_hash(r->pod.group) && s->groups[i].m.target > 0 && ends_replica(r, s->groups[i].hosts))
@@ -349,10 +352,14 @@ static void on_state(struct scaling *s, const struct ray_state *state)
     if (!op->phase.leading || op->phase.stopping || !space_synced(s->c->space, s->c->kind))
         return;
     s->heard_ms = op->now.mono_ms;
-    if (s->quiet && op->now.mono_ms < s->rest_ms && ray_state_quiet(state) == s->quiet)
+    bool same = s->quiet && op->now.mono_ms < s->rest_ms && ray_state_quiet(state) == s->quiet;
+    if (s->scales && same && !s->drains)
         return;
     model_load(op, s->c);
     if (op->models.loaded->errors.count > 0)
+        return;
+    drain_look(op, s->c, s->gcs, state);
+    if (!s->scales || same)
         return;
     op->stats.scalings++;
     decide(s, state);
@@ -365,8 +372,9 @@ static void on_drain(struct scaling *s, const struct ray_gcs_answer *answer)
     hex_encode(slice_head(answer->node, RAY_NODE_ID), id);
     uint64_t node = hash64(answer->node, answer->err.code != ERR_NONE ? 2 : answer->accepted);
     if (say_once(s->op, SAID_DRAIN, said_of(s->c, SLICE(""), node)))
-        log_info("autoscaler: drain", LF("namespace", istr_slice(s->c->ns)), LF_CSTR("cluster", s->c->name), LF("pod", answer->pod),
-                 LF_CSTR("node", id), LF_CSTR("answer", what), LF("words", answer->words));
+        log_info(drain_asked(s->c, answer->pod) ? "rolling update: drain" : "autoscaler: drain", LF("namespace", istr_slice(s->c->ns)),
+                 LF_CSTR("cluster", s->c->name), LF("pod", answer->pod), LF_CSTR("node", id), LF_CSTR("answer", what),
+                 LF("words", answer->words));
 }
 
 static const char *reason_of(const struct ray_gcs_answer *answer)
@@ -478,27 +486,33 @@ static void call_head(struct scaling *s, struct slice ip, uint16_t port)
     say_trouble(s, "open", e.text);
 }
 
+static bool may_ask(const struct op *op)
+{
+    const struct ray_cluster *m = cluster_model(op);
+    return !ray_has_sidecar(m, &op->o.ray) && op->models.loaded->errors.count == 0 && !m->deleting && !m->managed_elsewhere && !m->suspend;
+}
+
 static bool is_wanted(const struct op *op)
 {
     const struct ray_cluster *m = cluster_model(op);
-    return (op->o.autoscaling || m->scale.scaler == RAY_SCALER_OPERATOR) && m->scale.on && !ray_has_sidecar(m, &op->o.ray) &&
-           op->models.loaded->errors.count == 0 && !m->deleting && !m->managed_elsewhere && !m->suspend;
+    return (op->o.autoscaling || m->scale.scaler == RAY_SCALER_OPERATOR) && m->scale.on;
 }
 
 void scaling_follow(struct op *op, struct record *c)
 {
-    if (!is_wanted(op)) {
-        scaling_drop(c);
-        return;
-    }
-    const struct ray_cluster *model = cluster_model(op);
     struct raycluster *own = raycluster_of(c);
+    bool scales = is_wanted(op), drains = may_ask(op) && drain_wanted(op, c), any = may_ask(op) && (scales || drains);
+    if (!any || (own->scaling && own->scaling->scales != scales))
+        scaling_drop(c);
+    if (!any)
+        return;
+    const struct ray_cluster *model = cluster_model(op);
     struct scaling *s = own->scaling;
     if (!s) {
         s = own->scaling = mem_alloc(sizeof *s);
-        s->op = op;
-        s->c = c;
+        *s = (struct scaling){.op = op, .c = c, .scales = scales, .begun_ms = op->now.mono_ms};
     }
+    s->drains = drains;
     s->quiet = 0; /* the cluster is decided on because something has changed */
     if (op->o.access == OPERATOR_PROXY) {
         struct slice line =
@@ -522,7 +536,7 @@ void scaling_follow(struct op *op, struct record *c)
     bool known = s->group_count == model->group_count && op->now.mono_ms - s->heard_ms <= SCALE_STALE_MS;
     for (uint32_t i = 0; i < model->group_count && known; i++)
         known = remembered(s, model->groups[i].name) != NULL;
-    if (!known)
+    if (!known && scales)
         decide(s, NULL);
 }
 
@@ -543,14 +557,24 @@ void scaling_drop(struct record *c)
     mem_free((void *)(uintptr_t)s->news.words.ptr);
     mem_free(s);
     own->scaling = NULL;
-    for (struct pod_record *r = c->children.pods; r; r = r->next)
+    for (struct pod_record *r = c->children.pods; r; r = r->next) {
         r->stop = NULL;
+        r->pod.drain = POD_DRAIN_NONE;
+    }
+}
+
+bool scaling_drains(const struct record *c, int64_t *heard_ms)
+{
+    const struct scaling *s = scaling_there(c);
+    if (s && heard_ms)
+        *heard_ms = s->heard_ms > s->begun_ms ? s->heard_ms : s->begun_ms;
+    return s && s->op->o.access != OPERATOR_PROXY;
 }
 
 bool scaling_decides(const struct record *c)
 {
     const struct scaling *s = scaling_there(c);
-    return s && s->op->o.access != OPERATOR_PROXY;
+    return s && s->scales && s->op->o.access != OPERATOR_PROXY;
 }
 
 /* No pod is made above a max; one that is there goes when its node has drained. */
@@ -558,7 +582,7 @@ const struct scale_news *scaling_apply(const struct record *c, struct ray_group 
 {
     const struct scaling *s = scaling_there(c);
     if (!scaling_decides(c))
-        return s ? &s->news : NULL;
+        return s && s->scales ? &s->news : NULL;
     for (uint32_t i = 0; i < count; i++) {
         struct ray_group *g = &groups[i];
         const struct group_memory *m = remembered(s, g->name);

@@ -16,4 +16,5 @@ const struct verb raycluster_keep_zone = {"keep-zone", VERB_MOVE, {NULL}};
 const struct verb raycluster_leave_zone = {"leave-zone", VERB_MOVE, {NULL}};
 const struct verb raycluster_stay_in_zone = {"stay-in-zone", VERB_MOVE, {NULL}};
 const struct verb raycluster_leave_spot = {"leave-spot", VERB_MOVE, {NULL}};
+const struct verb raycluster_drain_pod = {"drain-pod", VERB_MOVE, {NULL}};
 const struct verb raycluster_remove_finalizer = {"remove-redis-finalizer", VERB_PATCH, {"FailedToUpdateRayCluster"}};

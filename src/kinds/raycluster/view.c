@@ -74,6 +74,11 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* The loaded model as a decision sees it: how many pods a group has, and which of them go, is the autoscaler's where there is one. It is a
  * copy, because the loaded one outlives this decision and says what the spec says. */
 static const struct ray_cluster *view_model(struct op *op, const struct record *c, const struct scale_news **news)
@@ -101,6 +106,7 @@ static void view_fill(struct op *op, struct record *c, struct cluster_view *v)
                                .scaling = news,
                                .warnings = c->warned ? istr_slice(c->warned) : SLICE_NONE,
                                .by_name = scaling_decides(c),
+                               .drains = scaling_drains(c, NULL),
                                .accounts = own->accounts,
                                .status = {c->status.text, c->status.len},
                                .status_at_ms = c->status.at_ms,
@@ -183,6 +189,7 @@ int64_t decide_cluster(struct op *op, struct record *c, struct plan *p)
         auth_follow(op, c);
     }
     scaling_follow(op, c);
+    drain_follow(op, c);
     bool again = true;
     for (int i = 0; i < LOCAL_ROUNDS && again; i++) {
         struct cluster_view v;
@@ -199,5 +206,5 @@ int64_t decide_cluster(struct op *op, struct record *c, struct plan *p)
         say_legacy_status(op, c);
     if (workers_wait(c))
         tools_want(op, c->ns);
-    return p->next_ms < auth_next(op, c) ? p->next_ms : auth_next(op, c);
+    return sooner(sooner(p->next_ms, auth_next(op, c)), drain_next(c));
 }

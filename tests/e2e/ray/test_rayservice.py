@@ -1,4 +1,4 @@
-"""A RayService with real Ray: deployed, replaced and switched back while a client sends requests."""
+"""A RayService with real Ray: deployed, replaced, switched back and rolled worker by worker while a client sends requests."""
 
 import http.client
 import subprocess
@@ -20,18 +20,53 @@ app = App.bind()
 """
 
 
+# Each answer takes 50 ms and names the template of the worker that gave it.
+ROLLED = """
+import asyncio, os
+from ray import serve
+
+@serve.deployment(num_replicas=2, max_replicas_per_node=1, ray_actor_options={"num_cpus": 1}, graceful_shutdown_timeout_s=10)
+class App:
+    async def __call__(self, request):
+        await asyncio.sleep(0.05)
+        return os.environ["WORD"]
+
+app = App.bind()
+"""
+
+
+def group(word, memory):
+    template = real.template(memory)
+    pod = template["spec"]
+    pod["containers"][0]["env"] = [*real.PATIENT, {"name": "PYTHONPATH", "value": "/apps"}, {"name": "WORD", "value": word}]
+    pod["containers"][0]["volumeMounts"].append({"name": "apps", "mountPath": "/apps"})
+    pod["volumes"].append({"name": "apps", "configMap": {"name": "apps"}})
+    return template
+
+
+def config(module):
+    return f"applications:\n- name: app\n  route_prefix: /\n  import_path: {module}:app\n"
+
+
 def spec(word, **more):
     """A spec with application `word` from a ConfigMap. The cluster's spec contains the word, so another word needs another cluster."""
-    def group(memory):
-        template = real.template(memory)
-        pod = template["spec"]
-        pod["containers"][0]["env"] = [*real.PATIENT, {"name": "PYTHONPATH", "value": "/apps"}, {"name": "WORD", "value": word}]
-        pod["containers"][0]["volumeMounts"].append({"name": "apps", "mountPath": "/apps"})
-        pod["volumes"].append({"name": "apps", "configMap": {"name": "apps"}})
-        return template
+    return {"serveConfigV2": config(word), "rayClusterConfig": {
+        "rayVersion": real.RAY, "headGroupSpec": {"rayStartParams": real.params(1), "template": group(word, "3Gi")}}, **more}
 
-    return {"serveConfigV2": f"applications:\n- name: app\n  route_prefix: /\n  import_path: {word}:app\n", "rayClusterConfig": {
-        "rayVersion": real.RAY, "headGroupSpec": {"rayStartParams": real.params(1), "template": group("3Gi")}}, **more}
+
+def rolled(word):
+    """A spec with two workers that answer `word`, each with one replica of Serve. Another word is another template of the workers."""
+    workers = {"groupName": "small", "replicas": 2, "minReplicas": 2, "maxReplicas": 4, "rayStartParams": real.params(1),
+               "template": group(word, "2Gi")}
+    return {"serveConfigV2": config("rolled"),
+            "upgradeStrategy": {"type": "mobula.dev/RollingUpdate", "rollingUpdate": {"maxSurgePercent": 50}},
+            "rayClusterConfig": {"rayVersion": real.RAY, "workerGroupSpecs": [workers],
+                                 "headGroupSpec": {"rayStartParams": real.params(0), "template": group("head", "3Gi")}}}
+
+
+def put_apps(space, apps):
+    space.api.call("POST", space.path("configmaps"), {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "apps"}, "data": {f"{name}.py": text for name, text in apps.items()}})
 
 
 def route(address, pod):
@@ -72,9 +107,7 @@ class Client:
 
 
 def test_replaced_without_a_failed_request(space, operators):
-    space.api.call("POST", space.path("configmaps"), {
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "apps"},
-        "data": {f"{word}.py": APP.format(word=word) for word in ("one", "two")}})
+    put_apps(space, {word: APP.format(word=word) for word in ("one", "two")})
     operators()
     space.serve("svc", spec("one", rayClusterDeletionDelaySeconds=300))
     path = space.path("rayservices", "svc", V1)
@@ -110,3 +143,42 @@ def test_replaced_without_a_failed_request(space, operators):
         client.stop()
     assert client.failures[before:] == [], f"{len(client.failures)} of {len(client.answers)} requests failed"
     assert {"one", "two"} == set(client.answers)
+
+
+def test_rolled_without_a_failed_request(space, operators):
+    put_apps(space, {"rolled": ROLLED})
+    operators()
+    space.serve("svc", rolled("old"))
+    path = space.path("rayservices", "svc", V1)
+
+    def ready():
+        got = space.api.get(path)
+        state = condition(got, "Ready")
+        assert state and state["status"] == "True", state
+        assert got["status"]["numServeEndpoints"] == 3, got["status"]
+        return got["status"]["activeServiceStatus"]["rayClusterName"]
+
+    cluster = eventually(ready, 2 * real.START_S, step=0.5)
+    address = space.api.get(space.path("services", "svc-serve-svc"))["spec"]["clusterIP"]
+    route(address, real.head(space, cluster)["status"]["podIP"])
+    old = {p["metadata"]["uid"] for p in real.workers(space, cluster)}
+    client = Client(address)
+
+    def is_rolled():
+        now = {p["metadata"]["uid"] for p in real.workers(space, cluster) if not p["metadata"].get("deletionTimestamp")}
+        assert len(now) == 2 and not now & old, now & old
+        upgrade = condition(space.api.get(path), "UpgradeInProgress")
+        assert upgrade["status"] == "False", upgrade
+        return ready() == cluster and client.ask() == (200, "new")
+
+    try:
+        eventually(lambda: "old" in client.answers)
+        begun = len(client.answers), len(client.failures)
+        space.api.patch(path, {"spec": rolled("new")})
+        eventually(is_rolled, 3 * real.START_S, step=0.5)
+    finally:
+        client.stop()
+    failures = client.failures[begun[1]:]
+    print(f"{len(client.answers) - begun[0]} requests were answered while both workers were replaced, and {len(failures)} failed")
+    assert failures == [], f"{len(failures)} failed: {failures[:3]}"
+    assert {"old", "new"} == set(client.answers)

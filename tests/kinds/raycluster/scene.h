@@ -13,6 +13,7 @@ struct scene {
     int32_t accounts;                    /* bits of what KubeRay's autoscaler acts by */
     struct slice roll;                   /* value of RAY_ANNOTATION_ROLL */
     bool serves;                         /* owned by a RayService */
+    bool drains;                         /* the head's GCS can be asked to drain workers */
     bool suspend, recreate, sidecar, scaled, accepted, refused;
     int32_t unscheduled; /* seconds; workers have instance types */
     int32_t fence;       /* ms for which requests of the previous leader may be in flight */
@@ -78,6 +79,7 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
             s->roll = arena_printf(&s->a, "maxSurgePercent=%.*s,maxUnavailablePercent=%.*s", SLICE_ARG(surge), SLICE_ARG(rest));
         }
         s->serves |= slice_eq(word, SLICE("serves"));
+        s->drains |= slice_eq(word, SLICE("drains"));
         if (word_value(word, "typeless").ptr)
             s->typeless = word_value(word, "typeless");
         if (word_value(word, "failures").ptr)
@@ -97,6 +99,15 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         s->accepted |= slice_eq(word, SLICE("accepted"));
         s->refused |= slice_eq(word, SLICE("refused"));
     }
+}
+
+static unsigned drain_of(struct slice word)
+{
+    static const char *const words[] = {"none", "asked", "under-way", "done"};
+    unsigned drain = POD_DRAIN_DONE;
+    while (drain && !slice_is(word, words[drain]))
+        drain--;
+    return drain;
 }
 
 static void read_pod(struct scene *s, struct slice line)
@@ -145,6 +156,8 @@ static void read_pod(struct scene *s, struct slice line)
         if (slice_eq(word, SLICE("doubted")))
             p->deleting = p->ours.doubted = true;
         p->hash = slice_eq(word, SLICE("old")) ? 1 : p->hash;
+        if (word_value(word, "drain").ptr)
+            p->drain = drain_of(word_value(word, "drain")) & 3u;
     }
     p->created_us = now_us - age * INT64_C(1000000);
     p->going_s = going ? (uint32_t)(now_us / 1000000 - going) : 0;
@@ -257,6 +270,7 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
                                .failures = s->failures,
                                .scaling = s->news.reason ? &s->news : NULL,
                                .by_name = s->scaled,
+                               .drains = s->drains,
                                .workers_from_ms = s->fence ? NOW_MS + s->fence : 0,
                                .accounts = (uint32_t)s->accounts,
                                .options = &options,

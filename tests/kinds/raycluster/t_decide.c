@@ -20,6 +20,8 @@ static void put_action(struct buf *b, const struct action *act)
     else if (act->verb == &pod_delete)
         buf_printf(b, "delete %.*s%s %.*s\n", SLICE_ARG(act->uid), act->version ? " as seen:" : "",
                    SLICE_ARG(act->text.len ? act->text : slice_of(act->why)));
+    else if (act->verb == &raycluster_drain_pod)
+        buf_printf(b, "drain %.*s\n", SLICE_ARG(act->uid));
     else if (act->verb == &raycluster_count_failure)
         buf_printf(b, "count %s %.*s\n", group_text(act->group), SLICE_ARG(act->uid));
     else if (act->verb == &raycluster_leave_spot)

@@ -7,7 +7,9 @@ enum { ROUNDS_MAX = 4000, BROKEN_ROUNDS = 400, BROKEN_HASH = 2 };
 struct course {
     int32_t want, surge, unavailable; /* replicas; the budget that follows from the percents */
     int32_t failures;                 /* number of new pods that fail at first */
-    bool broken;                      /* the new template's pods stay Pending until the template changes again, after BROKEN_ROUNDS */
+    bool drains;                      /* workers that run are drained before they are deleted */
+    uint32_t drained;
+    bool broken; /* the new template's pods stay Pending until the template changes again, after BROKEN_ROUNDS */
     uint32_t made;
     struct rng rng;
 };
@@ -27,7 +29,7 @@ static int32_t count(const struct scene *s, bool (*is)(const struct pod *p))
 
 static bool is_up(const struct pod *p)
 {
-    return p->ready && !p->deleting;
+    return p->ready && !p->deleting && !p->drain;
 }
 
 static bool holds_node(const struct pod *p)
@@ -67,7 +69,13 @@ static void carry_out(struct scene *s, struct course *c, const struct plan *p)
                 pod->ours.counted = true;
                 *f = (struct group_failures){.count = f->count + 1, .ends = f->ends + 1, .ended = true, .reason = "it ended"};
             }
+            if (act->verb == &raycluster_drain_pod) {
+                CHECK(is_old(pod) && !pod->drain);
+                pod->drain = POD_DRAIN_ASKED;
+                c->drained++;
+            }
             if (act->verb == &pod_delete) {
+                CHECK(!c->drains || !pod->ready || count(s, is_old) == 0);   /* one that is ready has not drained */
                 CHECK(!f->count || !pod->ready || count(s, is_failed) == 0); /* no ready pod is deleted while a failed one exists */
                 pod->deleting = true;
             }
@@ -82,15 +90,19 @@ static void go_on(struct scene *s, struct course *c)
         return;
     uint32_t i = 1 + (uint32_t)(rng_next(&c->rng) % (s->pod_count - 1));
     struct pod *p = &s->pods[i];
-    if (p->deleting) {
+    if (p->drain && p->drain < POD_DRAIN_DONE && !p->deleting) {
+        p->drain = (p->drain + 1u) & 3u;
+        p->ready = false;
+    } else if (p->deleting) {
         *p = s->pods[--s->pod_count];
     } else if (p->phase == POD_PENDING) {
         p->phase = p->hash == BROKEN_HASH || (!is_old(p) && c->broken && c->failures == 0) ? POD_PENDING : POD_RUNNING;
     } else if (p->phase == POD_RUNNING && !p->ready && !is_old(p) && c->failures > 0) {
         p->phase = POD_FAILED;
         c->failures--;
-    } else if (p->phase == POD_RUNNING) {
+    } else if (p->phase == POD_RUNNING && !p->drain) {
         p->ready = true;
+        p->run_us = now_us;
     }
 }
 
@@ -108,15 +120,19 @@ static bool is_done(const struct scene *s, const struct course *c)
     return count(s, is_old) == 0 && count(s, is_up) == c->want && s->pod_count == (uint32_t)c->want + 1;
 }
 
-static void run_course(int32_t want, int32_t surge, int32_t unavailable, int32_t failures, bool broken, uint64_t seed)
+static void run_course(int32_t want, int32_t surge, int32_t unavailable, int32_t failures, bool broken, bool drains)
 {
-    test_case("%d replicas, surge %d %%, unavailable %d %%, %d fail%s, seed %d", want, surge, unavailable, failures,
-              broken ? ", the others stay Pending" : "", (int)seed);
-    struct scene s = {.hosts = 1, .max = INT32_MAX, .workers = want};
-    struct course c = {
-        .want = want, .surge = (want * surge + 99) / 100, .unavailable = want * unavailable / 100, .failures = failures, .broken = broken};
+    test_case("%d replicas, surge %d %%, unavailable %d %%, %d fail%s%s", want, surge, unavailable, failures,
+              broken ? ", the others stay Pending" : "", drains ? ", drained" : "");
+    struct scene s = {.hosts = 1, .max = INT32_MAX, .workers = want, .drains = drains};
+    struct course c = {.want = want,
+                       .surge = (want * surge + 99) / 100,
+                       .unavailable = want * unavailable / 100,
+                       .failures = failures,
+                       .broken = broken,
+                       .drains = drains};
     const struct pod *pods[PODS_MAX];
-    rng_seed(&c.rng, seed);
+    rng_seed(&c.rng, (uint64_t)(want + surge));
     if (c.surge + c.unavailable == 0)
         c.unavailable = 1;
     s.roll = arena_printf(&s.a, "maxSurgePercent=%d,maxUnavailablePercent=%d", surge, unavailable);
@@ -125,7 +141,7 @@ static void run_course(int32_t want, int32_t surge, int32_t unavailable, int32_t
         .name = "h", .uid = "h", .head = true, .group = SLICE("headgroup"), .phase = POD_RUNNING, .ready = true, .ip = "10.0.0.1"};
     for (int32_t i = 0; i < want; i++) {
         struct pod *p = &s.pods[s.pod_count++];
-        *p = (struct pod){.group = SLICE("small"), .index = i, .hash = 1, .phase = POD_RUNNING, .ready = true};
+        *p = (struct pod){.group = SLICE("small"), .index = i, .hash = 1, .phase = POD_RUNNING, .ready = true, .run_us = now_us};
         snprintf(p->name, sizeof p->name, "o%d", i);
         snprintf(p->uid, sizeof p->uid, "o%d", i);
     }
@@ -144,6 +160,7 @@ static void run_course(int32_t want, int32_t surge, int32_t unavailable, int32_t
     }
     CHECK(round < ROUNDS_MAX);
     CHECK_INT(c.failures, 0);
+    CHECK(c.drained >= (uint32_t)want * drains && c.drained <= 1000u * drains);
     arena_free(&s.a);
 }
 
@@ -153,7 +170,7 @@ int main(void)
     for (int32_t want = 1; want <= 9; want += 2)
         for (size_t i = 0; i < COUNT_OF(budgets); i++)
             for (int32_t failures = 0; failures < 3; failures += 2)
-                for (int broken = 0; broken < 2; broken++)
-                    run_course(want, budgets[i][0], budgets[i][1], failures, broken, (uint64_t)want + i);
+                for (int how = 0; how < 4; how++)
+                    run_course(want, budgets[i][0], budgets[i][1], failures, how & 1, how & 2);
     return test_done();
 }
