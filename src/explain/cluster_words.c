@@ -478,6 +478,7 @@ void explain_words(const struct explain_facts *f, struct arena *a, struct buf *o
     if (!c.suspend)
         put_condition(&w, "HeadPodReady", "False", "the head is not ready");
     put_condition(&w, "WorkersNotReady", "True", "workers are not ready");
+    put_condition(&w, STATUS_CERTIFICATES, "True", "certificates between Ray's processes end soon");
     if (f->kept.len)
         buf_printf(&b, "  %.*s\n", SLICE_ARG(f->kept));
     if (read) {

@@ -122,6 +122,9 @@ def test_workers_are_replaced_in_the_running_cluster(space, operators, service, 
     assert not condition(space.cluster(first), "TemplateDrift")
     eventually(lambda: {"RollingUpdateBegun", "RollingUpdateDone"} <= set(service.events()))
 
+    told = eventually(lambda: [e["message"] for e in space.api.get(space.path("events"))["items"] if e["reason"] == "WorkerNotDrained"])
+    assert "the GCS of the head does not answer" in told[0], "the fake head has no GCS"
+
     watched = Watched(space, first)
     service.patch(**rolling(marked(spec(board, replicas=4), "3"), maxSurgePercent=0, maxUnavailablePercent=50))
     all_marked(service, first, "3", 4)

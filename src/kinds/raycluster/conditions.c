@@ -1,6 +1,7 @@
 #include "facts.h"
 
 #include <mobula/status.h>
+#include <mobula/tls.h>
 
 enum suspension suspension_of(const struct cluster_view *in, struct jval status)
 {
@@ -265,6 +266,21 @@ static void write_slow(const struct facts *f, struct jout *w)
               arena_printf(f->a, "group %.*s: %.*s%.*s", SLICE_ARG(pod->group), SLICE_ARG(what), SLICE_ARG(more)));
 }
 
+static void write_certificates(const struct facts *f, struct jout *w)
+{
+    char end[TIME_TEXT_MAX];
+    if (!f->dated)
+        return;
+    struct slice date = slice_head(time_format(f->dated->created_us + TLS_ISSUED_DAYS * TIME_DAY_US, end), sizeof "2026-11-21" - 1);
+    struct slice more = f->dated_count > 1 ? arena_printf(f->a, "; so it is with %u more", f->dated_count - 1) : SLICE("");
+    condition(f, w, STATUS_CERTIFICATES, true, SLICE("PodsTooOld"),
+              arena_printf(f->a,
+                           "the certificate of pod %s ends on %.*s or, if its CA does, earlier; Ray does not read another, and opens no "
+                           "connection there from then on%.*s. Delete the pod before (with the head, all workers are replaced), or let a "
+                           "rolling update replace the workers: annotation " RAY_ANNOTATION_ROLL ", and a change of their template",
+                           f->dated->name, SLICE_ARG(date), SLICE_ARG(more)));
+}
+
 static void write_zones(const struct facts *f, struct jout *w)
 {
     const struct ray_cluster *c = f->in->cluster;
@@ -338,21 +354,10 @@ static void write_ingress(const struct facts *f, struct jout *w)
 
 void status_write_conditions(const struct facts *f, struct jout *w)
 {
-    static const char *const ours[] = {"Valid",
-                                       STATUS_TYPES_READY,
-                                       "HeadPodReady",
-                                       "RayClusterProvisioned",
-                                       "Autoscaling",
-                                       "ReplicaFailure",
-                                       "RayClusterSuspending",
-                                       "RayClusterSuspended",
-                                       "RedisCleaned",
-                                       STATUS_LATE,
-                                       STATUS_DRIFT,
-                                       STATUS_SLOW,
-                                       STATUS_ZONES,
-                                       STATUS_INGRESS,
-                                       NULL};
+    static const char *const ours[] = {"Valid",        STATUS_TYPES_READY,  "HeadPodReady",         "RayClusterProvisioned",
+                                       "Autoscaling",  "ReplicaFailure",    "RayClusterSuspending", "RayClusterSuspended",
+                                       "RedisCleaned", STATUS_LATE,         STATUS_DRIFT,           STATUS_SLOW,
+                                       STATUS_ZONES,   STATUS_CERTIFICATES, STATUS_INGRESS,         NULL};
     jout_karray(w, "conditions");
     write_valid(f, w);
     write_head_ready(f, w);
@@ -362,6 +367,7 @@ void status_write_conditions(const struct facts *f, struct jout *w)
     write_drift(f, w);
     write_slow(f, w);
     write_zones(f, w);
+    write_certificates(f, w);
     write_suspension(f, w);
     write_redis(f, w);
     write_types(f, w);

@@ -169,6 +169,23 @@ static void gather_slow(struct facts *f)
     }
 }
 
+/* A pod's certificate is as old as the pod, or younger if its sandbox was made again. */
+static void gather_dated(struct facts *f)
+{
+    for (uint32_t i = 0; i < f->in->pod_count && !slice_empty(f->in->cluster->auth.ca); i++) {
+        const struct pod *pod = f->in->pods[i];
+        int64_t due_us = pod->created_us + RAYCLUSTER_CERTIFICATE_OLD_DAYS * TIME_DAY_US;
+        if (!pod_live(pod) || !pod->created_us)
+            continue;
+        if (f->in->now.wall_us < due_us) {
+            f->dated_again_us = f->dated_again_us && f->dated_again_us < due_us ? f->dated_again_us : due_us;
+            continue;
+        }
+        f->dated_count++;
+        f->dated = f->dated && f->dated->created_us <= pod->created_us ? f->dated : pod;
+    }
+}
+
 void facts_gather(const struct cluster_view *in, struct jval prior, struct arena *a, struct facts *out)
 {
     *out = (struct facts){.in = in, .prior = prior, .a = a, .refused = find_refused(in)};
@@ -182,6 +199,7 @@ void facts_gather(const struct cluster_view *in, struct jval prior, struct arena
     out->suspended = out->suspends && in->pod_count == 0;
     out->service = in->own[RAY_SERVICE_HEAD] && !in->own[RAY_SERVICE_HEAD]->deleting;
     gather_slow(out);
+    gather_dated(out);
     out->drift = drifts(out);
     out->roll = (struct roll){.number = GROUP_NONE};
     if (out->drift && in->cluster->roll.on)

@@ -29,6 +29,9 @@ struct facts {
     const struct pod *slow;       /* of a cluster that was complete once: a worker that should be ready by now, or gone; NULL: none … */
     uint32_t slow_count;          /* … of so many … */
     int64_t slow_again_us;        /* … wall clock: when another one begins to count; 0: none will */
+    const struct pod *dated;      /* with tlsOptions: the oldest live pod, if its certificate ends soon; NULL: none does … */
+    uint32_t dated_count;         /* … of so many … */
+    int64_t dated_again_us;       /* … wall clock: when that of the next one does; 0: no pod has a certificate */
     bool service;                 /* the head service is there, and stays */
     const char *state;
     struct slice stamp; /* the time of what changes now; empty when only the rest matters */

@@ -13,6 +13,7 @@ struct scene {
     int32_t accounts;                    /* bits of what KubeRay's autoscaler acts by */
     struct slice roll;                   /* value of RAY_ANNOTATION_ROLL */
     bool serves;                         /* owned by a RayService */
+    bool tls;                            /* tlsOptions: its pods have certificates */
     bool drains;                         /* the head's GCS can be asked to drain workers */
     bool suspend, recreate, sidecar, scaled, accepted, refused;
     int32_t unscheduled; /* seconds; workers have instance types */
@@ -80,6 +81,7 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         }
         s->serves |= slice_eq(word, SLICE("serves"));
         s->drains |= slice_eq(word, SLICE("drains"));
+        s->tls |= slice_eq(word, SLICE("tls"));
         if (word_value(word, "typeless").ptr)
             s->typeless = word_value(word, "typeless");
         if (word_value(word, "failures").ptr)
@@ -218,6 +220,7 @@ static void read_cluster(struct scene *s)
         printf("  %.*s: %.*s\n", SLICE_ARG(s->errors.list[0].path), SLICE_ARG(s->errors.list[0].text));
     buf_free(&b);
     s->cluster.serves = s->serves;
+    s->cluster.auth.ca = s->tls ? SLICE("c-ray-ca") : SLICE("");
     s->cluster.typed = s->typeless.ptr;
     s->cluster.marketed = s->unscheduled;
     if (s->prefer) {

@@ -2,6 +2,8 @@
 #include "tests/world/jobs.h"
 #include "tests/world/scaled.h"
 
+#include <mobula/raycluster.h>
+
 static const char secrets[] = "/api/v1/namespaces/n/secrets", pod_kind[] = "pods", cluster_kind[] = "rayclusters.ray.io";
 static const char generated[] = "\"rayVersion\":\"2.60.0\",\"authOptions\":{\"mode\":\"token\"},";
 static const char named[] = "\"rayVersion\":\"2.60.0\",\"authOptions\":{\"mode\":\"token\",\"secretName\":\"mine\"},";
@@ -294,6 +296,11 @@ static void test_ca(void)
     CHECK_STR(scaling_condition(&w, "c", "status"), "True");
     test_case("the operator's certificate is renewed long before it expires");
     CHECK_INT(gets_in_days(&w, h, 50, 1), 1);
+    test_case("Ray's are not, as long as its pods run: that is said when they are old");
+    CHECK(!says(&w, cluster_kind, "c", STATUS_CERTIFICATES));
+    gets_in_days(&w, h, RAYCLUSTER_CERTIFICATE_OLD_DAYS - 50, 2);
+    CHECK(says(&w, cluster_kind, "c", STATUS_CERTIFICATES));
+    CHECK(tells(&w, STATUS_CERTIFICATES, "the certificate of pod c-head ends on "));
     world_free(&w);
 }
 

@@ -44,6 +44,8 @@ static void check_line(struct scene *s, struct slice line, const struct plan *p,
         ok = json_there(status) && !json_there(json_get(status, arena_dup(&s->a, rest).ptr));
     else if (slice_eq(word, SLICE("condition")))
         ok = json_parse(&want, rest, &s->a, &e) && has_condition(status, json_root(&want), &s->a);
+    else if (slice_eq(word, SLICE("lacks")))
+        ok = json_there(status) && !json_there(status_condition(status, rest));
     else if (slice_eq(word, SLICE("event")))
         ok = has_event(p, rest);
     else if (slice_eq(word, SLICE("silent")))
