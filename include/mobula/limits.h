@@ -353,9 +353,11 @@ enum {
     RAYCLUSTER_SPOT_FALLBACK_MS = 2 * 60 * 1000, /* a pod of a PREFER_SPOT group that has waited so long for a node is made on demand … */
     RAYCLUSTER_SPOT_RETRY_MS = 10 * 60 * 1000,   /* … and so are the others of its group, for so long */
     RAYCLUSTER_ZONE_MS = 10 * 60 * 1000,         /* the next zone is tried when a cluster's minimum had no room in one for so long */
-    RAYCLUSTER_DRAIN_ASK_MS = 10 * 1000,         /* a worker that a rolling update replaces: Ray takes the request to drain within so long … */
-    RAYCLUSTER_DRAIN_MS = 5 * 60 * 1000,         /* … and has drained its node so long after it; else its pod is deleted without that */
+    RAYCLUSTER_DRAIN_ASK_MS = 10 * 1000,         /* Ray takes the request to drain a worker that is replaced within so long … */
+    RAYCLUSTER_DRAIN_MS = 5 * 60 * 1000,         /* … and has drained it within so long; else its pod is deleted all the same */
     RAYCLUSTER_STARTING_MS = 25 * 60 * 1000,     /* a cluster that was not ready for the first time within so long is StartingTimedOut */
+    RAYCLUSTER_CERTIFICATE_DAYS = 89,            /* a pod's certificate by mobula ray-cert ends so long after its creation … */
+    RAYCLUSTER_CERTIFICATE_OLD_DAYS = 75,        /* … and CertificatesEndSoon says so from this age on */
 };
 
 /* scale */

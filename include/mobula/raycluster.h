@@ -49,10 +49,8 @@ struct service_want service_want_made(const struct ray_cluster *c, enum ray_serv
 /* Condition of a cluster that runs pods of an older template, without upgradeStrategy Recreate. */
 #define STATUS_DRIFT "TemplateDrift"
 #define STATUS_ROLL_STOPPED "RollingUpdateStopped" /* reason of TemplateDrift and of an event: a new pod failed */
-/* Condition of a cluster with tlsOptions and pods that are so old: mobula ray-cert made their certificates for TLS_ISSUED_DAYS, and Ray
- * reads them only at its start. */
+/* Condition of a cluster with tlsOptions: certificates of pods end soon, and Ray reads them only at its start. */
 #define STATUS_CERTIFICATES "CertificatesEndSoon"
-enum { RAYCLUSTER_CERTIFICATE_OLD_DAYS = 75 };
 /* The Ingress of its dashboard. seed: see struct route_object. */
 bool raycluster_build_ingress(const struct ray_cluster *c, uint64_t seed, struct arena *a, struct buf *out, struct err *e);
 #define STATUS_INGRESS "HeadIngressReady" /* condition of a cluster that has one */

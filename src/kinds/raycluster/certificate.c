@@ -3,6 +3,8 @@
 
 enum { CA_DAYS = 3650, PEM_MAX = 64 * KIB };
 
+_Static_assert((int)RAYCLUSTER_CERTIFICATE_DAYS == TLS_ISSUED_DAYS - 1, "a certificate begins a day before it is made");
+
 bool ca_write(int64_t wall_us, struct buf *data, struct err *e)
 {
     struct tls_issue how = {.not_before_us = wall_us - TIME_DAY_US, .not_after_us = wall_us + CA_DAYS * TIME_DAY_US, .subject = "ray"};

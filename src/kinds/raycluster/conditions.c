@@ -1,7 +1,6 @@
 #include "facts.h"
 
 #include <mobula/status.h>
-#include <mobula/tls.h>
 
 enum suspension suspension_of(const struct cluster_view *in, struct jval status)
 {
@@ -271,7 +270,8 @@ static void write_certificates(const struct facts *f, struct jout *w)
     char end[TIME_TEXT_MAX];
     if (!f->dated)
         return;
-    struct slice date = slice_head(time_format(f->dated->created_us + TLS_ISSUED_DAYS * TIME_DAY_US, end), sizeof "2026-11-21" - 1);
+    struct slice date =
+        slice_head(time_format(f->dated->created_us + RAYCLUSTER_CERTIFICATE_DAYS * TIME_DAY_US, end), sizeof "2026-11-21" - 1);
     struct slice more = f->dated_count > 1 ? arena_printf(f->a, "; so it is with %u more", f->dated_count - 1) : SLICE("");
     condition(f, w, STATUS_CERTIFICATES, true, SLICE("PodsTooOld"),
               arena_printf(f->a,

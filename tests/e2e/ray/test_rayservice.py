@@ -147,7 +147,7 @@ def test_replaced_without_a_failed_request(space, operators):
 
 def test_rolled_without_a_failed_request(space, operators):
     put_apps(space, {"rolled": ROLLED})
-    operators()
+    operator = operators()
     space.serve("svc", rolled("old"))
     path = space.path("rayservices", "svc", V1)
 
@@ -180,5 +180,8 @@ def test_rolled_without_a_failed_request(space, operators):
         client.stop()
     failures = client.failures[begun[1]:]
     print(f"{len(client.answers) - begun[0]} requests were answered while both workers were replaced, and {len(failures)} failed")
+    drained = {line.partition("pod=")[2].split()[0] for line in operator.lines("rolling update: drain", "answer=accepted")}
+    assert len(drained) == 2, drained
+    assert "WorkerNotDrained" not in {e["reason"] for e in space.api.get(space.path("events"))["items"]}
     assert failures == [], f"{len(failures)} failed: {failures[:3]}"
     assert {"old", "new"} == set(client.answers)
