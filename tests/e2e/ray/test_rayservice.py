@@ -20,15 +20,15 @@ app = App.bind()
 """
 
 
-# Each answer takes 50 ms and names the template of the worker that gave it.
+# Each answer takes a second, so that some are always under way, and names the template of the worker that gave it.
 ROLLED = """
 import asyncio, os
 from ray import serve
 
-@serve.deployment(num_replicas=2, max_replicas_per_node=1, ray_actor_options={"num_cpus": 1}, graceful_shutdown_timeout_s=10)
+@serve.deployment(num_replicas=2, max_replicas_per_node=1, max_ongoing_requests=20, ray_actor_options={"num_cpus": 1})
 class App:
     async def __call__(self, request):
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(1)
         return os.environ["WORD"]
 
 app = App.bind()
@@ -76,12 +76,13 @@ def route(address, pod):
 
 
 class Client:
-    """Sends a request every 20 ms, each on a connection of its own, and keeps the answers."""
+    """Sends a request 20 ms after each answer, from so many threads, each on a connection of its own, and keeps the answers."""
 
-    def __init__(self, address):
+    def __init__(self, address, threads=1):
         self.address, self.answers, self.failures, self.stopped = address, [], [], False
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
+        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(threads)]
+        for thread in self.threads:
+            thread.start()
 
     def ask(self):
         link = http.client.HTTPConnection(self.address, 8000, timeout=10)
@@ -103,7 +104,8 @@ class Client:
 
     def stop(self):
         self.stopped = True
-        self.thread.join(30)
+        for thread in self.threads:
+            thread.join(30)
 
 
 def test_replaced_without_a_failed_request(space, operators):
@@ -162,7 +164,7 @@ def test_rolled_without_a_failed_request(space, operators):
     address = space.api.get(space.path("services", "svc-serve-svc"))["spec"]["clusterIP"]
     route(address, real.head(space, cluster)["status"]["podIP"])
     old = {p["metadata"]["uid"] for p in real.workers(space, cluster)}
-    client = Client(address)
+    client = Client(address, threads=8)
 
     def is_rolled():
         now = {p["metadata"]["uid"] for p in real.workers(space, cluster) if not p["metadata"].get("deletionTimestamp")}
