@@ -281,7 +281,7 @@ static void on_drain(struct fakeray *h, struct slice message)
         n->drains = true;
     else if (n && !no)
         end(h, n);
-    h->fake.drain = no ? SLICE("\x12\x2eThe node to be idle terminated is no longer idle") : SLICE("\x08\x01");
+    h->fake.drain = no ? SLICE("\x12\x30The node to be idle terminated is no longer idle") : SLICE("\x08\x01");
 }
 
 static void on_asked(struct fakehead *fake, const char *method, struct slice message)
