@@ -74,6 +74,7 @@ struct scale_unit {
     bool twins;      /* see scale_member */
     bool victim;     /* it is above a max and will go */
     bool needed;     /* a demand was placed on it */
+    bool replaced;   /* a rolling update replaces it: it stands for its successor */
     int64_t idle_ms; /* of the busiest host that has joined, where the others have not started; -1: not idle */
     double busy;     /* mean part of its resources in use */
 };

@@ -245,7 +245,7 @@ static void add_rooms(struct wishes *w)
         const struct ray_room *full = &w->launch.kinds[u->group].supply.full;
         uint32_t hosts = (uint32_t)s->in->cluster->groups[u->group].hosts;
         for (uint32_t k = 0; stands(u) && k < (u->count > hosts ? u->count : hosts); k++)
-            add_room(w, k < u->count ? u->members[k].node : NULL, full, i + 1);
+            add_room(w, k < u->count && !u->replaced ? u->members[k].node : NULL, full, i + 1);
     }
 }
 

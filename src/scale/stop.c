@@ -176,7 +176,7 @@ void scale_stop(const struct scale_scene *s, struct scale_plan *p)
     for (uint32_t i = 0; i < s->unit_count; i++) {
         const struct scale_unit *u = &s->units[i];
         const struct ray_group *g = &s->in->cluster->groups[u->group];
-        if (g->suspended)
+        if (g->suspended || u->replaced)
             continue; /* its pods go without us */
         if (u->dead)
             take_away(p, u, u->lost ? "it runs, and Ray has no node of it" : "Ray has ended in it");

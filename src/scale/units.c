@@ -115,14 +115,15 @@ static int32_t group_of(const struct ray_cluster *c, const struct pod *pod)
     return GROUP_NONE;
 }
 
-/* Pods that live, of groups that the spec has. */
+/* Pods that live, of groups that the spec has, and those that a rolling update has deleted, whose successors do not exist yet. */
 static void gather(struct scale_scene *s)
 {
     const struct scale_view *in = s->in;
     s->members = arena_array(s->a, in->pod_count, sizeof *s->members);
     for (uint32_t i = 0; i < in->pod_count; i++) {
         int32_t group = group_of(in->cluster, in->pods[i]);
-        if (pod_live(in->pods[i]) && group != GROUP_NONE)
+        bool replaced = in->pods[i]->deleting && in->pods[i]->drain;
+        if ((pod_live(in->pods[i]) || replaced) && group != GROUP_NONE)
             s->members[s->member_count++] = (struct scale_member){.pod = in->pods[i], .group = group, .at = i};
     }
     qsort(s->members, s->member_count, sizeof *s->members, by_name);
@@ -145,14 +146,17 @@ static double part_in_use(const struct ray_node *n)
     return n->total.count ? sum / n->total.count : 0;
 }
 
+/* A replica that a rolling update replaces counts as one that has not started, because its successor will be one. */
 static void sum_up(struct scale_unit *u, int32_t hosts)
 {
+    for (uint32_t i = 0; i < u->count; i++)
+        u->replaced |= u->members[i].pod->drain != POD_DRAIN_NONE;
     u->joined = u->count == (uint32_t)hosts;
     u->idle_ms = INT64_MAX;
     for (uint32_t i = 0; i < u->count; i++) {
         const struct scale_member *m = &u->members[i];
-        const struct ray_node *n = m->node;
-        bool begun = n || m->pod->phase != POD_PENDING || m->pod->ours.overtaken;
+        const struct ray_node *n = u->replaced ? NULL : m->node;
+        bool begun = !u->replaced && (n || m->pod->phase != POD_PENDING || m->pod->ours.overtaken);
         u->started |= begun;
         u->twins |= m->twin;
         u->dead |= n && !alive(n);
@@ -251,7 +255,7 @@ void scale_find_lost(const struct scale_scene *s, struct scale_plan *p)
         for (uint32_t k = 0; k < u->count; k++) {
             const struct scale_seen *seen = &p->seen[u->members[k].at];
             int64_t limit = seen->joined ? SCALE_REJOIN_MS : SCALE_JOIN_MS;
-            u->lost |= seen->alone_ms && in->now.mono_ms - seen->alone_ms >= limit;
+            u->lost |= !u->replaced && seen->alone_ms && in->now.mono_ms - seen->alone_ms >= limit;
         }
         u->dead |= u->lost;
         u->leaving |= u->lost;

@@ -158,6 +158,31 @@ static void test_taken_back(void)
     world_free(&w);
 }
 
+static void test_scaled(void)
+{
+    struct world w;
+    test_case("with an autoscaler: drained workers are replaced, and the group keeps its size");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .replicas = 3, .idle = 3600});
+    CHECK_INT(
+        world_call(&w, "PATCH", arena_printf(&w.arena, "%s/c", v1).ptr, "application/merge-patch+json",
+                   SLICE("{\"metadata\":{\"annotations\":{\"" RAY_ANNOTATION_ROLL "\":\"maxSurgePercent=0,maxUnavailablePercent=34\"}}}")),
+        200);
+    world_run(&w, 20 * 1000);
+    struct fakeray *h = head_of(&w, "c");
+    CHECK_INT(workers_of(&w, "c"), 3);
+    edit_template(&w, "two");
+    for (int step = 0; step < 60; step++) {
+        world_run(&w, 1000);
+        CHECK(workers_of(&w, "c") >= 2);
+    }
+    CHECK_INT(marked(&w, "two"), 3);
+    CHECK_INT(workers_of(&w, "c"), 3);
+    CHECK_INT(h->accepted, 3);
+    CHECK(!tells(&w, "WorkerNotDrained", ""));
+    world_free(&w);
+}
+
 int main(void)
 {
     test_drained();
@@ -166,5 +191,6 @@ int main(void)
     test_without_ray(false);
     test_without_ray(true);
     test_taken_back();
+    test_scaled();
     return test_done();
 }

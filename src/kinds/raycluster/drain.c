@@ -134,7 +134,9 @@ void drain_follow(struct op *op, struct record *c)
     for (struct pod_record *r = c->children.pods; r; r = r->next) {
         if (!r->pod.drain)
             continue;
-        if (!drains || !is_replaced(op, &r->pod))
+        if (!pod_live(&r->pod))
+            r->pod.drain = POD_DRAIN_DONE; /* kept until the pod is gone: its end lowers no target of the autoscaler */
+        else if (!drains || !is_replaced(op, &r->pod))
             r->pod.drain = POD_DRAIN_NONE;
         else if (is_draining(&r->pod) && op->now.mono_ms >= ends_at(r, heard_ms))
             end_drain(op, r);

@@ -299,7 +299,7 @@ void scaling_ended(struct pod_record *r)
     struct scaling *s = scaling_there(r->of);
     if (!s || !(r->stop || r->seen.parting || r->pod.drain))
         return;
-    for (uint32_t i = 0; i < s->group_count && !r->stop; i++)
+    for (uint32_t i = 0; i < s->group_count && !r->stop && !r->pod.drain; i++) /* a pod that a rolling update replaces gets a successor */
         if (s->groups[i].name == name_hash(r->pod.group) && s->groups[i].m.target > 0 && ends_replica(r, s->groups[i].hosts))
             s->groups[i].m.target--;
     r->pod.ours.counted = true;
