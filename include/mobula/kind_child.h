@@ -20,7 +20,7 @@ struct pod_record {
     struct scale_seen seen;     /* the autoscaler's knowledge from earlier states of the head */
     struct doubt doubt;         /* our DELETE was answered 404 (pod.doubted) or 409 (pod.overtaken) */
     int64_t asked_ms;           /* pod.asked holds until then */
-    int64_t drain_ms;           /* monotonic: when pod.drain left POD_DRAIN_NONE */
+    int64_t drain_ms;           /* monotonic: when pod.ours.drain left POD_DRAIN_NONE */
     uint32_t round;
     bool by_us; /* our DELETE is in flight or was accepted */
 };

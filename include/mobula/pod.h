@@ -40,19 +40,19 @@ struct pod {
     bool serves : 1;    /* its label RAY_LABEL_SERVE is "true" */
     bool on_demand : 1; /* its label says that it was made for an on-demand node */
     uint8_t orphan : 2; /* enum pod_orphan */
-    uint8_t drain : 2;  /* enum pod_drain; known to this operator only */
     bool ended;         /* the Ray container ended and will not be restarted */
     bool restarted;     /* its kubelet has restarted the Ray container at least once */
     bool stopped;       /* the Ray container does not run at present: it will be restarted, or has ended */
     bool gave_up;       /* our init container timed out waiting for the GCS: counts as ended, though the kubelet restarts it */
     bool unschedulable; /* no node has room for it; see pod_read */
     struct {
-        bool counted;   /* its failure is already counted in group_failures */
-        bool asked;     /* a DELETE of it failed but may still take effect: scale-down picks it first */
-        bool doubted;   /* `deleting` only because a DELETE was answered 404: it keeps its place until the watch or a list confirms it */
-        bool overtaken; /* the API server has a newer version that we have not seen: it may have become ready or busy */
-    } ours;             /* known to this operator only */
-    uint16_t idle_s;    /* its node was asked to drain after so many idle seconds; 0: not asked, or for another reason */
+        bool counted; /* its failure is already counted in group_failures */
+        bool asked;   /* a DELETE of it failed but may still take effect: scale-down picks it first */
+        bool doubted; /* `deleting` only because a DELETE was answered 404: it keeps its place until the watch or a list confirms it */
+        bool overtaken : 1; /* the API server has a newer version that we have not seen: it may have become ready or busy */
+        uint8_t drain : 2;  /* enum pod_drain */
+    } ours;                 /* known to this operator only */
+    uint16_t idle_s;        /* its node was asked to drain after so many idle seconds; 0: not asked, or for another reason */
 };
 _Static_assert(sizeof(struct pod) <= POD_RECORD_MAX, "a fleet has a hundred thousand of them");
 /* A zone in four bytes; of no zone 0. */

@@ -122,7 +122,7 @@ static void gather(struct scale_scene *s)
     s->members = arena_array(s->a, in->pod_count, sizeof *s->members);
     for (uint32_t i = 0; i < in->pod_count; i++) {
         int32_t group = group_of(in->cluster, in->pods[i]);
-        bool replaced = in->pods[i]->deleting && in->pods[i]->drain;
+        bool replaced = in->pods[i]->deleting && in->pods[i]->ours.drain;
         if ((pod_live(in->pods[i]) || replaced) && group != GROUP_NONE)
             s->members[s->member_count++] = (struct scale_member){.pod = in->pods[i], .group = group, .at = i};
     }
@@ -150,7 +150,7 @@ static double part_in_use(const struct ray_node *n)
 static void sum_up(struct scale_unit *u, int32_t hosts)
 {
     for (uint32_t i = 0; i < u->count; i++)
-        u->replaced |= u->members[i].pod->drain != POD_DRAIN_NONE;
+        u->replaced |= u->members[i].pod->ours.drain != POD_DRAIN_NONE;
     u->joined = u->count == (uint32_t)hosts;
     u->idle_ms = INT64_MAX;
     for (uint32_t i = 0; i < u->count; i++) {

@@ -100,7 +100,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     now.orphan = !orphan ? POD_OWNED : pod_of_namespace(object, istr_slice(c->ns), a) ? POD_ORPHAN : POD_STRAY;
     now.ours.counted = before.ours.counted;
     now.ours.asked = before.ours.asked;
-    now.drain = before.drain;
+    now.ours.drain = before.ours.drain;
     now.idle_s = before.idle_s;
     now.ours.doubted = before.ours.doubted && !now.deleting;
     if (now.deleting || before.ours.overtaken)

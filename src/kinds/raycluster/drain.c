@@ -5,7 +5,7 @@
 
 static bool is_draining(const struct pod *pod)
 {
-    return pod->drain == POD_DRAIN_ASKED || pod->drain == POD_DRAIN_UNDER_WAY;
+    return pod->ours.drain == POD_DRAIN_ASKED || pod->ours.drain == POD_DRAIN_UNDER_WAY;
 }
 
 static bool is_replaced(const struct op *op, const struct pod *pod)
@@ -27,8 +27,8 @@ bool drain_wanted(const struct op *op, const struct record *c)
 
 static void move_to(struct op *op, struct pod_record *r, enum pod_drain drain)
 {
-    r->drain_ms = r->pod.drain ? r->drain_ms : op->now.mono_ms;
-    r->pod.drain = drain & 3;
+    r->drain_ms = r->pod.ours.drain ? r->drain_ms : op->now.mono_ms;
+    r->pod.ours.drain = drain & 3;
     record_touch(op, r->of);
 }
 
@@ -81,7 +81,7 @@ static void find_drains(struct op *op, struct record *c, const struct ray_state 
 {
     for (uint32_t i = 0; i < state->node_count; i++)
         for (struct pod_record *r = c->children.pods; r && state->nodes[i].status == RAY_NODE_DRAINING; r = r->next)
-            if (!r->pod.drain && is_node_of(&state->nodes[i], &r->pod) && is_replaced(op, &r->pod))
+            if (!r->pod.ours.drain && is_node_of(&state->nodes[i], &r->pod) && is_replaced(op, &r->pod))
                 move_to(op, r, POD_DRAIN_UNDER_WAY);
 }
 
@@ -93,9 +93,9 @@ void drain_look(struct op *op, struct record *c, struct ray_gcs *gcs, const stru
             continue;
         const struct ray_node *n = find_node(state, &r->pod);
         bool drains = n && n->status == RAY_NODE_DRAINING;
-        if (!n || (!drains && r->pod.drain == POD_DRAIN_UNDER_WAY)) /* its container was restarted, and so is another node */
+        if (!n || (!drains && r->pod.ours.drain == POD_DRAIN_UNDER_WAY)) /* its container was restarted, and so is another node */
             move_to(op, r, POD_DRAIN_DONE);
-        else if (drains && r->pod.drain == POD_DRAIN_ASKED)
+        else if (drains && r->pod.ours.drain == POD_DRAIN_ASKED)
             move_to(op, r, POD_DRAIN_UNDER_WAY);
         else if (!drains)
             ask_drain(op, r, gcs, n);
@@ -107,7 +107,7 @@ void drain_look(struct op *op, struct record *c, struct ray_gcs *gcs, const stru
 /* Once the GCS is silent, the next pods do not wait for it. */
 static int64_t ends_at(const struct pod_record *r, int64_t heard_ms)
 {
-    if (r->pod.drain == POD_DRAIN_UNDER_WAY)
+    if (r->pod.ours.drain == POD_DRAIN_UNDER_WAY)
         return r->drain_ms + RAYCLUSTER_DRAIN_MS;
     return (heard_ms < r->drain_ms ? heard_ms : r->drain_ms) + RAYCLUSTER_DRAIN_ASK_MS;
 }
@@ -115,7 +115,7 @@ static int64_t ends_at(const struct pod_record *r, int64_t heard_ms)
 static void end_drain(struct op *op, struct pod_record *r)
 {
     char note[ERR_TEXT_MAX];
-    bool begun = r->pod.drain == POD_DRAIN_UNDER_WAY;
+    bool begun = r->pod.ours.drain == POD_DRAIN_UNDER_WAY;
     snprintf(note, sizeof note, "pod %s is deleted although its node has not drained: %s. Serve moves its replicas when the pod has ended",
              r->pod.name,
              begun ? "tasks or replicas are left there after 5 min, as when no other node has room for them"
@@ -132,12 +132,12 @@ void drain_follow(struct op *op, struct record *c)
     int64_t heard_ms = 0;
     bool drains = scaling_drains(c, &heard_ms);
     for (struct pod_record *r = c->children.pods; r; r = r->next) {
-        if (!r->pod.drain)
+        if (!r->pod.ours.drain)
             continue;
         if (!pod_live(&r->pod))
-            r->pod.drain = POD_DRAIN_DONE; /* kept until the pod is gone: its end lowers no target of the autoscaler */
+            r->pod.ours.drain = POD_DRAIN_DONE; /* kept until the pod is gone: its end lowers no target of the autoscaler */
         else if (!drains || !is_replaced(op, &r->pod))
-            r->pod.drain = POD_DRAIN_NONE;
+            r->pod.ours.drain = POD_DRAIN_NONE;
         else if (is_draining(&r->pod) && op->now.mono_ms >= ends_at(r, heard_ms))
             end_drain(op, r);
     }

@@ -156,7 +156,7 @@ static void gather_slow(struct facts *f)
         const struct pod *pod = f->in->pods[i];
         bool goes = pod->deleting && !pod->ours.doubted;
         int64_t from_us = goes ? pod->going_s * INT64_C(1000000) : pod->created_us, due_us = from_us + POD_HANGS_MS * INT64_C(1000);
-        bool waits = goes ? slice_is(pod->reason, POD_REASON_GOING) : pod_live(pod) && !pod->ready && !pod->drain;
+        bool waits = goes ? slice_is(pod->reason, POD_REASON_GOING) : pod_live(pod) && !pod->ready && !pod->ours.drain;
         if (!waits || !from_us || !of_any_group(f->in->cluster, pod))
             continue;
         if (f->in->now.wall_us < due_us) {

@@ -66,15 +66,15 @@ static struct unit read_unit(const struct group_view *g, uint32_t from, int64_t 
         bool well = live && sure && is_up(g, pod, old, again_ms);
         u.live |= live;
         deleted |= pod->deleting || (live && decide_given_up(g->spec, pod));
-        drain |= live && pod->drain;
-        u.drains |= live && (pod->drain == POD_DRAIN_ASKED || pod->drain == POD_DRAIN_UNDER_WAY);
+        drain |= live && pod->ours.drain;
+        u.drains |= live && (pod->ours.drain == POD_DRAIN_ASKED || pod->ours.drain == POD_DRAIN_UNDER_WAY);
         u.runs |= live && pod->run_us;
-        u.ending = pod->drain || pod->deleting || (live && decide_given_up(g->spec, pod)) ? pod : u.ending;
+        u.ending = pod->ours.drain || pod->deleting || (live && decide_given_up(g->spec, pod)) ? pod : u.ending;
         u.old |= old;
         up += well;
         if (live && !well)
             u.down = pod;
-        if ((pod_failed(pod) && !pod->drain) || (live && !well && cannot_start(pod)))
+        if ((pod_failed(pod) && !pod->ours.drain) || (live && !well && cannot_start(pod)))
             u.bad = pod;
     }
     u.up = up >= hosts;
@@ -206,7 +206,7 @@ static void roll_group(const struct group_view *g, const struct tally *t, struct
     int64_t wait_ms = g->in->workers_from_ms - g->in->now.mono_ms; /* a DELETE of the previous leader may be in flight */
     if (!slice_empty(earlier))
         r->why = earlier;
-    else if (slice_empty(r->why) && t->ending && !t->ending->deleting && t->ending->drain)
+    else if (slice_empty(r->why) && t->ending && !t->ending->deleting && t->ending->ours.drain)
         r->why = arena_printf(a, "Ray drains pod %s: its tasks end, and Serve moves its replicas to other nodes", t->ending->name);
     else if (slice_empty(r->why) && t->ending)
         r->why = arena_printf(a, "pod %s is not deleted yet%s%.*s", t->ending->name, slice_empty(t->ending->words) ? "" : ": ",

@@ -297,9 +297,10 @@ static bool ends_replica(const struct pod_record *r, int32_t hosts)
 void scaling_ended(struct pod_record *r)
 {
     struct scaling *s = scaling_there(r->of);
-    if (!s || !(r->stop || r->seen.parting || r->pod.drain))
+    if (!s || !(r->stop || r->seen.parting || r->pod.ours.drain))
         return;
-    for (uint32_t i = 0; i < s->group_count && !r->stop && !r->pod.drain; i++) /* a pod that a rolling update replaces gets a successor */
+    for (uint32_t i = 0; i < s->group_count && !r->stop && !r->pod.ours.drain;
+         i++) /* a pod that a rolling update replaces gets a successor */
         if (s->groups[i].name == name_hash(r->pod.group) && s->groups[i].m.target > 0 && ends_replica(r, s->groups[i].hosts))
             s->groups[i].m.target--;
     r->pod.ours.counted = true;
@@ -559,7 +560,7 @@ void scaling_drop(struct record *c)
     own->scaling = NULL;
     for (struct pod_record *r = c->children.pods; r; r = r->next) {
         r->stop = NULL;
-        r->pod.drain = POD_DRAIN_NONE;
+        r->pod.ours.drain = POD_DRAIN_NONE;
     }
 }
 

@@ -159,7 +159,7 @@ static void read_pod(struct scene *s, struct slice line)
             p->deleting = p->ours.doubted = true;
         p->hash = slice_eq(word, SLICE("old")) ? 1 : p->hash;
         if (word_value(word, "drain").ptr)
-            p->drain = drain_of(word_value(word, "drain")) & 3u;
+            p->ours.drain = drain_of(word_value(word, "drain")) & 3u;
     }
     p->created_us = now_us - age * INT64_C(1000000);
     p->going_s = going ? (uint32_t)(now_us / 1000000 - going) : 0;

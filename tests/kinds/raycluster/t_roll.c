@@ -29,7 +29,7 @@ static int32_t count(const struct scene *s, bool (*is)(const struct pod *p))
 
 static bool is_up(const struct pod *p)
 {
-    return p->ready && !p->deleting && !p->drain;
+    return p->ready && !p->deleting && !p->ours.drain;
 }
 
 static bool holds_node(const struct pod *p)
@@ -70,8 +70,8 @@ static void carry_out(struct scene *s, struct course *c, const struct plan *p)
                 *f = (struct group_failures){.count = f->count + 1, .ends = f->ends + 1, .ended = true, .reason = "it ended"};
             }
             if (act->verb == &raycluster_drain_pod) {
-                CHECK(is_old(pod) && !pod->drain);
-                pod->drain = POD_DRAIN_ASKED;
+                CHECK(is_old(pod) && !pod->ours.drain);
+                pod->ours.drain = POD_DRAIN_ASKED;
                 c->drained++;
             }
             if (act->verb == &pod_delete) {
@@ -90,8 +90,8 @@ static void go_on(struct scene *s, struct course *c)
         return;
     uint32_t i = 1 + (uint32_t)(rng_next(&c->rng) % (s->pod_count - 1));
     struct pod *p = &s->pods[i];
-    if (p->drain && p->drain < POD_DRAIN_DONE && !p->deleting) {
-        p->drain = (p->drain + 1u) & 3u;
+    if (p->ours.drain && p->ours.drain < POD_DRAIN_DONE && !p->deleting) {
+        p->ours.drain = (p->ours.drain + 1u) & 3u;
         p->ready = false;
     } else if (p->deleting) {
         *p = s->pods[--s->pod_count];
@@ -100,7 +100,7 @@ static void go_on(struct scene *s, struct course *c)
     } else if (p->phase == POD_RUNNING && !p->ready && !is_old(p) && c->failures > 0) {
         p->phase = POD_FAILED;
         c->failures--;
-    } else if (p->phase == POD_RUNNING && !p->drain) {
+    } else if (p->phase == POD_RUNNING && !p->ours.drain) {
         p->ready = true;
         p->run_us = now_us;
     }
