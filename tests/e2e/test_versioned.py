@@ -333,7 +333,7 @@ def test_commands(operators, space, boards, tmp_path):
     assert [(v["name"], v["weight"]) for v in service.get()["spec"]["versions"]] == [("v1", 100)]
     command("deploy", two, "--version-name=v3")
     service.serve("v3", new)
-    service.phase("Complete")
+    eventually(lambda: service.phase("Complete") and (service.told("v3") or {}).get("weight") == 100)
     space.api.call("DELETE", space.path("rayservices", "rag-v1", V1))  # as the operator does after the time that it is kept
     eventually(lambda: space.find(space.path("rayservices", "rag-v1", V1)) is None)
     command("rollback", "rag", fails="version v1 was deleted after the rollout")

@@ -76,12 +76,20 @@ class Api:
         return self.call("PATCH", path, body, f"application/{kind}+json")
 
 
+def after_last_line(path):
+    """Where the next line of a file begins that a process appends to. A line that is not whole yet is not skipped."""
+    with path.open("rb") as f:
+        f.seek(max(0, path.stat().st_size - 1024 * 1024))
+        tail = f.read()
+        return f.tell() - len(tail) + tail.rfind(b"\n") + 1
+
+
 class AuditLog:
     """The audit log from here on."""
 
     def __init__(self):
         self.path = RUN / "audit.log"
-        self.at = self.path.stat().st_size if self.path.exists() else 0
+        self.at = after_last_line(self.path) if self.path.exists() else 0
 
     def lines(self, settle=0.3):
         time.sleep(settle)  # the server writes it a moment after its answer
