@@ -61,7 +61,7 @@ struct apply_object {
     bool force;            /* it is ours: fields that others have set on it are taken over */
     bool rolls;            /* a Deployment that is there and rolls: see apply.c */
     const char *passed;    /* why the object is skipped; NULL: it is applied */
-    struct slice release;  /* of shows: the Helm release that owns the object; empty: none */
+    struct slice release;  /* with apply.shows: name of the Helm release that owns the object; empty: none */
     bool changed;          /* it was created, changed or deleted by us */
 };
 
@@ -74,7 +74,7 @@ struct apply {
     uint32_t count;
     bool definitions; /* --crds-only: an admission policy of a Helm release is skipped */
     bool replaces;    /* an installation of another version may be replaced */
-    bool shows;       /* --dry-run: objects of a Helm release are no failure */
+    bool shows;       /* --dry-run: differences of a Helm release's objects are printed, and are no failure */
     bool keeps_flags; /* fails if a flag of the existing Deployment would be dropped */
     bool image_given, resources_given, requests_given,
         replicas_given;        /* the command sets them: they may differ from those of the existing Deployment */
@@ -101,9 +101,10 @@ bool apply_needs(struct apply *p, struct err *e);
 /* The EndpointSlices of the API server. */
 #define APPLY_ENDPOINTS                                                                                                                    \
     "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes"
-/* Whether a rule without destinations, as that for API servers is, lets out this port. */
+/* Whether a NetworkPolicy has an egress rule that allows this port to any destination, as the rule for API servers does. */
 bool apply_lets_out(struct jval policy, int64_t port);
-/* Says a line for each port of APPLY_ENDPOINTS that the list's NetworkPolicy does not let out. None without the right to list them. */
+/* Prints each port of the API server (APPLY_ENDPOINTS) that the NetworkPolicy of the list does not allow. Prints nothing without the right
+ * to list EndpointSlices. */
 void apply_say_ports(struct apply *p);
 /* The last warning event of a pod whose containers are being created; empty: none, or it may not be read. */
 struct slice apply_pod_event(struct apply *p, struct slice ns, struct jval pod);

@@ -13,18 +13,34 @@ static void edit_template(struct world *w, const char *mark)
     CHECK_INT(world_call(w, "PATCH", path.ptr, "application/json-patch+json", patch), 200);
 }
 
+static void allow_rolling(struct world *w, const char *budget)
+{
+    struct slice note = arena_printf(&w->arena, "{\"metadata\":{\"annotations\":{\"" RAY_ANNOTATION_ROLL "\":\"%s\"}}}", budget);
+    struct slice path = arena_printf(&w->arena, "%s/c", v1);
+    CHECK_INT(world_call(w, "PATCH", path.ptr, "application/merge-patch+json", note), 200);
+}
+
 /* Two workers, and one extra at a time. */
 static struct fakeray *begin(struct world *w)
 {
-    static const char note[] = "{\"metadata\":{\"annotations\":{\"" RAY_ANNOTATION_ROLL "\":\"maxSurgePercent=50\"}}}";
     make_scaled_world(w, false);
     CHECK_INT(world_call(w, "POST", v1, "application/json", cluster_body(w, "c", 2, "")), 201);
-    struct slice path = arena_printf(&w->arena, "%s/c", v1);
-    CHECK_INT(world_call(w, "PATCH", path.ptr, "application/merge-patch+json", slice_of(note)), 200);
+    allow_rolling(w, "maxSurgePercent=50");
     world_run(w, 10 * 1000);
     CHECK(is_ready(w, "c"));
     struct fakeray *h = head_of(w, "c");
     CHECK_INT(h->fake.states, 0); /* nothing is asked while nothing is replaced */
+    return h;
+}
+
+/* The same with a busy node on each worker: a drain ends only when their work does. */
+static struct fakeray *begin_busy(struct world *w)
+{
+    struct fakeray *h = begin(w);
+    h->lingers = true;
+    fakeray_work(h, 0, FAKERAY_CPUS, 2, false);
+    world_run(w, 5 * 1000);
+    edit_template(w, "two");
     return h;
 }
 
@@ -68,11 +84,7 @@ static void test_busy(void)
 {
     struct world w;
     test_case("a node that works drains as long as it works, and no other is asked meanwhile");
-    struct fakeray *h = begin(&w);
-    h->lingers = true;
-    fakeray_work(h, 0, FAKERAY_CPUS, 2, false);
-    world_run(&w, 5 * 1000);
-    edit_template(&w, "two");
+    struct fakeray *h = begin_busy(&w);
     world_run(&w, 60 * 1000);
     CHECK_INT(h->accepted, 1);
     CHECK_INT(h->preempted, 1);
@@ -102,11 +114,7 @@ static void test_too_long(void)
 {
     struct world w;
     test_case("work that does not end is waited for, but not for ever");
-    struct fakeray *h = begin(&w);
-    h->lingers = true;
-    fakeray_work(h, 0, FAKERAY_CPUS, 2, false);
-    world_run(&w, 5 * 1000);
-    edit_template(&w, "two");
+    struct fakeray *h = begin_busy(&w);
     world_run(&w, RAYCLUSTER_DRAIN_MS - 10 * 1000);
     CHECK_INT(h->accepted, 1);
     CHECK_INT(workers_of(&w, "c"), 3);
@@ -138,11 +146,7 @@ static void test_taken_back(void)
 {
     struct world w;
     test_case("a template that is put back while a worker drains: the worker stays");
-    struct fakeray *h = begin(&w);
-    h->lingers = true;
-    fakeray_work(h, 0, FAKERAY_CPUS, 2, false);
-    world_run(&w, 5 * 1000);
-    edit_template(&w, "two");
+    struct fakeray *h = begin_busy(&w);
     world_run(&w, 20 * 1000);
     CHECK_INT(h->accepted, 1);
     h->lingers = false;
@@ -164,10 +168,7 @@ static void test_scaled(void)
     test_case("with an autoscaler: drained workers are replaced, and the group keeps its size");
     make_scaled_world(&w, false);
     apply_scaled(&w, &(struct scaled){.name = "c", .replicas = 3, .idle = 3600});
-    CHECK_INT(
-        world_call(&w, "PATCH", arena_printf(&w.arena, "%s/c", v1).ptr, "application/merge-patch+json",
-                   SLICE("{\"metadata\":{\"annotations\":{\"" RAY_ANNOTATION_ROLL "\":\"maxSurgePercent=0,maxUnavailablePercent=34\"}}}")),
-        200);
+    allow_rolling(&w, "maxSurgePercent=0,maxUnavailablePercent=34");
     world_run(&w, 20 * 1000);
     struct fakeray *h = head_of(&w, "c");
     CHECK_INT(workers_of(&w, "c"), 3);

@@ -268,17 +268,17 @@ static void write_slow(const struct facts *f, struct jout *w)
 static void write_certificates(const struct facts *f, struct jout *w)
 {
     char end[TIME_TEXT_MAX];
-    if (!f->dated)
+    if (!f->expiring)
         return;
     struct slice date =
-        slice_head(time_format(f->dated->created_us + RAYCLUSTER_CERTIFICATE_DAYS * TIME_DAY_US, end), sizeof "2026-11-21" - 1);
-    struct slice more = f->dated_count > 1 ? arena_printf(f->a, "; so it is with %u more", f->dated_count - 1) : SLICE("");
+        slice_head(time_format(f->expiring->created_us + RAYCLUSTER_CERTIFICATE_DAYS * TIME_DAY_US, end), sizeof "2026-11-21" - 1);
+    struct slice more = f->expiring_count > 1 ? arena_printf(f->a, "; %u more certificates end soon", f->expiring_count - 1) : SLICE("");
     condition(f, w, STATUS_CERTIFICATES, true, SLICE("PodsTooOld"),
               arena_printf(f->a,
                            "the certificate of pod %s ends on %.*s or, if its CA does, earlier; Ray does not read another, and opens no "
                            "connection there from then on%.*s. Delete the pod before (with the head, all workers are replaced), or let a "
                            "rolling update replace the workers: annotation " RAY_ANNOTATION_ROLL ", and a change of their template",
-                           f->dated->name, SLICE_ARG(date), SLICE_ARG(more)));
+                           f->expiring->name, SLICE_ARG(date), SLICE_ARG(more)));
 }
 
 static void write_zones(const struct facts *f, struct jout *w)

@@ -178,11 +178,11 @@ static void gather_dated(struct facts *f)
         if (!pod_live(pod) || !pod->created_us)
             continue;
         if (f->in->now.wall_us < due_us) {
-            f->dated_again_us = f->dated_again_us && f->dated_again_us < due_us ? f->dated_again_us : due_us;
+            f->expiring_again_us = f->expiring_again_us && f->expiring_again_us < due_us ? f->expiring_again_us : due_us;
             continue;
         }
-        f->dated_count++;
-        f->dated = f->dated && f->dated->created_us <= pod->created_us ? f->dated : pod;
+        f->expiring_count++;
+        f->expiring = f->expiring && f->expiring->created_us <= pod->created_us ? f->expiring : pod;
     }
 }
 

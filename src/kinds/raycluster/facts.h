@@ -27,11 +27,11 @@ struct facts {
     bool drift;                   /* running pods were made from an older template and are not replaced */
     struct roll roll;             /* the rolling update that replaces them; number GROUP_NONE: none */
     const struct pod *slow;       /* of a cluster that was complete once: a worker that should be ready by now, or gone; NULL: none … */
-    uint32_t slow_count;          /* … of so many … */
+    uint32_t slow_count;          /* number of such pods */
     int64_t slow_again_us;        /* … wall clock: when another one begins to count; 0: none will */
-    const struct pod *dated;      /* with tlsOptions: the oldest live pod, if its certificate ends soon; NULL: none does … */
-    uint32_t dated_count;         /* … of so many … */
-    int64_t dated_again_us;       /* … wall clock: when that of the next one does; 0: no pod has a certificate */
+    const struct pod *expiring;   /* with tlsOptions: the oldest live pod whose certificate ends soon; NULL: none */
+    uint32_t expiring_count;      /* number of such pods */
+    int64_t expiring_again_us;    /* wall clock: when the next pod becomes one; 0: no pod has a certificate */
     bool service;                 /* the head service is there, and stays */
     const char *state;
     struct slice stamp; /* the time of what changes now; empty when only the rest matters */

@@ -27,7 +27,7 @@ struct unit {
 
 struct tally {
     int32_t all, going, fresh, fresh_down, up, old, old_head; /* replicas; all: live ones; old_head: created for an earlier head */
-    int32_t drain;                                            /* of `going`: they drain, or have and are deleted by this plan */
+    int32_t drain; /* part of `going`: replicas that drain, or have drained and are deleted by this plan */
     const struct pod *bad, *down, *ending;
 };
 
@@ -126,7 +126,8 @@ static bool stop_for(struct roll *r, struct slice why)
 static bool may_go_on(const struct group_view *g, const struct tally *t, struct roll *r, struct arena *a)
 {
     const struct group_failures *f = g->failures;
-    /* After a change of a template that failed, replicas of it may take all places, so that none of the newest template can be created. */
+    /* When a faulty template is corrected, its replicas may take up the whole budget. Then no replica of the corrected one can be created
+     * before some are deleted, so the failures of the faulty one must not stop that. */
     bool lacks = t->fresh_down > 0 || t->all < g->spec->desired || (t->fresh == 0 && t->all < g->spec->desired + r->surge);
     if (g->spec->blocked)
         return stop_for(r, g->spec->blocked_text);
@@ -143,7 +144,7 @@ static bool may_go_on(const struct group_view *g, const struct tally *t, struct 
     return true;
 }
 
-/* Of a replica whose Ray runs, pods without Ray are deleted with the others, when these have drained. */
+/* Pods in which Ray does not run are not drained: they are deleted with the other pods of their replica, once those have drained. */
 static void mark_replaced(const struct group_view *g, const struct unit *u, struct roll *r)
 {
     bool drains = u->runs && g->in->drains && !u->drained;

@@ -15,7 +15,8 @@ struct scaling {
     struct op *op;
     struct record *c;
     struct ray_gcs *gcs; /* NULL: there is no head to ask */
-    bool scales, drains; /* by demand; workers that a rolling update replaces */
+    bool scales;         /* the autoscaler runs for this cluster */
+    bool drains;         /* a rolling update has workers to drain */
     char ip[IP_TEXT_MAX + 1];
     uint16_t port;
     uint32_t token; /* auth_serial of the one that it shows */
@@ -25,7 +26,7 @@ struct scaling {
     uint64_t quiet;         /* ray_state_quiet of a state that left nothing to do; 0: the next one is decided on in any case */
     int64_t rest_ms;        /* until when the same state would leave nothing to do again */
     int64_t heard_ms;       /* when the last state came; 0: none has */
-    int64_t begun_ms;       /* when this was made */
+    int64_t begun_ms;       /* monotonic: when this struct was allocated */
     uint64_t reported;      /* hash of the last report but for its version; 0: none, or one of nothing */
     uint64_t said;          /* hash of the last lines that were logged */
     int64_t said_ms;        /* when the last legacy block was; 0: never */
@@ -299,8 +300,8 @@ void scaling_ended(struct pod_record *r)
     struct scaling *s = scaling_there(r->of);
     if (!s || !(r->stop || r->seen.parting || r->pod.ours.drain))
         return;
-    for (uint32_t i = 0; i < s->group_count && !r->stop && !r->pod.ours.drain;
-         i++) /* a pod that a rolling update replaces gets a successor */
+    bool replaced = r->pod.ours.drain; /* by a rolling update: the target stays, and a new pod is created */
+    for (uint32_t i = 0; i < s->group_count && !r->stop && !replaced; i++)
         if (s->groups[i].name == name_hash(r->pod.group) && s->groups[i].m.target > 0 && ends_replica(r, s->groups[i].hosts))
             s->groups[i].m.target--;
     r->pod.ours.counted = true;
@@ -443,7 +444,7 @@ static void hang_up(struct scaling *s)
 }
 
 /* Running pods stay as they are. */
-static void tell_secretless(struct scaling *s, const char *reason, const struct err *e)
+static void warn_of_missing_secret(struct scaling *s, const char *reason, const struct err *e)
 {
     struct slice line = slice_of(e->text);
     const struct scale_plan p = {.lines = &line, .line_count = 1};
@@ -466,7 +467,7 @@ static void call_head(struct scaling *s, struct slice ip, uint16_t port)
     bool token = auth_token(op, s->c, &o.token, &e);
     if (!token || !auth_tls(op, s->c, &o.trust, &o.identity, &e)) {
         if (e.code == ERR_STATUS)
-            tell_secretless(s, token ? "CertificateMissing" : "TokenMissing", &e);
+            warn_of_missing_secret(s, token ? "CertificateMissing" : "TokenMissing", &e);
         return;
     }
     if (op->o.allow && !net_allow_peer(op->o.allow, ip, port, &e)) {

@@ -375,8 +375,8 @@ void decide_status(const struct cluster_view *in, struct plan *p)
         plan_look_again(p, in->now.mono_ms + 1 + (f.going_again_us - in->now.wall_us) / 1000);
     if (f.slow_again_us)
         plan_look_again(p, in->now.mono_ms + 1 + (f.slow_again_us - in->now.wall_us) / 1000);
-    if (f.dated_again_us)
-        plan_look_again(p, in->now.mono_ms + 1 + (f.dated_again_us - in->now.wall_us) / 1000);
+    if (f.expiring_again_us)
+        plan_look_again(p, in->now.mono_ms + 1 + (f.expiring_again_us - in->now.wall_us) / 1000);
     int64_t late_ms = status_late_in_ms(&f);
     if (late_ms > 0 && late_ms != TIME_NEVER)
         plan_look_again(p, in->now.mono_ms + late_ms);
