@@ -102,7 +102,7 @@ int main(void)
 {
     struct arena a = {0};
     struct v13_extension ext[] = {{.type = EXT_VERSIONS}, {.type = EXT_GROUPS}, {.type = EXT_SIGNATURES}, {.type = EXT_KEY_SHARE}};
-    struct slice docs = read_file("docs/security.md", &a), random, session, list, compression;
+    struct slice docs = read_file("docs/security.md", &a), random, session, list = SLICE_NONE, compression = SLICE_NONE;
     struct subject *s = subject_new(false, V13_HELLO);
     struct slice hello = slice_skip(buf_slice(&s->v.shake->hello), 4 + 2);
     CHECK(v13_get_bytes(&hello, V13_RANDOM, &random) && v13_get_vector(&hello, 1, &session) && v13_get_vector(&hello, 2, &list) &&
