@@ -74,15 +74,14 @@ static void say_expiry(struct check *c, const char *what, struct slice name, int
               SLICE_ARG(time_format(expires_us, text)), (long long)days);
 }
 
-/* Reports TLS version, group, suite and kind of certificate of the connection. The row names a server without TLS 1.3, because
+/* Reports TLS version, group, suite and kind of certificate of a connection. The row names a server without TLS 1.3, because
  * --tls-min-version 1.3 would exclude it. */
-static void say_version(struct check *c)
+static void say_version(struct check *c, const char *const tls[4], const char *peer)
 {
-    const char *const *tls = kube_client_stats(c->ask.client)->tls;
     if (!tls[0])
         return;
     bool old = strcmp(tls[0], "TLS 1.3") != 0;
-    check_say(c, CHECK_PASS, NULL, "%s, %s, %s with the API server (certificate: %s)%s", tls[0], tls[1], tls[2], tls[3],
+    check_say(c, CHECK_PASS, NULL, "%s, %s, %s with the %s (certificate: %s)%s", tls[0], tls[1], tls[2], peer, tls[3],
               old ? ": it does not speak TLS 1.3, which mobula offered" : "");
 }
 
@@ -96,7 +95,7 @@ void check_tls(struct check *c)
     else if (!c->unreachable && c->ask.client && kube_client_stats(c->ask.client)->server_cert_expires_us != 0)
         say_expiry(c, "the API server's certificate", SLICE_NONE, kube_client_stats(c->ask.client)->server_cert_expires_us);
     if (k->tls && !c->unreachable && c->ask.client)
-        say_version(c);
+        say_version(c, kube_client_stats(c->ask.client)->tls, "API server");
 }
 
 void check_clock(struct check *c)
@@ -161,8 +160,8 @@ static void on_link(struct link_owner *owner, struct link *l, struct now now)
     p->over = l->state != LINK_OPENING;
 }
 
-/* Opens a TCP connection, through the proxy where there is one, and closes it. */
-static bool probe(struct check *c, const struct endpoint *to, struct err *e)
+/* Opens a connection, through the proxy where there is one, and closes it. *tls is as in struct link. */
+static bool probe(struct check *c, const struct endpoint *to, const char *tls[4], struct err *e)
 {
     struct probe p = {.owner.step = on_link};
     struct now now = clock_now();
@@ -177,6 +176,7 @@ static bool probe(struct check *c, const struct endpoint *to, struct err *e)
     bool well = l->state != LINK_FAILED;
     if (!well)
         *e = l->error;
+    memcpy(tls, l->tls, sizeof l->tls);
     link_close(l);
     return well;
 }
@@ -184,13 +184,14 @@ static bool probe(struct check *c, const struct endpoint *to, struct err *e)
 void check_dns(struct check *c)
 {
     struct slice name = arena_printf(c->a, "kubernetes.default.svc.%.*s", SLICE_ARG(c->o->cluster_domain));
+    const char *tls[4];
     struct err e = {0};
     if (!c->ask.config->in_cluster) {
         check_say(c, CHECK_SKIP, NULL, "names of services have addresses in pods only: run it in a pod of the cluster to check them");
         return;
     }
     if (!net_allow_add(c->ask.allow, name, NET_ALLOW_PORT, "mobula check", &e) ||
-        !probe(c, &(struct endpoint){.host = name, .port = NET_ALLOW_PORT}, &e))
+        !probe(c, &(struct endpoint){.host = name, .port = NET_ALLOW_PORT}, tls, &e))
         check_say(c, CHECK_FAIL, remedy_of(e.code), "%.*s: %s", SLICE_ARG(name), e.text);
     else
         check_say(c, CHECK_PASS, NULL, "%.*s has an address, and answers", SLICE_ARG(name));
@@ -200,16 +201,20 @@ void check_place(struct check *c, struct slice text, struct slice host, uint16_t
                  struct tls_trust *trust)
 {
     struct net_proxy proxy = {0};
+    const char *tls[4];
     struct err e = {0};
     bool use = false;
     bool well = net_allow_add(c->ask.allow, host, port, "--reach", &e) && net_proxy_for(proxies, host, port, c->a, &proxy, &use, &e);
     const struct endpoint to = {.host = host, .port = port, .proxy = use ? &proxy : NULL, .tls = trust != NULL, .trust = trust};
-    well = well && (!use || net_allow_add(c->ask.allow, proxy.host, proxy.port, "HTTPS_PROXY or MOBULA_PROXIES", &e)) && probe(c, &to, &e);
+    well = well && (!use || net_allow_add(c->ask.allow, proxy.host, proxy.port, "HTTPS_PROXY or MOBULA_PROXIES", &e)) &&
+           probe(c, &to, tls, &e);
     if (well)
         check_say(c, CHECK_PASS, NULL, "%.*s: a connection opens%s%s%.*s", SLICE_ARG(text),
                   trust ? " with a certificate that is trusted" : "", use ? " through the proxy " : "", SLICE_ARG(proxy.host));
     else
         check_say(c, CHECK_FAIL, remedy_of(e.code), "%.*s: %s", SLICE_ARG(text), e.text);
+    if (well && trust)
+        say_version(c, tls, "control plane");
 }
 
 static void reach_one(struct check *c, struct slice item)

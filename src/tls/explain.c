@@ -10,7 +10,7 @@ static const struct {
     {BR_ERR_X509_EMPTY_CHAIN, "server sent no certificate"},
     {BR_ERR_X509_UNSUPPORTED,
      "a certificate of the server's chain uses an algorithm that is not known here: want RSA or EC on P-256/384/521, signed with ECDSA, "
-     "PKCS#1 or PSS (salt as long as the hash) and SHA-2"},
+     "PKCS#1 or PSS (salt as long as the hash) and SHA-2, not Ed25519"},
     {BR_ERR_X509_LIMIT_EXCEEDED, "a certificate of the server's chain has an RSA key above 8192 bits"},
     {BR_ERR_X509_WRONG_KEY_TYPE, "a certificate of the server's chain has the wrong kind of key for its signature"},
     {BR_ERR_X509_BAD_SIGNATURE, "a certificate of the server's chain has a wrong signature"},
@@ -120,7 +120,8 @@ static void explain_alert(struct err *e, int alert, const struct tls_failure *f)
                 v13_least == VERSION_13 ? "TLS 1.3, which --tls-min-version asks for" : "TLS 1.3 or 1.2, which were offered", alert, name);
     else if (vague && !f->suite_agreed)
         err_set(e, ERR_TLS,
-                "server has no cipher suite, group or signature in common with ours (" SUITES "; " GROUPS "; ECDSA or RSA): alert %d %s",
+                "server has no cipher suite, group or signature in common with ours (" SUITES "; " GROUPS
+                "; ECDSA or RSA, not Ed25519): alert %d %s",
                 alert, name);
     else if (vague || is_about_our_certificate(alert))
         err_set(e, ERR_TLS, "server %s client certificate: alert %d %s", f->has_identity ? "refuses our" : "wants a", alert, name);

@@ -46,7 +46,7 @@ static bool decode_key(struct slice body, br_skey_decoder_context *key, struct e
     if (!ok)
         return false;
     if (br_skey_decoder_last_error(key) != 0)
-        return err_set(e, ERR_CONFIG, "private key cannot be used: want RSA up to 8192 bits or EC on P-256/384/521 (code %d)",
+        return err_set(e, ERR_CONFIG, "private key cannot be used: want RSA up to 8192 bits or EC on P-256/384/521, not Ed25519 (code %d)",
                        br_skey_decoder_last_error(key));
     return true;
 }
@@ -95,7 +95,8 @@ static bool check_pair(struct tls_identity *id, struct err *e)
     br_x509_decoder_push(&decoder, id->chain[0].data, id->chain[0].data_len);
     const br_x509_pkey *public = br_x509_decoder_get_pkey(&decoder);
     if (!public)
-        return err_set(e, ERR_CONFIG, "client certificate cannot be used: want RSA up to 8192 bits or EC on P-256/384/521 (code %d)",
+        return err_set(e, ERR_CONFIG,
+                       "client certificate cannot be used: want RSA up to 8192 bits or EC on P-256/384/521, not Ed25519 (code %d)",
                        br_x509_decoder_last_error(&decoder));
     id->signer_key_type = br_x509_decoder_get_signer_key_type(&decoder);
     const br_rsa_private_key *rsa = br_skey_decoder_get_rsa(&id->key);

@@ -113,7 +113,8 @@ struct tls_trust *tls_trust_load(struct slice pem, uint32_t *count, uint32_t *sk
         return failed(pem, &block, NULL, e);
     struct tls_trust *t = trust_new(found);
     if (read_anchors(pem, t, &block, e) && t->count == 0)
-        err_set(e, ERR_CONFIG, "none of the %u certificates in the CA bundle can be used: want RSA up to 8192 bits or EC on P-256/384/521",
+        err_set(e, ERR_CONFIG,
+                "none of the %u certificates in the CA bundle can be used: want RSA up to 8192 bits or EC on P-256/384/521, not Ed25519",
                 found);
     if (e->code != ERR_NONE)
         return failed(pem, &block, t, e);

@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import json
 import os
+import re
 import ssl
 import subprocess
 import tarfile
@@ -143,7 +144,9 @@ def test_the_way_to_the_control_plane(space, plane):
     assert "the CA of the control plane: " in found("fail", url, status=3)["found"]
     kubectl("-n", space.name, "delete", "configmap", "plane-ca")
     kubectl("-n", space.name, "create", "configmap", "plane-ca", f"--from-file=ca.crt={crt}")
-    assert "a connection opens with a certificate that is trusted" in found("pass", url)["found"]
+    opens, tls = rows(check(*deployed(space, url, volumes=mounted)), "control-plane", "pass")
+    assert "a connection opens with a certificate that is trusted" in opens["found"]
+    assert re.fullmatch(r"TLS 1.3, X25519\w*, TLS_\w+ with the control plane [(]certificate: (RSA|ECDSA P-\d+)[)]", tls["found"]), tls
     row = found("fail", f"--control-plane-url=https://localhost:{port}", status=3)
     assert "certificate is for 127.0.0.1, wanted localhost" in row["found"] and "inspects TLS" in row["remedy"]
     assert "remedy" in found("fail", "--control-plane-url=https://127.0.0.1:9", status=3)

@@ -74,6 +74,9 @@ leaf both-eku ec ca ca /CN=x $k8s extendedKeyUsage=clientAuth,serverAuth
 leaf critical-eku ec ca ca /CN=x $k8s extendedKeyUsage=critical,serverAuth
 leaf p384 ec384 ca ca /CN=x $k8s $server
 leaf ed25519 ed25519 ca ca /CN=x $k8s $server
+digest=
+leaf ed25519-signed ec ed25519 ed25519 /CN=x $k8s $server
+cat ed25519.pem >>ed25519-signed.pem
 leaf rsa rsa rsa-ca rsa-ca /CN=x $k8s $server
 leaf rsa1024 rsa1024 rsa-ca rsa-ca /CN=x $k8s $server
 digest=-sha1

@@ -6,7 +6,7 @@
 
 #include <mobula/tls.h>
 
-#define PKI "build/test/pki3"
+#define PKI "build/test/pki4"
 
 static struct slice pki_file(const char *name, struct arena *a)
 {

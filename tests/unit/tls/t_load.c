@@ -112,6 +112,7 @@ static void what_can_be_an_anchor(struct arena *a)
     check_load(buf_slice(&b), 3, 2, ERR_NONE, NULL);
     test_case("trust: nothing usable");
     check_load(rsa8256, 0, 0, ERR_CONFIG, "none of the 1 certificates in the CA bundle can be used");
+    check_load(ed25519, 0, 0, ERR_CONFIG, "none of the 1 certificates in the CA bundle can be used: want RSA up to 8192 bits");
     test_case("trust: nothing at all");
     check_load(SLICE(""), 0, 0, ERR_MISSING, "line 1: no certificate found in the CA bundle");
     check_load(SLICE("\n" NO_KEY), 0, 0, ERR_MISSING, "line 2: no certificate found in the CA bundle");
@@ -178,8 +179,10 @@ static const struct {
     {"reversed.pem", "ec.key", ERR_CONFIG, "client key does not belong to the first client certificate"},
     {"client-ec.pem", "encrypted.key", ERR_CONFIG, "private key is encrypted"},
     {"client-ec.pem", "encrypted-old.key", ERR_CONFIG, "private key is encrypted"},
-    {"client-ec.pem", "ed25519.key", ERR_CONFIG, "client key: private key cannot be used"},
-    {"ed25519.pem", "ec.key", ERR_CONFIG, "client certificate cannot be used"},
+    {"client-ec.pem", "ed25519.key", ERR_CONFIG,
+     "client key: private key cannot be used: want RSA up to 8192 bits or EC on P-256/384/521, not Ed25519"},
+    {"ed25519.pem", "ec.key", ERR_CONFIG,
+     "client certificate cannot be used: want RSA up to 8192 bits or EC on P-256/384/521, not Ed25519"},
     {"client-ec.pem", "client-ec.pem", ERR_MISSING, "no private key found"},
     {"ec.key", "ec.key", ERR_MISSING, "no client certificate found"},
 };

@@ -3,6 +3,8 @@
 
 /* ---- OpenSSL as the server ---- */
 
+#define ED25519 " (AES-GCM or ChaCha20-Poly1305; X25519MLKEM768, X25519, P-256/384/521; ECDSA or RSA, not Ed25519)"
+
 static const struct {
     const char *name, *args, *client;
     const char *want; /* version, group, suite; NULL: the session fails */
@@ -15,6 +17,13 @@ static const struct {
     {"both", "-groups P-384", NULL, "TLS 1.3 secp384r1 " AES128, NULL},
     {"both", "-groups P-521", NULL, "TLS 1.3 secp521r1 " AES128, NULL},
     {"both", "-groups X448", NULL, NULL, "server has no cipher suite, group or signature in common with ours"},
+    {"ed25519", "", NULL, NULL,
+     "server has no cipher suite, group or signature in common with ours" ED25519 ": alert 40 handshake_failure"},
+    {"ed25519", "-tls1_2", NULL, NULL,
+     "server has no cipher suite, group or signature in common with ours" ED25519 ": alert 40 handshake_failure"},
+    {"ed25519-signed", "", NULL, NULL,
+     "a certificate of the server's chain uses an algorithm that is not known here: want RSA or EC on P-256/384/521, signed with ECDSA, "
+     "PKCS#1 or PSS (salt as long as the hash) and SHA-2, not Ed25519"},
     {"both", "-ciphersuites TLS_AES_256_GCM_SHA384", NULL, "TLS 1.3 X25519 TLS_AES_256_GCM_SHA384", NULL},
     {"both", "-ciphersuites TLS_CHACHA20_POLY1305_SHA256", NULL, "TLS 1.3 X25519 TLS_CHACHA20_POLY1305_SHA256", NULL},
     {"both", "-groups P-384 -ciphersuites TLS_AES_256_GCM_SHA384", NULL, "TLS 1.3 secp384r1 TLS_AES_256_GCM_SHA384", NULL},

@@ -302,8 +302,7 @@ static const struct {
      "server does not speak TLS 1.3 or 1.2, which were offered: alert 70 protocol_version"},
     {"no suite", SLICE("\x15\x03\x03\x00\x02\x02\x28"), false,
      "server has no cipher suite, group or signature in common with ours (AES-GCM or ChaCha20-Poly1305; X25519MLKEM768, X25519, "
-     "P-256/384/521; ECDSA or "
-     "RSA): alert 40 handshake_failure"},
+     "P-256/384/521; ECDSA or RSA, not Ed25519): alert 40 handshake_failure"},
     {"bad certificate", SLICE("\x15\x03\x03\x00\x02\x02\x2a"), true, "server refuses our client certificate: alert 42 bad_certificate"},
     {"wants one", SLICE("\x15\x03\x03\x00\x02\x02\x74"), false, "server wants a client certificate: alert 116 certificate_required"},
     {"wants one, 42", SLICE("\x15\x03\x03\x00\x02\x02\x2a"), false, "server wants a client certificate: alert 42 bad_certificate"},
