@@ -300,8 +300,12 @@ bool inflate(struct slice in, struct buf *out, struct err *e);
 bool deflate(struct slice in, struct buf *out);
 bool deflate_quick(struct slice in, struct buf *out); /* in less time, and larger */
 /* The smallest form, which only inflate_far reads: DEFLATE whose distances reach back 2 MiB. Their codes go on as RFC 1951 §3.2.5 begins
- * them, 30 to 41, and the number of them in a block has 6 bits instead of 5. It takes ten times as long. */
-bool deflate_far(struct slice in, struct buf *out);
+ * them, 30 to 41, and the number of them in a block has 6 bits instead of 5. A block of type 3 has DEFLATE_LANES codes for literals and
+ * lengths, one for each offset modulo that number: instructions of 4 bytes compress better so. It takes ten times as long. */
+enum { DEFLATE_LANES = 4 };
+/* lanes: 1, or DEFLATE_LANES for blocks of type 3. */
+bool deflate_far(struct slice in, unsigned lanes, struct buf *out);
+/* out: empty. */
 bool inflate_far(struct slice in, struct buf *out, struct err *e);
 /* A gzip file. gunzip takes only those that gzip writes: one member without a name. */
 bool gzip(struct slice in, struct buf *out);

@@ -68,15 +68,16 @@ static void write_headers(struct slice file, uint32_t stub)
     memcpy(to + place, &load, sizeof load);
 }
 
-/* Appends the program, compressed, after branches_turn, which makes code compress better. */
-static bool put_packed(struct slice program, struct buf *out)
+/* Appends the program, compressed, after branches_turn, which makes code compress better. Instructions of arm64 have 4 bytes each. */
+static bool put_packed(struct slice program, struct slice stub, struct buf *out)
 {
     uint16_t machine;
     char *turned = mem_alloc(program.len);
     memcpy(turned, program.ptr, program.len);
     memcpy(&machine, program.ptr + offsetof(Elf64_Ehdr, e_machine), sizeof machine);
     branches_turn(turned, program.len, machine, false);
-    bool done = deflate_far((struct slice){turned, program.len}, out);
+    unsigned lanes = machine == EM_AARCH64 && slice_has(stub, CARRIED_LANES) ? DEFLATE_LANES : 1;
+    bool done = deflate_far((struct slice){turned, program.len}, lanes, out);
     mem_free(turned);
     return done;
 }
@@ -88,7 +89,7 @@ bool program_carry(struct slice program, struct buf *out)
         return buf_put(out, program);
     size_t begin = out->len;
     uint32_t size = (uint32_t)program.len;
-    if (!buf_put(out, stub) || !buf_put(out, (struct slice){(const char *)&size, sizeof size}) || !put_packed(program, out))
+    if (!buf_put(out, stub) || !buf_put(out, (struct slice){(const char *)&size, sizeof size}) || !put_packed(program, stub, out))
         return false;
     write_headers(slice_skip(buf_slice(out), begin), (uint32_t)stub.len);
     return true;

@@ -126,28 +126,30 @@ void deflate_add(struct deflate_block *b, struct deflate_token t)
 {
     unsigned extra;
     b->tokens[b->count++] = t;
-    b->literals.uses[deflate_symbol(t, &extra)]++;
+    b->literals[b->at % b->lanes].uses[deflate_symbol(t, &extra)]++;
     if (t.length)
         b->distances.uses[deflate_distance(t, &extra)]++;
+    b->at += deflate_length(t);
 }
 
 static void put_tokens(struct deflate_writer *w, const struct deflate_block *b)
 {
     unsigned extra;
-    for (const struct deflate_token *t = b->tokens; t < b->tokens + b->count; t++) {
-        put_symbol(w, &b->literals, deflate_symbol(*t, &extra));
+    size_t at = b->begin;
+    for (const struct deflate_token *t = b->tokens; t < b->tokens + b->count; at += deflate_length(*t++)) {
+        put_symbol(w, &b->literals[at % b->lanes], deflate_symbol(*t, &extra));
         if (t->length == 0)
             continue;
         put(w, (t->length - DEFLATE_SHORTEST) & ((1u << extra) - 1), extra);
         put_symbol(w, &b->distances, deflate_distance(*t, &extra));
         put(w, t->value & ((1u << extra) - 1), extra);
     }
-    put_symbol(w, &b->literals, END_OF_BLOCK);
+    put_symbol(w, &b->literals[at % b->lanes], END_OF_BLOCK);
 }
 
 /* The code lengths of a dynamic block, Huffman-coded themselves (RFC 1951 §3.2.7): symbols 0 to 15 are lengths, 16 to 18 repeat one. */
 struct lengths {
-    uint8_t of[LITERALS + DISTANCES];
+    uint8_t of[DEFLATE_LANES * LITERALS + DISTANCES];
     unsigned count, literals, distances, codes;
     struct deflate_code code;
 };
@@ -180,10 +182,13 @@ static unsigned used_of(const struct deflate_code *c, unsigned most, unsigned le
 static void measure_lengths(struct lengths *l, const struct deflate_block *b)
 {
     unsigned symbol;
-    *l = (struct lengths){.literals = used_of(&b->literals, LITERALS, END_OF_BLOCK + 1), .distances = used_of(&b->distances, DISTANCES, 1)};
-    memcpy(l->of, b->literals.bits, l->literals);
-    memcpy(l->of + l->literals, b->distances.bits, l->distances);
-    l->count = l->literals + l->distances;
+    *l = (struct lengths){.literals = END_OF_BLOCK + 1, .distances = used_of(&b->distances, DISTANCES, 1)};
+    for (unsigned i = 0; i < b->lanes; i++)
+        l->literals = used_of(&b->literals[i], LITERALS, l->literals);
+    for (unsigned i = 0; i < b->lanes; i++, l->count += l->literals)
+        memcpy(l->of + l->count, b->literals[i].bits, l->literals);
+    memcpy(l->of + l->count, b->distances.bits, l->distances);
+    l->count += l->distances;
     for (unsigned at = 0; at < l->count;) {
         at += repeated(l, at, &symbol);
         l->code.uses[symbol]++;
@@ -220,7 +225,10 @@ static uint64_t cost_code(const struct deflate_code *c, unsigned symbols)
 /* Bits of a block's symbols, without the extra bits, which are the same with any code. */
 static uint64_t cost(const struct deflate_block *b)
 {
-    return cost_code(&b->literals, LITERALS) + cost_code(&b->distances, DISTANCES);
+    uint64_t sum = cost_code(&b->distances, DISTANCES);
+    for (unsigned i = 0; i < b->lanes; i++)
+        sum += cost_code(&b->literals[i], LITERALS);
+    return sum;
 }
 
 static uint64_t cost_lengths(const struct lengths *l)
@@ -231,55 +239,68 @@ static uint64_t cost_lengths(const struct lengths *l)
 
 static void make_fixed(struct deflate_block *b)
 {
-    memset(b->literals.bits, 8, FIXED);
-    memset(b->literals.bits + 144, 9, 256 - 144);
-    memset(b->literals.bits + 256, 7, 280 - 256);
+    memset(b->literals->bits, 8, FIXED);
+    memset(b->literals->bits + 144, 9, 256 - 144);
+    memset(b->literals->bits + 256, 7, 280 - 256);
     memset(b->distances.bits, 0, DISTANCES);
     memset(b->distances.bits, 5, DISTANCES_FIXED);
-    number_codes(&b->literals, FIXED);
+    number_codes(b->literals, FIXED);
     number_codes(&b->distances, DISTANCES);
 }
 
 void deflate_measure(struct deflate_block *b)
 {
-    make_code(&b->literals, LITERALS, CODE_BITS);
+    for (unsigned i = 0; i < b->lanes; i++)
+        make_code(&b->literals[i], LITERALS, CODE_BITS);
     make_code(&b->distances, DISTANCES, CODE_BITS);
 }
 
-void deflate_clear(struct deflate_block *b)
+void deflate_clear(struct deflate_block *b, size_t begin)
 {
     b->count = 0;
-    memset(b->literals.uses, 0, sizeof b->literals.uses);
+    b->begin = b->at = begin;
+    for (unsigned i = 0; i < b->lanes; i++)
+        memset(b->literals[i].uses, 0, sizeof b->literals[i].uses);
     memset(b->distances.uses, 0, sizeof b->distances.uses);
 }
 
 void deflate_put(struct deflate_writer *w, struct deflate_block *b, bool last)
 {
     struct lengths l;
-    b->literals.uses[END_OF_BLOCK]++;
+    b->literals[b->at % b->lanes].uses[END_OF_BLOCK]++;
     deflate_measure(b);
     measure_lengths(&l, b);
     uint64_t own = cost(b) + cost_lengths(&l);
-    struct deflate_code literals = b->literals, distances = b->distances;
-    make_fixed(b);
-    bool fixed = !w->far && cost(b) <= own;
+    struct deflate_code literals = *b->literals, distances = b->distances;
+    bool fixed = false;
+    if (!w->far) {
+        make_fixed(b);
+        fixed = cost(b) <= own;
+    }
     if (!fixed) {
-        b->literals = literals;
+        *b->literals = literals;
         b->distances = distances;
     }
     put(w, last, 1);
-    put(w, fixed ? 1 : 2, 2);
+    put(w, fixed ? 1 : b->lanes == 1 ? 2 : 3, 2);
     if (!fixed)
         put_lengths(w, &l);
     put_tokens(w, b);
-    b->literals = literals;
+    *b->literals = literals;
     b->distances = distances;
-    deflate_clear(b);
+    deflate_clear(b, b->at);
 }
 
 void deflate_end(struct deflate_writer *w)
 {
     put(w, 0, 7);
+}
+
+struct deflate_block *deflate_block_new(unsigned lanes, size_t tokens)
+{
+    struct deflate_block *b = mem_alloc(sizeof *b + tokens * sizeof *b->tokens);
+    *b = (struct deflate_block){.lanes = lanes};
+    return b;
 }
 
 /* ---- search for copies ---- */
@@ -339,7 +360,7 @@ static uint32_t find(struct deflate_chains *c, struct slice in, size_t at, int t
 static bool compress(struct slice in, int tries, struct buf *out)
 {
     struct deflate_chains *c = deflate_chains_new(DEFLATE_SHORTEST, DEFLATE_HASH_BITS, DEFLATE_WINDOW);
-    struct deflate_block *b = mem_alloc(sizeof *b);
+    struct deflate_block *b = deflate_block_new(1, DEFLATE_TOKENS);
     struct deflate_writer w = {.out = out};
     for (size_t at = 0; at < in.len && !out->full;) {
         uint32_t distance = 0, length = find(c, in, at, tries, &distance);

@@ -14,7 +14,7 @@ enum {
     DEFLATE_DISTANCES = 42, /* RFC 1951 has 30 of them; deflate_far() goes on counting */
     DEFLATE_FIXED = 288,    /* symbols of the fixed literal/length code: 286 and 287 are never used */
     DEFLATE_END_OF_BLOCK = 256,
-    DEFLATE_TOKENS = 20 * 1024 /* most literals and copies of a block */
+    DEFLATE_TOKENS = 20 * 1024 /* most literals and copies of a block of deflate() */
 };
 
 struct deflate_writer {
@@ -35,10 +35,14 @@ struct deflate_token {
     uint32_t value : 23; /* the literal byte, or the copy's distance minus 1 */
 };
 
+/* The code for a literal or length at offset `at` is literals[at % lanes]. */
 struct deflate_block {
-    struct deflate_token tokens[DEFLATE_TOKENS];
+    struct deflate_code literals[DEFLATE_LANES], distances;
+    unsigned lanes; /* 1 or DEFLATE_LANES */
+    size_t begin;   /* the offset of the block's text */
+    size_t at;      /* the offset behind the last token */
     unsigned count;
-    struct deflate_code literals, distances;
+    struct deflate_token tokens[];
 };
 
 struct deflate_chains {
@@ -47,6 +51,11 @@ struct deflate_chains {
     uint32_t *before;     /* for each of the window: the place before it with the same hash, as in head */
     uint32_t head[];      /* 1 + the last place of bytes with this hash; 0: none */
 };
+
+static inline size_t deflate_length(struct deflate_token t)
+{
+    return t.length ? t.length : 1;
+}
 
 static inline struct deflate_token deflate_copy(size_t length, size_t distance)
 {
@@ -57,17 +66,20 @@ static inline struct deflate_token deflate_copy(size_t length, size_t distance)
  */
 unsigned deflate_symbol(struct deflate_token t, unsigned *extra);
 unsigned deflate_distance(struct deflate_token t, unsigned *extra);
+/* There must be room for the token. */
 void deflate_add(struct deflate_block *b, struct deflate_token t);
 /* Sets the code lengths that the uses so far call for. */
 void deflate_measure(struct deflate_block *b);
-/* Removes all tokens. */
-void deflate_clear(struct deflate_block *b);
-/* Writes the tokens as a block, and removes them. The code lengths of its own codes remain, although the fixed ones may have been used. */
+/* Removes all tokens; the next ones begin at this offset. */
+void deflate_clear(struct deflate_block *b, size_t begin);
+/* Writes the tokens as a block, and removes them; the next block begins behind it. The code lengths of its own codes remain, although the
+ * fixed ones may have been used. */
 void deflate_put(struct deflate_writer *w, struct deflate_block *b, bool last);
 /* Fills the last byte. */
 void deflate_end(struct deflate_writer *w);
 
-/* To be freed with mem_free. */
+/* Both are to be freed with mem_free. A block has room for so many tokens. */
+struct deflate_block *deflate_block_new(unsigned lanes, size_t tokens);
 struct deflate_chains *deflate_chains_new(unsigned bytes, unsigned bits, size_t window);
 /* The first place with the same hash as `at`, as in struct deflate_chains; 0: none. */
 size_t deflate_first(const struct deflate_chains *c, struct slice in, size_t at);

@@ -12,7 +12,7 @@ enum {
     FAR_BYTES = 4, /* the shortest copy that is looked for outside the window of RFC 1951 */
     FAR_BITS = 18,
     TRIES_NEAR = 64,
-    TRIES_FAR = 64,  /* places outside that window that are compared with each one to compress; _NEAR: inside */
+    TRIES_FAR = 128, /* places outside that window that are compared with each one to compress; _NEAR: inside */
     UNUSED_BITS = 12 /* cost of a symbol that the round before did not use */
 };
 
@@ -28,8 +28,8 @@ struct segment {
     struct copies copies[SEGMENT];
     struct deflate_token choice[SEGMENT];
     uint32_t cost[SEGMENT + 1]; /* of all from this place on, in bits */
-    uint32_t length_cost[DEFLATE_LONGEST + 1];
-    struct deflate_block block;
+    uint32_t length_cost[DEFLATE_LANES][DEFLATE_LONGEST + 1];
+    struct deflate_block *block;
 };
 
 /* ---- search ---- */
@@ -76,21 +76,22 @@ static void measure_lengths(struct segment *s)
     unsigned extra;
     for (unsigned n = DEFLATE_SHORTEST; n <= DEFLATE_LONGEST; n++) {
         unsigned symbol = deflate_symbol(deflate_copy(n, 1), &extra);
-        s->length_cost[n] = symbol_cost(&s->block.literals, symbol) + extra;
+        for (unsigned i = 0; i < s->block->lanes; i++)
+            s->length_cost[i][n] = symbol_cost(&s->block->literals[i], symbol) + extra;
     }
 }
 
 static void choose_at(struct segment *s, size_t place)
 {
-    unsigned extra;
+    unsigned extra, lane = (unsigned)(s->begin + place) % s->block->lanes;
     const struct copies *c = &s->copies[place];
     struct deflate_token best = {0, (unsigned char)s->in.ptr[s->begin + place]};
-    uint32_t least = s->cost[place + 1] + symbol_cost(&s->block.literals, best.value);
+    uint32_t least = s->cost[place + 1] + symbol_cost(&s->block->literals[lane], best.value);
     uint16_t n = DEFLATE_SHORTEST;
     for (unsigned i = 0; i < c->count; i++) { /* the nearest copy of each length */
-        uint32_t far = symbol_cost(&s->block.distances, deflate_distance(c->of[i], &extra));
+        uint32_t far = symbol_cost(&s->block->distances, deflate_distance(c->of[i], &extra));
         for (far += extra; n <= c->of[i].length; n++) {
-            uint32_t cost = s->cost[place + n] + s->length_cost[n] + far;
+            uint32_t cost = s->cost[place + n] + s->length_cost[lane][n] + far;
             if (cost < least) {
                 least = cost;
                 best = deflate_copy(n, c->of[i].value + 1);
@@ -107,9 +108,9 @@ static void choose(struct segment *s)
     s->cost[s->size] = 0;
     for (size_t place = s->size; place-- > 0;)
         choose_at(s, place);
-    deflate_clear(&s->block);
-    for (size_t place = 0; place < s->size; place += s->choice[place].length ? s->choice[place].length : 1)
-        deflate_add(&s->block, s->choice[place]);
+    deflate_clear(s->block, s->begin);
+    for (size_t place = 0; place < s->size; place += deflate_length(s->choice[place]))
+        deflate_add(s->block, s->choice[place]);
 }
 
 static void put_segment(struct segment *s, struct deflate_writer *w)
@@ -118,16 +119,17 @@ static void put_segment(struct segment *s, struct deflate_writer *w)
         find_copies(s, place);
     for (int round = 0; round < ROUNDS; round++) {
         choose(s);
-        deflate_measure(&s->block);
+        deflate_measure(s->block);
     }
-    deflate_put(w, &s->block, s->begin + s->size == s->in.len);
+    deflate_put(w, s->block, s->begin + s->size == s->in.len);
 }
 
-bool deflate_far(struct slice in, struct buf *out)
+bool deflate_far(struct slice in, unsigned lanes, struct buf *out)
 {
     struct segment *s = mem_alloc(sizeof *s);
     struct deflate_writer w = {.out = out, .far = true};
     s->in = in;
+    s->block = deflate_block_new(lanes, SEGMENT);
     s->near = deflate_chains_new(DEFLATE_SHORTEST, DEFLATE_HASH_BITS, DEFLATE_WINDOW);
     s->far = deflate_chains_new(FAR_BYTES, FAR_BITS, WINDOW);
     do {
@@ -138,6 +140,7 @@ bool deflate_far(struct slice in, struct buf *out)
     deflate_end(&w);
     mem_free(s->near);
     mem_free(s->far);
+    mem_free(s->block);
     mem_free(s);
     return !out->full;
 }

@@ -101,10 +101,10 @@ static bool copy(struct stream *s, size_t distance, size_t length)
     return true;
 }
 
-static bool read_block(struct stream *s, const struct code *literals, const struct code *distances)
+static bool read_block(struct stream *s, const struct code *literals, unsigned lanes, const struct code *distances)
 {
     while (!s->ended) {
-        unsigned symbol = take_symbol(s, literals);
+        unsigned symbol = take_symbol(s, &literals[s->out->len % lanes]);
         if (symbol == END_OF_BLOCK)
             return !s->ended;
         if (symbol >= LITERALS)
@@ -132,7 +132,7 @@ static bool read_fixed(struct stream *s)
     make_code(&literals, lengths, sizeof lengths);
     memset(lengths, 5, DISTANCES);
     make_code(&distances, lengths, DISTANCES);
-    return read_block(s, &literals, &distances);
+    return read_block(s, &literals, 1, &distances);
 }
 
 /* The lengths of a block's own codes are compressed themselves: 16 to 18 repeat a length. */
@@ -160,18 +160,19 @@ unsigned deflate_nth_length(unsigned i)
     return i < 3 ? 16 + i : i == 3 ? 0 : i % 2 ? 8 - (i - 3) / 2 : 8 + (i - 4) / 2;
 }
 
-static bool read_dynamic(struct stream *s)
+static bool read_dynamic(struct stream *s, unsigned lanes)
 {
-    struct code literals, distances;
-    uint8_t lengths[LITERALS + DISTANCES_FAR] = {0};
+    struct code literals[DEFLATE_LANES], distances;
+    uint8_t lengths[DEFLATE_LANES * LITERALS + DISTANCES_FAR] = {0};
     unsigned nliterals = 257 + take(s, 5), ndistances = 1 + take(s, s->far ? 6 : 5), ncodes = 4 + take(s, 4);
     if (nliterals > LITERALS || ndistances > (s->far ? DISTANCES_FAR : DISTANCES))
         return false;
     for (unsigned i = 0; i < ncodes; i++)
         lengths[deflate_nth_length(i)] = (uint8_t)take(s, 3);
-    return make_code(&literals, lengths, LENGTH_CODES) && read_lengths(s, &literals, lengths, nliterals + ndistances) &&
-           make_code(&literals, lengths, nliterals) && make_code(&distances, lengths + nliterals, ndistances) &&
-           read_block(s, &literals, &distances);
+    bool ok = make_code(literals, lengths, LENGTH_CODES) && read_lengths(s, literals, lengths, lanes * nliterals + ndistances);
+    for (unsigned i = 0; ok && i < lanes; i++)
+        ok = make_code(&literals[i], lengths + i * nliterals, nliterals);
+    return ok && make_code(&distances, lengths + lanes * nliterals, ndistances) && read_block(s, literals, lanes, &distances);
 }
 
 static bool read_stored(struct stream *s)
@@ -197,10 +198,10 @@ static bool read_stream(struct slice in, bool far, struct buf *out, struct err *
             ok = read_fixed(&s);
             break;
         case 2:
-            ok = read_dynamic(&s);
+            ok = read_dynamic(&s, 1);
             break;
         default:
-            ok = false;
+            ok = far && read_dynamic(&s, DEFLATE_LANES);
         }
         if (!ok && out->full)
             return err_set(e, ERR_LIMIT, "compressed data is more than %zu bytes", out->max);

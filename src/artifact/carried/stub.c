@@ -11,6 +11,10 @@
 #define FOLDER "MOBULA_UNPACK"
 enum { IN_MEMORY_CLOSED = 1, IN_MEMORY_RUN = 16, PATH_ROOM = 4096, TRIES = 100, SIZE_BYTES = 4, STATUS_ERROR = 1 };
 
+__asm__(".pushsection .rodata.form,\"aR\"\n"
+        ".ascii \"" CARRIED_LANES "\"\n"
+        ".popsection\n");
+
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 /* ---- system calls, and the functions that src/base/inflate.c calls ---- */

@@ -20,7 +20,13 @@ static void put_elf(struct buf *b, uint16_t type, uint16_t machine, uint64_t seg
         buf_putc(b, (char)n);
 }
 
-static void check_carried(struct slice program, struct slice carried)
+/* Whether the first block behind the stub is of type 3. */
+static bool has_lanes(struct slice carried)
+{
+    return ((unsigned char)carried.ptr[STUB + sizeof(uint32_t)] >> 1 & 3) == 3;
+}
+
+static void check_carried(struct slice program, struct slice carried, uint16_t machine)
 {
     Elf64_Ehdr head;
     Elf64_Phdr load;
@@ -36,7 +42,7 @@ static void check_carried(struct slice program, struct slice carried)
     CHECK(head.e_type == ET_EXEC && head.e_shoff == 0 && head.e_shnum == 0);
     CHECK(load.p_filesz == carried.len && load.p_memsz == carried.len);
     CHECK(inflate_far(slice_skip(carried, begin + sizeof size), &unpacked, &e));
-    branches_turn(unpacked.ptr, unpacked.len, MACHINE, true);
+    branches_turn(unpacked.ptr, unpacked.len, machine, true);
     CHECK(slice_eq(buf_slice(&unpacked), program));
     buf_free(&unpacked);
 }
@@ -80,8 +86,27 @@ static void check_branches(void)
     }
 }
 
+/* Stubs of older programs, which have no mark, and those of amd64 get blocks of type 2. */
+static void check_lanes(uint16_t machine, bool marked)
+{
+    struct buf program = {.max = MIB}, carried = {.max = MIB};
+    test_case("carried: machine %u, stub %s lanes", machine, marked ? "with" : "without");
+    put_elf(&program, ET_DYN, machine, 0, 5000);
+    size_t stub = program.len;
+    put_elf(&program, ET_EXEC, machine, STUB, STUB);
+    if (marked)
+        memcpy(program.ptr + stub + STUB / 2, CARRIED_LANES, strlen(CARRIED_LANES));
+    CHECK(program_carry(buf_slice(&program), &carried));
+    CHECK(has_lanes(buf_slice(&carried)) == (marked && machine == EM_AARCH64));
+    check_carried(buf_slice(&program), buf_slice(&carried), machine);
+    buf_free(&carried);
+    buf_free(&program);
+}
+
 int main(void)
 {
+    for (int i = 0; i < 4; i++)
+        check_lanes(i / 2 ? EM_AARCH64 : EM_X86_64, i % 2);
     test_case("carried: branches are turned and turned back");
     check_branches();
     for (size_t i = 0; i < COUNT_OF(stubs); i++) {
@@ -92,7 +117,7 @@ int main(void)
         put_elf(&program, stubs[i].type, stubs[i].machine, stubs[i].segment, STUB);
         CHECK(program_carry(buf_slice(&program), &carried));
         if (stubs[i].found)
-            check_carried(buf_slice(&program), buf_slice(&carried));
+            check_carried(buf_slice(&program), buf_slice(&carried), MACHINE);
         else
             CHECK(slice_eq(buf_slice(&carried), buf_slice(&program)));
         struct buf small = {.max = carried.len - 1};
