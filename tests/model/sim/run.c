@@ -136,6 +136,12 @@ static bool broken(const struct sim *s)
     return s->r->which[0] != '\0';
 }
 
+/* Every sixteenth seed has TLS. */
+static enum world_tls sim_tls(uint64_t seed)
+{
+    return seed % 32 == 9 ? WORLD_TLS13 : seed % 32 == 25 ? WORLD_TLS12 : WORLD_PLAIN;
+}
+
 static void begin(struct sim *s, const struct sim_plan *p, const struct sim_options *o, struct sim_result *r)
 {
     *r = (struct sim_result){.history = p->seed};
@@ -150,6 +156,7 @@ static void begin(struct sim *s, const struct sim_plan *p, const struct sim_opti
     world_init(&s->w, &config);
     s->w.hooks = &s->hooks;
     s->w.costs.cores = p->seed % 5 == 3 ? 1 + (uint32_t)(p->seed / 5 % 2) : 0;
+    s->w.tls = sim_tls(p->seed);
     s->w.kubeconfig = "tests/data/world/kubeconfig-sim";
     apiserver_observe(s->w.server, &s->observer);
     scaled_begin(s);
@@ -333,6 +340,9 @@ void sim_run(const struct sim_plan *p, const struct sim_options *o, struct sim_r
         compare_writes(s);
     if (!broken(s))
         gone(s);
+    r->sessions = s->w.hits.sessions;
+    r->updates = s->w.hits.updates;
+    r->torn = s->w.hits.torn;
     apiserver_observe(s->w.server, NULL);
     s->w.hooks = NULL;
     world_free(&s->w);

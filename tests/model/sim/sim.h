@@ -233,7 +233,8 @@ struct sim_result {
     int64_t converged_ms;     /* after the last fault */
     enum sim_pace pace;
     uint32_t writes, refused_writes, faults_met, requests;
-    uint64_t history; /* hash of all that happened; 0 when it was not recorded */
+    uint64_t sessions, updates, torn; /* of TLS: opened; changes of their keys; records that were cut */
+    uint64_t history;                 /* hash of all that happened; 0 when it was not recorded */
     uint32_t coverage[SIM_KINDS][SIM_STATES], job_coverage[SIM_KINDS][SIM_JOB_STATES];
 };
 

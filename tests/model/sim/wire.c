@@ -43,7 +43,7 @@ static void push(struct world *w, struct queue *q, enum what what, struct slice 
     q->bytes += bytes.len;
 }
 
-static void push_bytes(struct world *w, struct queue *q, struct slice bytes)
+void wire_push(struct world *w, struct queue *q, struct slice bytes)
 {
     while (bytes.len) {
         uint32_t most = w->path.piece_max;
@@ -77,6 +77,15 @@ static void server_closes(struct world *w, struct wire *x)
     if (x->conn)
         apiserver_disconnect(w->server, x->conn);
     x->conn = NULL;
+}
+
+/* In order: after what it has sent. */
+static void server_ends(struct world *w, struct wire *x)
+{
+    if (x->theirs)
+        secure_close(w, x, x->theirs);
+    push(w, &x->down, PIECE_END, SLICE_NONE);
+    server_closes(w, x);
 }
 
 void wire_tell(struct link *l, enum link_state state, enum err_code code, const char *why)
@@ -193,11 +202,14 @@ static bool move_up(struct world *w, struct wire *x)
 {
     bool moved = false;
     for (struct piece *p; (p = take(&x->up, w->now.mono_ms)) != NULL; mem_free(p)) {
+        struct slice bytes = {p->bytes, p->len};
         moved = true;
-        if (p->what == PIECE_BYTES)
-            serve(w, x, (struct slice){p->bytes, p->len});
-        else
+        if (p->what != PIECE_BYTES)
             server_closes(w, x);
+        else if (!x->theirs)
+            serve(w, x, bytes);
+        else if (x->conn && !secure_up(w, x, bytes, serve))
+            server_ends(w, x);
     }
     if (moved && x->link)
         net_wake(&x->link->link); /* there is room again */
@@ -213,15 +225,17 @@ static size_t room_down(const struct wire *x)
 /* What the server wants to send begins its way. */
 static bool take_output(struct world *w, struct wire *x)
 {
-    if (!x->conn || x->silent)
+    if (!x->conn || x->silent || (x->theirs && tls_state(x->theirs) != TLS_OPEN))
         return false;
     struct slice out = apiserver_output(x->conn);
     bool swallow = !x->link || x->broken;
     size_t n = swallow || out.len < room_down(x) ? out.len : room_down(x);
     if (x->cut >= 0 && (int64_t)n > x->cut)
         n = (size_t)x->cut;
-    if (n && !swallow)
-        push_bytes(w, &x->down, slice_head(out, n));
+    if (n && !swallow && x->theirs)
+        secure_write(w, x, x->theirs, slice_head(out, n), x->cut == (int64_t)n);
+    else if (n && !swallow)
+        wire_push(w, &x->down, slice_head(out, n));
     if (n)
         apiserver_sent(w->server, x->conn, n, w->now);
     if (x->cut >= 0 && (x->cut -= (int64_t)n) == 0) {
@@ -230,8 +244,7 @@ static bool take_output(struct world *w, struct wire *x)
         return true;
     }
     if (apiserver_wants_close(x->conn) && apiserver_output(x->conn).len == 0) {
-        push(w, &x->down, PIECE_END, SLICE_NONE);
-        server_closes(w, x);
+        server_ends(w, x);
         return true;
     }
     return n > 0;
@@ -244,7 +257,11 @@ static bool move_down(struct world *w, struct wire *x)
         if (!x->link)
             continue;
         moved = true;
-        if (p->what == PIECE_BYTES) {
+        if (x->ours && p->what == PIECE_BYTES) {
+            secure_down(w, x, (struct slice){p->bytes, p->len});
+        } else if (x->ours && p->what == PIECE_END) {
+            secure_ended(w, x);
+        } else if (p->what == PIECE_BYTES) {
             buf_put(&x->link->in, (struct slice){p->bytes, p->len});
             net_wake(&x->link->link);
         } else {
@@ -264,6 +281,10 @@ static void open_now(struct world *w, struct wire *x)
         return;
     }
     x->conn = apiserver_connect(w->server);
+    if (w->tls) {
+        secure_open(w, x);
+        return;
+    }
     x->link->link.state = LINK_OPEN;
     net_wake(&x->link->link);
 }
@@ -314,6 +335,7 @@ static void wire_free(struct world *w, struct wire *x)
     drain(&x->down);
     requests_free(x);
     http_reader_free(&x->tap);
+    secure_free(x);
     mem_free(x);
 }
 
@@ -382,8 +404,10 @@ static void link_wrote_bytes(struct link *l, size_t n)
     struct world *w = x->process->world;
     struct slice bytes = {me->out.ptr, n};
     overhear(w, x, bytes);
-    if (!x->silent)
-        push_bytes(w, &x->up, bytes);
+    if (x->ours)
+        secure_write(w, x, x->ours, bytes, false);
+    else if (!x->silent)
+        wire_push(w, &x->up, bytes);
 }
 
 static void link_gone(struct link *l)
@@ -391,6 +415,8 @@ static void link_gone(struct link *l)
     struct wire_link *me = (struct wire_link *)l;
     struct wire *x = me->wire;
     net_forget(l);
+    if (x->ours)
+        secure_close(x->process->world, x, x->ours);
     if (!x->silent && !x->broken)
         push(x->process->world, &x->up, PIECE_END, SLICE_NONE);
     x->link = NULL;

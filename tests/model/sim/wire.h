@@ -31,8 +31,9 @@ struct wire_link {
 struct wire {
     struct wire *next;
     struct process *process;
-    struct wire_link *link; /* NULL: closed on this side */
-    struct conn *conn;      /* NULL: not open yet, or closed on that side */
+    struct wire_link *link;    /* NULL: closed on this side */
+    struct conn *conn;         /* NULL: not open yet, or closed on that side */
+    struct tls *ours, *theirs; /* the operator's end and the server's; NULL: no TLS */
     struct queue up, down;
     int64_t open_ms; /* when it opens; TIME_NEVER: it does not */
     bool opened, refused, silent, broken;
@@ -48,6 +49,20 @@ struct wire {
 int64_t wire_delay_ms(struct world *w);                                                     /* what one piece takes on its way */
 size_t wire_room(struct world *w, size_t room, size_t in_flight);                           /* what of it a write is given now */
 void wire_tell(struct link *l, enum link_state state, enum err_code code, const char *why); /* unless it has ended already */
+
+void wire_push(struct world *w, struct queue *q, struct slice bytes); /* in pieces */
+
+/* secure.c: TLS, in worlds that have it */
+void secure_open(struct world *w, struct wire *x); /* the client's hello goes on its way */
+void secure_free(struct wire *x);
+/* Plaintext of one end; torn: the wire takes only a part of its last record. */
+void secure_write(struct world *w, struct wire *x, struct tls *t, struct slice plain, bool torn);
+void secure_close(struct world *w, struct wire *x, struct tls *t); /* close_notify */
+/* Bytes of the wire arrive at an end. secure_up returns false when the session has failed at the server's end. */
+bool secure_up(struct world *w, struct wire *x, struct slice bytes, void (*serve)(struct world *w, struct wire *x, struct slice plain));
+void secure_down(struct world *w, struct wire *x, struct slice bytes);
+void secure_ended(struct world *w, struct wire *x); /* the stream to the operator has ended */
+void secure_end(struct world *w);                   /* frees certificates and keys */
 
 /* costs.c: what the request waits and takes (w->costs) */
 void costs_arrived(struct world *w, struct world_request *q);

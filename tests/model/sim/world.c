@@ -1,4 +1,5 @@
 #include "fakeray.h"
+#include "wire.h"
 
 #include <mobula/inspect.h>
 
@@ -23,6 +24,7 @@ void world_free(struct world *w)
         if (w->process[i].op)
             world_crash(w, i);
     wires_free(w);
+    secure_end(w);
     fakerays_free(w->rays);
     apiserver_free(w->server);
     arena_free(&w->arena);

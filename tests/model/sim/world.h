@@ -36,6 +36,9 @@ struct world_path {
     uint32_t piece_max;            /* bytes of a piece at most, a random number of them, and of one write; 0: whole */
 };
 
+/* Protocol of connections to the API server. */
+enum world_tls { WORLD_PLAIN, WORLD_TLS12, WORLD_TLS13 };
+
 /* Load model of the API server (costs.c). cores 0: it answers at once. */
 enum { WORLD_CORES = 16 };
 struct world_costs {
@@ -61,6 +64,9 @@ struct world_hits {
     uint64_t delayed, pieces; /* pieces: reads and writes that were shorter than they could have been */
     uint64_t refused;         /* connections */
     uint64_t none;            /* connections that were not begun */
+    uint64_t sessions;        /* of TLS that have opened */
+    uint64_t updates;         /* of their keys */
+    uint64_t torn;            /* records that were cut */
 };
 
 /* What becomes of a request that has come to the server. */
@@ -137,6 +143,8 @@ struct world {
     uint32_t slept; /* steps after which an operator would wait although it has something to decide */
     struct world_traffic sent;
     struct world_path path;
+    enum world_tls tls;      /* of connections to the API server that are opened from now on */
+    struct world_keys *keys; /* private to secure.c */
     struct world_costs costs;
     struct world_hits hits;
     struct rng rng; /* of the path */

@@ -19,6 +19,22 @@ static void test_seeds(void)
     mem_free(r);
 }
 
+/* Seeds whose connections have TLS, 1.3 and 1.2. A 1.2 session has no KeyUpdate. */
+static void test_tls(void)
+{
+    static const uint64_t seeds[] = {9, 217};
+    struct sim_result *r = mem_alloc(sizeof *r);
+    for (size_t i = 0; i < COUNT_OF(seeds); i++) {
+        test_case("seed %" PRIu64 " has TLS", seeds[i]);
+        sim_seed(seeds[i], false, NULL, r);
+        CHECK_STR(slice_of(r->which), "");
+        CHECK_STR(slice_of(r->violation), "");
+        CHECK(r->sessions > 10 && r->torn > 0);
+        CHECK((r->updates > 0) == (i == 0));
+    }
+    mem_free(r);
+}
+
 static void test_replay(void)
 {
     struct sim_result *r = mem_alloc(sizeof *r);
@@ -61,6 +77,7 @@ int main(void)
 {
     log_global.fd = -1;
     test_seeds();
+    test_tls();
     test_replay();
     test_violation();
     return test_done();
