@@ -1,6 +1,6 @@
 /* The cost of TLS: processor time of each side for a handshake and for bulk data. Our sides are measured against OpenSSL as the peer, and
  * with each other where OpenSSL does not know the key exchange; OpenSSL's own sides are measured in the same run. Certificates are ECDSA
- * P-256, verified by the client. No session is resumed.
+ * P-256, verified by the client. Sessions are resumed in the last row alone, which shows what tickets would save.
  *
  *   bench-tls [HANDSHAKES] [MIB]   the median of RUNS runs, in a table */
 #include "measure.h"
@@ -24,6 +24,7 @@ struct side {
 };
 
 static SSL_CTX *contexts[2][2]; /* [TLS 1.3][server] */
+static SSL_SESSION *ticket;     /* the client's next session resumes this one; NULL: a full handshake */
 static struct tls_options options;
 static struct tls_identity *identity;
 
@@ -71,6 +72,7 @@ static void side_open(struct side *s, bool ours, bool modern, bool server)
             SSL_set_connect_state(s->ssl);
             SSL_set_tlsext_host_name(s->ssl, name);
             SSL_set1_host(s->ssl, name);
+            must(!ticket || SSL_set_session(s->ssl, ticket) == 1, "ticket");
         }
         SSL_do_handshake(s->ssl);
     }
@@ -79,8 +81,10 @@ static void side_open(struct side *s, bool ours, bool modern, bool server)
 
 static void side_close(struct side *s)
 {
-    if (s->ssl)
+    if (s->ssl) {
+        SSL_set_shutdown(s->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); /* otherwise its ticket is not usable */
         SSL_free(s->ssl);
+    }
     tls_free(s->ours);
 }
 
@@ -197,6 +201,7 @@ static void shake(struct side sides[2], const struct pair *p)
         any |= carry(&sides[1], &sides[0]);
     }
     must(is_open(&sides[0]) && is_open(&sides[1]), p->what);
+    must(!sides[0].ssl || SSL_session_reused(sides[0].ssl) == (ticket != NULL), "resumption");
 }
 
 static void measure_handshakes(struct pair *p, int count)
@@ -215,6 +220,34 @@ static void measure_handshakes(struct pair *p, int count)
     }
     for (int i = 0; i < 2; i++)
         p->handshake_ms[i] = median(values[i], RUNS);
+}
+
+/* ---- resumption ---- */
+
+static int on_ticket(SSL *ssl, SSL_SESSION *session)
+{
+    (void)ssl;
+    SSL_SESSION_free(ticket);
+    ticket = session;
+    return 1; /* it is ours now */
+}
+
+/* Makes OpenSSL's two sides use tickets, and gets one, which the client then uses again and again. */
+static void resume(const struct pair *p)
+{
+    struct side sides[2];
+    SSL_CTX *client = contexts[1][0];
+    for (int server = 0; server < 2; server++)
+        SSL_CTX_clear_options(contexts[1][server], SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(contexts[1][1], 1);
+    SSL_CTX_set_session_cache_mode(client, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(client, on_ticket);
+    shake(sides, p);
+    side_read(&sides[0]);
+    must(ticket != NULL, "ticket");
+    for (int i = 0; i < 2; i++)
+        side_close(&sides[i]);
+    SSL_CTX_set_session_cache_mode(client, SSL_SESS_CACHE_OFF); /* with it on, a ticket is used once */
 }
 
 static void measure_bulk(struct pair *p, size_t mib)
@@ -260,9 +293,12 @@ int main(int argc, char **argv)
         {.what = "TLS 1.3 X25519MLKEM768, both ours", .ours = {true, true}, .modern = true},
         {.what = "TLS 1.2 X25519, both OpenSSL"},
         {.what = "TLS 1.3 X25519, both OpenSSL", .modern = true},
+        {.what = "TLS 1.3 X25519, OpenSSL, resumed", .modern = true},
     };
     prepare();
     for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        if (i == COUNT_OF(pairs) - 1)
+            resume(&pairs[i]);
         measure_handshakes(&pairs[i], count);
         measure_bulk(&pairs[i], mib);
     }
