@@ -418,6 +418,23 @@ static void hello(int section)
     subject_free(s);
 }
 
+/* A server without resumption does not look at binders: with a wrong one (the last bytes of section 4's ClientHello) the handshake is a
+ * full one all the same, and the 0-RTT data is skipped. */
+static void wrong_binder(void)
+{
+    struct subject *s = subject_new(true, V13_START);
+    struct slice right = value(4, "client_hello");
+    char *wrong = arena_alloc(&memory, right.len);
+    test_case("RFC 8448 section 4: a wrong binder");
+    memcpy(wrong, right.ptr, right.len);
+    wrong[right.len - 1] ^= 1;
+    deliver_slice(s, (struct slice){wrong, right.len});
+    deliver_slice(s, value(4, "early_data"));
+    CHECK(!s->v.code && s->v.step == V13_FINISHED);
+    check_answer(s, content(right));
+    subject_free(s);
+}
+
 int main(void)
 {
     static const int sections[] = {3, 5, 6, 7};
@@ -432,6 +449,7 @@ int main(void)
     }
     for (int section = 3; section <= 7; section++)
         hello(section);
+    wrong_binder();
     arena_free(&memory);
     return test_done();
 }
