@@ -14,20 +14,20 @@ static bool read_chain(struct slice pem, struct tls_identity *id, struct err *e)
         if (!pem_is_certificate(&block))
             continue;
         if (id->count == LIMIT_TLS_CHAIN)
-            return err_set(e, ERR_LIMIT, "client certificate has a chain of more than %d (LIMIT_TLS_CHAIN)", LIMIT_TLS_CHAIN);
+            return err_set(e, ERR_LIMIT, "certificate has a chain of more than %d (LIMIT_TLS_CHAIN)", LIMIT_TLS_CHAIN);
         buf_clear(&der);
         if (!pem_decode(block.body, &der, e))
-            return err_wrap(e, "client certificate");
+            return err_wrap(e, "certificate");
         total += der.len;
         if (total > LIMIT_TLS_MESSAGE)
-            return err_set(e, ERR_LIMIT, "client certificate has a chain of more than %d bytes (LIMIT_TLS_MESSAGE)", LIMIT_TLS_MESSAGE);
+            return err_set(e, ERR_LIMIT, "certificate has a chain of more than %d bytes (LIMIT_TLS_MESSAGE)", LIMIT_TLS_MESSAGE);
         unsigned char *copy = arena_alloc(&id->memory, der.len + 1);
         memcpy(copy, der.ptr, der.len);
         id->chain[id->count++] = (br_x509_certificate){copy, der.len};
     }
     if (malformed.code != ERR_NONE)
-        return err_set(e, malformed.code, "client certificate: %s", malformed.text);
-    return id->count > 0 || err_set(e, ERR_MISSING, "no client certificate found: want PEM with -----BEGIN CERTIFICATE-----");
+        return err_set(e, malformed.code, "certificate: %s", malformed.text);
+    return id->count > 0 || err_set(e, ERR_MISSING, "no certificate found: want PEM with -----BEGIN CERTIFICATE-----");
 }
 
 static bool is_key(struct slice label)
@@ -60,10 +60,10 @@ static bool read_key(struct slice pem, struct tls_identity *id, struct err *e)
         if (slice_is(block.label, "ENCRYPTED PRIVATE KEY") || (is_key(block.label) && old_style))
             return err_set(e, ERR_CONFIG, "private key is encrypted: a key without a passphrase is needed");
         if (is_key(block.label))
-            return decode_key(block.body, &id->key, e) || err_wrap(e, "client key");
+            return decode_key(block.body, &id->key, e) || err_wrap(e, "key");
     }
     if (malformed.code != ERR_NONE)
-        return err_set(e, malformed.code, "client key: %s", malformed.text);
+        return err_set(e, malformed.code, "key: %s", malformed.text);
     return err_set(e, ERR_MISSING, "no private key found: want PEM with -----BEGIN PRIVATE KEY-----, RSA or EC");
 }
 
@@ -95,14 +95,13 @@ static bool check_pair(struct tls_identity *id, struct err *e)
     br_x509_decoder_push(&decoder, id->chain[0].data, id->chain[0].data_len);
     const br_x509_pkey *public = br_x509_decoder_get_pkey(&decoder);
     if (!public)
-        return err_set(e, ERR_CONFIG,
-                       "client certificate cannot be used: want RSA up to 8192 bits or EC on P-256/384/521, not Ed25519 (code %d)",
+        return err_set(e, ERR_CONFIG, "certificate cannot be used: want RSA up to 8192 bits or EC on P-256/384/521, not Ed25519 (code %d)",
                        br_x509_decoder_last_error(&decoder));
     id->signer_key_type = br_x509_decoder_get_signer_key_type(&decoder);
     const br_rsa_private_key *rsa = br_skey_decoder_get_rsa(&id->key);
     const br_ec_private_key *ec = br_skey_decoder_get_ec(&id->key);
     bool belongs = public->key_type == BR_KEYTYPE_RSA ? rsa && rsa_belongs(rsa, &public->key.rsa) : ec && ec_belongs(ec, &public->key.ec);
-    return belongs || err_set(e, ERR_CONFIG, "client key does not belong to the first client certificate");
+    return belongs || err_set(e, ERR_CONFIG, "key does not belong to the first certificate");
 }
 
 bool tls_rsa_sign(struct slice key_pem, struct slice text, char out[TLS_RSA_MAX], size_t *len, struct err *e)
@@ -125,7 +124,7 @@ bool tls_rsa_sign(struct slice key_pem, struct slice text, char out[TLS_RSA_MAX]
 struct tls_identity *tls_identity_load(struct slice cert_pem, struct slice key_pem, struct err *e)
 {
     if (cert_pem.len > LIMIT_TLS_PEM || key_pem.len > LIMIT_TLS_PEM) {
-        err_set(e, ERR_LIMIT, "client certificate or key is longer than %d bytes (LIMIT_TLS_PEM)", LIMIT_TLS_PEM);
+        err_set(e, ERR_LIMIT, "certificate or key is longer than %d bytes (LIMIT_TLS_PEM)", LIMIT_TLS_PEM);
         return NULL;
     }
     struct tls_identity *id = mem_alloc(sizeof *id);

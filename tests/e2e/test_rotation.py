@@ -141,8 +141,8 @@ def test_another_certificate(space, operators, files, door, second):
 
 
 @pytest.mark.parametrize("spoil, words", [
-    (lambda files, new: files.crt.write_text("-----BEGIN CERTIFICATE-----\nnot yet\n"), "client certificate"),
-    (lambda files, new: files.crt.write_text(""), "no client certificate found"),
+    (lambda files, new: files.crt.write_text("-----BEGIN CERTIFICATE-----\nnot yet\n"), "BEGIN CERTIFICATE without END"),
+    (lambda files, new: files.crt.write_text(""), "no certificate found"),
     (lambda files, new: files.key.write_text(new.key), "does not belong"),
     (lambda files, new: files.crt.unlink(), "client.crt"),
 ], ids=["half a file", "an empty file", "half a pair", "no file"])

@@ -72,7 +72,7 @@ def test_a_client_with_an_ed25519_certificate(ed25519, tmp_path):
     cert, key = ed25519
     config = kubeconfig(tmp_path / "config", "x", f'client-certificate: "{cert}", client-key: "{key}"')
     out = mobula("check", "--kubeconfig", str(config))
-    assert out.returncode == 1 and f"client key: private key cannot be used: want {WANTED}" in out.stderr + out.stdout, out
+    assert out.returncode == 1 and f"{cert}: key: private key cannot be used: want {WANTED}" in out.stderr + out.stdout, out
 
 
 def test_a_ca_with_an_ed25519_key(ed25519, tmp_path):

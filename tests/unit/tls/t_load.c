@@ -170,21 +170,20 @@ static const struct {
     {"client-rsa.pem", "rsa.key", ERR_NONE, NULL},
     {"client-rsa.pem", "rsa.pkcs8.key", ERR_NONE, NULL},
     {"deep.pem", "ec.key", ERR_NONE, NULL}, /* a chain of two */
-    {"client-ec.pem", "ca.key", ERR_CONFIG, "client key does not belong to the first client certificate"},
-    {"client-ec.pem", "ec384.key", ERR_CONFIG, "client key does not belong to the first client certificate"},
-    {"client-ec.pem", "rsa.key", ERR_CONFIG, "client key does not belong to the first client certificate"},
-    {"client-rsa.pem", "rsa-ca.key", ERR_CONFIG, "client key does not belong to the first client certificate"},
-    {"client-rsa.pem", "rsa1024.key", ERR_CONFIG, "client key does not belong to the first client certificate"},
-    {"client-rsa.pem", "ec.key", ERR_CONFIG, "client key does not belong to the first client certificate"},
-    {"reversed.pem", "ec.key", ERR_CONFIG, "client key does not belong to the first client certificate"},
+    {"client-ec.pem", "ca.key", ERR_CONFIG, "key does not belong to the first certificate"},
+    {"client-ec.pem", "ec384.key", ERR_CONFIG, "key does not belong to the first certificate"},
+    {"client-ec.pem", "rsa.key", ERR_CONFIG, "key does not belong to the first certificate"},
+    {"client-rsa.pem", "rsa-ca.key", ERR_CONFIG, "key does not belong to the first certificate"},
+    {"client-rsa.pem", "rsa1024.key", ERR_CONFIG, "key does not belong to the first certificate"},
+    {"client-rsa.pem", "ec.key", ERR_CONFIG, "key does not belong to the first certificate"},
+    {"reversed.pem", "ec.key", ERR_CONFIG, "key does not belong to the first certificate"},
     {"client-ec.pem", "encrypted.key", ERR_CONFIG, "private key is encrypted"},
     {"client-ec.pem", "encrypted-old.key", ERR_CONFIG, "private key is encrypted"},
     {"client-ec.pem", "ed25519.key", ERR_CONFIG,
-     "client key: private key cannot be used: want RSA up to 8192 bits or EC on P-256/384/521, not Ed25519"},
-    {"ed25519.pem", "ec.key", ERR_CONFIG,
-     "client certificate cannot be used: want RSA up to 8192 bits or EC on P-256/384/521, not Ed25519"},
+     "key: private key cannot be used: want RSA up to 8192 bits or EC on P-256/384/521, not Ed25519"},
+    {"ed25519.pem", "ec.key", ERR_CONFIG, "certificate cannot be used: want RSA up to 8192 bits or EC on P-256/384/521, not Ed25519"},
     {"client-ec.pem", "client-ec.pem", ERR_MISSING, "no private key found"},
-    {"ec.key", "ec.key", ERR_MISSING, "no client certificate found"},
+    {"ec.key", "ec.key", ERR_MISSING, "no certificate found"},
 };
 
 /* Keys up to TLS_RSA_MAX: the modulus of the private key is compared with the certificate's. */
@@ -234,7 +233,7 @@ static void identity_edges(struct arena *a)
         buf_put(&b, cert);
     check_identity(buf_slice(&b), key, ERR_NONE, NULL);
     buf_put(&b, cert);
-    check_identity(buf_slice(&b), key, ERR_LIMIT, "client certificate has a chain of more than 8 (LIMIT_TLS_CHAIN)");
+    check_identity(buf_slice(&b), key, ERR_LIMIT, "certificate has a chain of more than 8 (LIMIT_TLS_CHAIN)");
     test_case("identity: LIMIT_TLS_MESSAGE bytes of a chain");
     struct tls_identity *one = pki_identity("client-ec");
     for (size_t over = 0; over < 2; over++) {
@@ -248,14 +247,14 @@ static void identity_edges(struct arena *a)
         base64_encode(buf_slice(&junk), &b);
         buf_printf(&b, "\n-----END CERTIFICATE-----\n");
         check_identity(buf_slice(&b), key, over ? ERR_LIMIT : ERR_NONE,
-                       over ? "client certificate has a chain of more than 131072 bytes (LIMIT_TLS_MESSAGE)" : NULL);
+                       over ? "certificate has a chain of more than 131072 bytes (LIMIT_TLS_MESSAGE)" : NULL);
         buf_free(&junk);
     }
     tls_identity_drop(one);
     test_case("identity: cut files");
-    check_identity(slice_head(cert, cert.len / 2), key, ERR_SYNTAX, "client certificate: PEM: BEGIN CERTIFICATE without END");
-    check_identity(cert, slice_head(key, key.len / 2), ERR_SYNTAX, "client key: PEM: BEGIN EC PRIVATE KEY without END");
-    check_identity(cert, SLICE("-----BEGIN PRIVATE KEY-----\nA*AA\n-----END PRIVATE KEY-----"), ERR_SYNTAX, "client key: PEM: base64 has");
+    check_identity(slice_head(cert, cert.len / 2), key, ERR_SYNTAX, "certificate: PEM: BEGIN CERTIFICATE without END");
+    check_identity(cert, slice_head(key, key.len / 2), ERR_SYNTAX, "key: PEM: BEGIN EC PRIVATE KEY without END");
+    check_identity(cert, SLICE("-----BEGIN PRIVATE KEY-----\nA*AA\n-----END PRIVATE KEY-----"), ERR_SYNTAX, "key: PEM: base64 has");
     test_case("identity: LIMIT_TLS_PEM");
     buf_clear(&b);
     buf_put(&b, key);
@@ -263,7 +262,7 @@ static void identity_edges(struct arena *a)
         buf_putc(&b, '\n');
     check_identity(cert, buf_slice(&b), ERR_NONE, NULL);
     buf_putc(&b, '\n');
-    check_identity(cert, buf_slice(&b), ERR_LIMIT, "client certificate or key is longer than 4194304 bytes (LIMIT_TLS_PEM)");
+    check_identity(cert, buf_slice(&b), ERR_LIMIT, "certificate or key is longer than 4194304 bytes (LIMIT_TLS_PEM)");
     buf_free(&b);
     test_case("identity: keep and drop");
     struct tls_identity *id = pki_identity("client-rsa");
