@@ -5,6 +5,7 @@
 #include <mobula/command.h>
 #include <mobula/edge.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -56,7 +57,11 @@ struct process {
 
 static bool read_file(struct slice path, struct arena *a, struct slice *out, struct err *e)
 {
-    return cli_read_most(path, LIMIT_EDGE_CONFIG, "LIMIT_EDGE_CONFIG", a, out, e);
+    if (cli_read_most(path, LIMIT_EDGE_CONFIG, "LIMIT_EDGE_CONFIG", a, out, e))
+        return true;
+    if (access(path.ptr, F_OK) != 0 && errno == ENOENT)
+        e->code = ERR_MISSING;
+    return false;
 }
 
 /* ---- files ---- */

@@ -59,7 +59,7 @@ bool edge_auth_read_tokens(struct edge *g, struct token_file *f, struct err *e)
     uint32_t count = read_lines(g, f->path, &a, lines, e);
     for (uint32_t i = 0; i < count; i++)
         tls_mac((struct slice){g->key, sizeof g->key}, lines[i], f->mac[i]);
-    if (count)
+    if (count || e->code == ERR_MISSING)
         f->count = count;
     arena_wipe(&a);
     return count > 0;

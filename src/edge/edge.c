@@ -92,7 +92,9 @@ void edge_reload(struct edge *g)
 {
     struct err e = {0};
     if (g->config && !read_tokens(g, g->config, &e) && log_memory_pass(&g->said, hash64(slice_of(e.text), 0), g->now))
-        log_warn("a file of tokens cannot be read: the tokens before it stay", LF_CSTR("error", e.text));
+        log_warn(e.code == ERR_MISSING ? "a file of tokens is gone: its tokens are not accepted any more"
+                                       : "a file of tokens cannot be read: the tokens before it stay",
+                 LF_CSTR("error", e.text));
 }
 
 /* ---- time ---- */

@@ -61,12 +61,15 @@ struct slice login_strip(struct slice cookies, struct arena *a)
     return len ? (struct slice){to, len} : SLICE_NONE;
 }
 
-/* Browsers name the page that sends a request which changes something, or opens a WebSocket. */
+/* Browsers name the page that sends a request which changes something, or opens a WebSocket. A proxy may send another Host than the
+ * browser's and name that one in X-Forwarded-Host, which pages of other sites cannot set. */
 bool login_same_origin(const struct call *c)
 {
     struct slice origin = http_header_get(&c->request, SLICE("origin")), host = http_header_get(&c->request, SLICE("host"));
+    struct slice forwarded = c->front->edge->o.behind_proxy ? http_header_get(&c->request, SLICE("x-forwarded-host")) : SLICE_NONE;
     ptrdiff_t at = slice_find_text(origin, "://");
-    return !origin.ptr || (at > 0 && slice_eq_nocase(slice_skip(origin, (size_t)at + 3), host));
+    struct slice from = at > 0 ? slice_skip(origin, (size_t)at + 3) : SLICE_NONE;
+    return !origin.ptr || (!slice_empty(from) && (slice_eq_nocase(from, host) || slice_eq_nocase(from, slice_trim(forwarded))));
 }
 
 /* ---- pages ---- */

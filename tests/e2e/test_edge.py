@@ -269,6 +269,9 @@ def test_tokens_rotate_without_a_failed_request(tmp_path, upstreams, edges):
     assert len(statuses) > 100
     assert set(statuses) == {200}
     assert "there is no token in it" in edge.log()
+    file.unlink()
+    eventually(lambda: edge.ask(**bearer("new-token"))[0] == 401)
+    assert "its tokens are not accepted any more" in edge.log()
 
 
 SMUGGLED = [

@@ -102,6 +102,8 @@ static const struct net_ops rig_ops = {rig_open};
 
 static bool rig_read(struct slice path, struct arena *a, struct slice *out, struct err *e)
 {
+    if (!rig_tokens)
+        return err_set(e, ERR_MISSING, "%.*s: no such file", SLICE_ARG(path));
     *out = arena_dup(a, slice_of(rig_tokens));
     return !slice_is(path, "/missing") || err_set(e, ERR_IO, "there is no file /missing");
 }

@@ -138,6 +138,14 @@ static void test_tokens(void)
         edge_reload(rig.edge);
         CHECK_INT(with_token("third"), 200);
     }
+    test_case("tokens of a file that is gone are refused until it is there again");
+    rig_tokens = NULL;
+    edge_reload(rig.edge);
+    CHECK_INT(with_token("third"), 401);
+    CHECK_INT(with_token(""), 401);
+    rig_tokens = "third\n";
+    edge_reload(rig.edge);
+    CHECK_INT(with_token("third"), 200);
     test_case("no routes without their tokens");
     CHECK(!edge_configure(rig.edge, SLICE("routes: [{auth: token, tokenFile: /missing, upstream: 'u:1'}]"), "f", &e));
     CHECK(slice_has(slice_of(e.text), "/missing"));
@@ -350,6 +358,40 @@ static void test_login(void)
     over();
 }
 
+/* Origin, Host and X-Forwarded-Host of a form that signs in, with and without --behind-proxy. */
+static const struct {
+    const char *origin, *host, *forwarded;
+    bool believed;
+    int status;
+} origins[] = {
+    {"http://h", "h", NULL, false, 303},
+    {"http://H", "h", NULL, false, 303},
+    {"http://h", "inner:80", "h", false, 403},
+    {"http://h", "inner:80", "h", true, 303},
+    {"https://h:8443", "inner", " h:8443", true, 303},
+    {"http://evil", "inner:80", "h", true, 403},
+    {"http://inner:80", "inner:80", "h", true, 303},
+    {"null", "h", "null", true, 403},
+    {"http://", "h", "", true, 403},
+};
+
+static void test_origins(void)
+{
+    for (size_t i = 0; i < COUNT_OF(origins); i++) {
+        char form[400];
+        const char *more = origins[i].forwarded;
+        begin(origins[i].origin, USERS);
+        rig.edge->o.behind_proxy = origins[i].believed;
+        snprintf(form, sizeof form, "POST /.mobula/login HTTP/1.1\r\nHost: %s\r\nOrigin: %s\r\n%s%s%sContent-Length: 7\r\n\r\ntoken=a",
+                 origins[i].host, origins[i].origin, more ? "X-Forwarded-Host: " : "", more ? more : "", more ? "\r\n" : "");
+        rig_say(&rig, &client, form);
+        if (origins[i].status == 303)
+            answer("\"token\":\"a\"", ACCEPTED);
+        CHECK_INT(rig_status(&client), origins[i].status);
+        over();
+    }
+}
+
 int main(void)
 {
     log_global.level = LOG_ERROR + 1;
@@ -360,5 +402,6 @@ int main(void)
     test_kept_answers();
     test_cookies();
     test_login();
+    test_origins();
     return test_done();
 }
