@@ -20,6 +20,18 @@ bool route_make(struct op *op, struct record *c, const struct kind *k, const str
 bool route_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
 verb_answer route_answer;
 verb_failed route_failed;
+/* ---- certificates of host names (--route-ca) ---- */
+
+struct route_tls_want {
+    struct slice secret, hosts; /* hosts: "a,b". secret empty: the route has no TLS */
+    struct slice field;         /* of the spec, that names a Secret of the user's; empty: the Secret is made */
+    struct slice gateway_ns;    /* namespace of a Gateway that reads the Secret; empty: the owner's own */
+};
+/* Reads the Secret when that is due. NULL: the operator makes no certificates, or none is wanted. In the plan's arena. */
+const struct route_tls_view *route_tls_look(struct op *op, struct record *c, const struct route_tls_want *want);
+void route_tls_drop(struct op *op, const struct record *c); /* the owner is gone */
+void route_tls_figures(const struct op *op, struct buf *b); /* for /metrics */
+
 /* Whether the failures are those of a route: they are of no group. */
 bool route_group(struct slice group);
 

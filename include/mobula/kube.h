@@ -91,6 +91,9 @@ bool kube_path(struct buf *b, const struct kube_resource *r, struct slice ns, st
  * dryRun=All and fieldValidation=Strict (W10), timeout=5s. */
 bool kube_query(struct buf *b, const char *name, struct slice value);
 
+/* Decodes a key of a Secret and appends it. An optional one may be missing or empty: cert-manager may write an empty ca.crt. */
+bool kube_secret_data(struct jval secret, const char *key, bool optional, struct buf *out, struct arena *a, struct err *e);
+
 /* Which field belongs to whom: half of the bytes of an object, and nobody here reads them. Watches hand out objects without. */
 #define KUBE_UNREAD "metadata.managedFields"
 

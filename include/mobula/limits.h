@@ -441,9 +441,13 @@ enum {
     HUB_CERT_RENEW_DAYS = 30,                             /* … when so much of that is left */
     HUB_CA_DAYS = 3650,                                   /* likewise its CA … */
     HUB_CA_RENEW_DAYS = 365,                              /* … with the same key: clients that trust the old one trust the new one */
-    HUB_CERT_LOOK_MS = 60 * 1000,                         /* between two reads of the certificate's objects */
-    HUB_STOP_MS = 3 * 1000,                               /* for calls under way when the process is to end … */
-    HUB_LEAVE_MS = 8 * 1000,                              /* … and for finalizers of a namespace that is being deleted */
+    ROUTE_CA_DAYS = 3650,                                 /* likewise the CA of routes, if the operator makes it */
+    ROUTE_CA_RENEW_DAYS = 365,
+    ROUTE_TLS_LOOK_MS = 60 * 1000, /* between two reads of a route's Secret, or more … */
+    ROUTE_TLS_PACE_MS = 200,       /* … so that all of them together are read at most once in this time */
+    HUB_CERT_LOOK_MS = 60 * 1000,  /* between two reads of the certificate's objects */
+    HUB_STOP_MS = 3 * 1000,        /* for calls under way when the process is to end … */
+    HUB_LEAVE_MS = 8 * 1000,       /* … and for finalizers of a namespace that is being deleted */
 };
 
 /* operator */

@@ -83,6 +83,7 @@ struct operator_options {
     struct slice settings_ns; /* namespace of those ConfigMaps */
     struct operator_configmap settings[OPERATOR_SETTINGS];
     const struct shape_patches *patches; /* below those of the ConfigMap; NULL: none */
+    struct slice route_ca;               /* Secret in settings_ns with the CA of routes' certificates; empty: none are made */
     uint64_t seed;
 };
 

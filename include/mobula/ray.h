@@ -118,6 +118,7 @@ struct ray_cluster {
         bool ours;           /* we create that Secret for this cluster */
         struct slice ca;     /* Secret with the CA that signs its pods' certificates; empty: no TLS between Ray's processes */
         bool ca_ours;        /* we create the CA's Secret for this cluster */
+        bool routes;         /* hosts of its Ingress get a certificate where the spec names no Secret */
     } auth;
     struct jval spec, labels, annotations;
     struct ray_group head;
@@ -288,6 +289,9 @@ bool ray_build_service_serve(const struct ray_cluster *c, const struct owner *ow
                              struct buf *out, struct err *e);
 /* The Ingress of the head's dashboard (headGroupSpec.enableIngress): its name, its class (empty: the cluster's default), and its labels,
  * annotations and spec. Annotations are those of the RayCluster, for the ingress controller. */
+/* The Secret with the certificate of its Ingress, and the hosts ("a,b") that it is for; empty: no TLS. field: that names it; empty: none
+ * does. Of several Secrets in the spec it is the first. */
+struct slice ray_ingress_secret(const struct ray_cluster *c, struct slice *hosts, struct slice *field, struct arena *a);
 bool ray_wants_ingress(const struct ray_cluster *c);
 struct slice ray_ingress_name(const struct ray_cluster *c, struct arena *a);
 struct slice ray_ingress_class(const struct ray_cluster *c, struct arena *a);

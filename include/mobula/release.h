@@ -201,6 +201,7 @@ struct install_options {
     struct {
         struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
         struct slice egress_ca; /* NAME or NAME/KEY of a ConfigMap; empty: none */
+        struct slice route_ca;  /* NAME of a Secret; empty: none */
         bool egress_strict;
     } args;                           /* of the operator */
     struct slice kubeconfig, context; /* of apply */

@@ -55,6 +55,24 @@ bool route_there(const struct route_view *v);
 /* Why it is not there, or not in force; empty: it is. */
 struct slice route_trouble(const struct route_view *v, struct arena *a);
 
+/* ---- certificates ---- */
+
+#define ROUTE_CA_OWN "mobula-route-ca" /* --route-ca of this name: the operator makes the CA */
+#define STATUS_ROUTE_TLS "CertificateReady"
+extern const struct verb route_write_tls; /* name; index: of the object, the Secret first */
+
+/* The certificate of an owner's route, as last read. */
+struct route_tls_view {
+    struct slice secret, trouble; /* trouble: why the Secret cannot be used; empty: it can */
+    bool known, write[2];         /* write: the Secret, a ReferenceGrant */
+    int64_t ends_us, look_ms;     /* look_ms: monotonic, when the next of them is read */
+};
+void route_tls_decide(const struct route_tls_view *v, struct plan *p); /* NULL is fine */
+/* The condition STATUS_ROUTE_TLS. Until the Secret was read that of `prior` stays. False: there is none. */
+bool route_tls_condition(const struct route_tls_view *v, struct jval prior, int64_t generation, struct arena *a, struct condition *out);
+/* A condition as the server has it. False: it has none. */
+bool route_prior_condition(struct jval prior, const char *type, struct arena *a, struct condition *out);
+
 /* One object. seed: of what else the text depends on beside these, as patches; the hash of all of it is the annotation RAY_ANNOTATION_HASH,
  * so that a member that is no longer wanted is missed, too. */
 struct route_object {

@@ -105,6 +105,10 @@ bool tls_leaf_read(struct slice der, struct slice name, struct tls_leaf *out, st
 /* tls_leaf_read of an identity's first certificate. */
 bool tls_identity_leaf(const struct tls_identity *id, struct slice name, struct tls_leaf *out);
 
+/* Whether all certificates of the chain are valid at this time, and all (ca), or all but the first, may sign others. Shortens *not_after_us
+ * to their earliest end. */
+bool tls_identity_valid(const struct tls_identity *id, bool ca, int64_t wall_us, int64_t *not_after_us, struct err *e);
+
 /* ---- certificates of our own making: P-256, SHA-256 ---- */
 
 struct tls_issue {

@@ -65,6 +65,7 @@ static const struct flag list[] = {
     {"agent-direct", FLAG_SWITCH, AT(with.agent_direct), NULL},
     {"drop-flags", FLAG_SWITCH, AT(mode.drop_flags), NULL},
     {"ray-auth", FLAG_SWITCH, AT(with.ray_auth), NULL},
+    {"route-ca", FLAG_TEXT, AT(args.route_ca), "NAME"},
 #undef AT
 };
 

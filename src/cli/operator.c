@@ -45,7 +45,7 @@ struct options {
     } plane; /* the control plane that is called */
     struct slice egress_ca;
     struct {
-        struct slice gateway, gateway_ns, ingress_class;
+        struct slice gateway, gateway_ns, ingress_class, ca;
     } route; /* of dashboards and services */
     struct bucket_options bucket;
     struct flag_texts egress, excluded;
@@ -110,6 +110,7 @@ static const struct flag list[] = {
     {"gateway-name", FLAG_TEXT, AT(route.gateway), "NAME"},
     {"gateway-namespace", FLAG_TEXT, AT(route.gateway_ns), "NS"},
     {"ingress-class", FLAG_TEXT, AT(route.ingress_class), "NAME"},
+    {"route-ca", FLAG_TEXT, AT(route.ca), "NAME"},
     {"metrics-addr", FLAG_TEXT, AT(serve.metrics), "[HOST]:PORT"},
     TLS_FLAG,
     SANDBOX_FLAG(AT(sandbox)),
@@ -145,10 +146,10 @@ struct process {
     struct op *op;
 };
 
-static bool check_configmap(const struct operator_configmap *c, const char *flag, struct err *e)
+static bool check_name(struct slice name, const char *of, const char *flag, struct err *e)
 {
-    return slice_empty(c->name) || name_dns1123_subdomain(c->name) ||
-           err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not the name of a ConfigMap", flag, SLICE_ARG(c->name));
+    return slice_empty(name) || name_dns1123_subdomain(name) ||
+           err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not the name of a %s", flag, SLICE_ARG(name), of);
 }
 
 /* Errors that do not depend on the cluster: reported before any is looked for. */
@@ -164,8 +165,10 @@ static bool check_flags(const struct options *o, struct err *e)
     return cli_access(o->ray_access, &access, e) && cli_kinds(o->kinds, &family, e) && cli_scaler(o->autoscaler, &scaler, e) &&
            cli_tools(o->tools, &tools, e) && cli_tools_resources(o->tools_resources, &tools, e) &&
            cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e) &&
-           check_configmap(&o->types, "--instance-types-configmap", e) && check_configmap(&o->patches, "--patches-configmap", e) &&
-           check_configmap(&o->policy, "--policy-configmap", e) && defaults_check(&o->defaults, e);
+           check_name(o->types.name, "ConfigMap", "--instance-types-configmap", e) &&
+           check_name(o->patches.name, "ConfigMap", "--patches-configmap", e) &&
+           check_name(o->policy.name, "ConfigMap", "--policy-configmap", e) && check_name(o->route.ca, "Secret", "--route-ca", e) &&
+           defaults_check(&o->defaults, e);
 }
 
 /* Makes the carried form of this program, once: ConfigMap mobula-tools holds it. */
@@ -242,6 +245,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->ray.spot_retry_ms = o->wait.spot_retry_ms;
     to->ray.version = SLICE(MOBULA_VERSION);
     to->settings_ns = to->lease.ns;
+    to->route_ca = o->route.ca;
     to->settings[OPERATOR_INSTANCE_TYPES] = o->types;
     to->settings[OPERATOR_PATCHES] = o->patches;
     to->settings[OPERATOR_POLICY] = o->policy;

@@ -140,5 +140,6 @@ void metrics_write(const struct op *op, struct buf *b)
     counter(b, "mobula_dashboard_calls_total", "Requests to the dashboards of heads.", op->stats.dash_calls);
     counter(b, "mobula_dashboard_failures_total", "Requests to dashboards that got no answer, or an error.", op->stats.dash_failures);
     workloads_figures(op, b);
+    route_tls_figures(op, b);
     write_api(op, b);
 }

@@ -4,6 +4,7 @@
 
 #include <mobula/kind_raycluster.h>
 #include <mobula/kind_rayjob.h>
+#include <mobula/kind_route.h>
 #include <mobula/kind_workload.h>
 #include <mobula/kinds.h>
 #include <mobula/serve.h>

@@ -108,6 +108,58 @@ static void set_metadata(const struct ray_cluster *c, struct pairs *labels, stru
     pairs_set(labels, SLICE("app.kubernetes.io/created-by"), SLICE("kuberay-operator"));
 }
 
+static struct slice own_secret(const struct ray_cluster *c, struct arena *a)
+{
+    return clipped_name(arena_printf(a, "%.*s-head-tls", SLICE_ARG(c->name)), a);
+}
+
+/* A Secret is made if an entry names none. Its hosts are those of all such entries. */
+struct slice ray_ingress_secret(const struct ray_cluster *c, struct slice *hosts, struct slice *field, struct arena *a)
+{
+    struct jval options = json_get(c->spec, "headGroupSpec.ingressOptions"), tls = json_get(options, "tls"), k, v, key, host;
+    struct slice own = SLICE(""), named = SLICE("");
+    *hosts = *field = SLICE("");
+    for (struct jiter it = json_iter(tls); json_next(&it, &k, &v);) {
+        struct slice secret = json_get_str(v, "secretName", a), all = SLICE("");
+        for (struct jiter h = json_iter(json_get(v, "hosts")); json_next(&h, &key, &host);)
+            all = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(all), all.len ? "," : "", SLICE_ARG(json_str(host, a)));
+        if (secret.len && !own.len && !named.len) {
+            named = secret;
+            *hosts = all;
+        } else if (!secret.len && all.len) {
+            *hosts = own.len ? arena_printf(a, "%.*s,%.*s", SLICE_ARG(*hosts), SLICE_ARG(all)) : all;
+            own = own_secret(c, a);
+        }
+    }
+    if (!json_len(tls)) {
+        *hosts = json_get_str(options, "host", a);
+        own = hosts->len ? own_secret(c, a) : own;
+    }
+    if (!own.len && named.len)
+        *field = SLICE("headGroupSpec.ingressOptions.tls[].secretName");
+    return own.len ? own : named;
+}
+
+static void write_tls(const struct ray_cluster *c, struct jval tls, struct slice host, struct jout *w, struct arena *a)
+{
+    static const char *const skipped[] = {"secretName", NULL};
+    struct slice own = own_secret(c, a);
+    struct jval k, v;
+    if (!json_len(tls) && host.len && c->auth.routes)
+        jout_form(w, "tls:[{hosts:['%.*s'],secretName:'%.*s'}]", SLICE_ARG(host), SLICE_ARG(own));
+    if (!json_len(tls))
+        return;
+    jout_karray(w, "tls");
+    for (struct jiter it = json_iter(tls); json_next(&it, &k, &v);) {
+        struct slice secret = json_get_str(v, "secretName", a);
+        secret = secret.len || !c->auth.routes || !json_len(json_get(v, "hosts")) ? secret : own;
+        jout_form(w, "{");
+        splice_members(w, v, skipped, a);
+        jout_form(w, "secretName?:'%.*s'}", SLICE_ARG(secret));
+    }
+    jout_end(w);
+}
+
 void ray_build_ingress(const struct ray_cluster *c, struct pairs *labels, struct pairs *annotations, struct buf *spec)
 {
     struct arena *a = labels->arena;
@@ -118,8 +170,7 @@ void ray_build_ingress(const struct ray_cluster *c, struct pairs *labels, struct
     set_metadata(c, labels, annotations);
     jout_init(&w, spec);
     jout_form(&w, "{ingressClassName?:'%.*s'", SLICE_ARG(class));
-    if (json_len(tls))
-        jout_kval(&w, "tls", tls);
+    write_tls(c, tls, host, &w, a);
     jout_form(&w, "rules:[{host?:'%.*s',http:{paths:[{path:'%.*s',pathType:'%.*s',backend:{service:{name:'%.*s',port:{number:%lld}}}}]}}]}",
               SLICE_ARG(host), SLICE_ARG(slice_empty(path) ? SLICE("/") : path), SLICE_ARG(slice_empty(type) ? SLICE("Prefix") : type),
               SLICE_ARG(service), (long long)dashboard_port(c, a));

@@ -301,6 +301,7 @@ static void fill_role(struct variables *v, struct slice files, const struct inst
     set(v, "GROUPS", groups[want->kinds]);
     set(v, "KIND_RULES", kind_rules(files, want, a));
     set(v, "TLS_SECRET", o->tls.made);
+    set(v, "ROUTE_CA", o->args.route_ca);
     for (const struct install_inset *i = install_insets; i->variable; i++)
         set(v, i->variable, install_has(i->when, o, want) ? part_file(files, i->file, a) : SLICE_NONE);
 }
@@ -340,6 +341,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"egress-ca-file", slice_empty(o->args.egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
         {"policy-configmap", plane ? SLICE("mobula-policy") : SLICE(""), SLICE("")},
         {"default-image", slice_empty(o->hub.default_image) ? SLICE("") : o->hub.default_image, SLICE("")},
+        {"route-ca", o->args.route_ca, SLICE("")},
         {"agent",
          !o->with.agent         ? SLICE("")
          : o->with.agent_direct ? SLICE("direct")

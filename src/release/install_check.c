@@ -189,7 +189,9 @@ static bool check_parts(const struct install_options *o, struct arena *a, struct
         return err_set(e, ERR_CONFIG, "--agent-direct needs --agent");
     if (o->with.agent && (slice_empty(o->hub.url) || slice_is(o->args.tools, "none")))
         return err_set(e, ERR_CONFIG, "--agent needs --control-plane-url, and --tools=configmap or image:REF");
-    return (name_dns1123_subdomain(o->tls.made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&
+    return (slice_empty(o->args.route_ca) || name_dns1123_subdomain(o->args.route_ca) ||
+            err_set(e, ERR_CONFIG, "--route-ca: want the name of a Secret")) &&
+           (name_dns1123_subdomain(o->tls.made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&
            cli_server_names(o->tls.names, a, &names, &count, e);
 }
 

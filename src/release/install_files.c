@@ -3,6 +3,7 @@
 #include "private.h"
 
 #include <mobula/kinds.h>
+#include <mobula/route.h>
 
 const struct install_file install_files[] = {
     /* objects that need a cluster's admin, the ClusterRole of --all-namespaces left out: its rights are the operator's */
@@ -17,6 +18,7 @@ const struct install_file install_files[] = {
     {"plane-service", ALWAYS, OF_PLANE, INSTALL_ONCE},
     {"plane-tls", IF_OWN_CERTIFICATE, OF_PLANE, INSTALL_ONCE},
     {"role-shapes", IF_SHAPES, OF_OPERATOR, INSTALL_ONCE},
+    {"role-route-ca", IF_ROUTE_CA, OF_OPERATOR, INSTALL_ONCE},
     {"role-policy", IF_PLANE_URL, OF_OPERATOR, INSTALL_ONCE},
     {"role-nodes", IF_NODES, OF_OPERATOR, INSTALL_ONCE},
     {"agent-service", IF_AGENT_HERE, OF_OPERATOR, INSTALL_ONCE},
@@ -34,6 +36,8 @@ const struct install_inset install_insets[] = {
     {"REMOTE_RULE", "role-remote", IF_PLANE_URL},
     {"AGENT_PORT", "agent-port", IF_AGENT_HERE},
     {"AUTH_RULE", "role-auth", IF_AUTH},
+    {"ROUTES_RULE", "role-routes", IF_ROUTE_CA},
+    {"ROUTE_CA_RULE", "role-route-made", IF_ROUTE_CA_OWN},
     {NULL, NULL, ALWAYS},
 };
 
@@ -54,6 +58,8 @@ bool install_has(enum install_when when, const struct install_options *o, const 
         [IF_PROGRAM] = !slice_empty(o->program.bytes),
         [IF_PROXIED] = slice_is(o->args.ray_access, "proxy"),
         [IF_REPLICAS] = want->replicas > 1,
+        [IF_ROUTE_CA] = !slice_empty(o->args.route_ca),
+        [IF_ROUTE_CA_OWN] = slice_is(o->args.route_ca, ROUTE_CA_OWN),
         [IF_SHAPES] = o->with.shapes,
         [IF_SIDECAR] = slice_is(o->args.autoscaler, "sidecar"),
         [IF_TOOLS] = want->tools.tools == RAY_TOOLS_CONFIGMAP,
@@ -75,7 +81,8 @@ void install_of_operator(struct install_options *o, install_flag *value, const v
         const char *flag;
         struct slice *to;
     } texts[] = {{"kinds", &o->args.kinds},         {"tools", &o->args.tools},           {"autoscaler", &o->args.autoscaler},
-                 {"submitter", &o->args.submitter}, {"ray-access", &o->args.ray_access}, {"cloud-deployment-id", &o->hub.cloud}};
+                 {"submitter", &o->args.submitter}, {"ray-access", &o->args.ray_access}, {"cloud-deployment-id", &o->hub.cloud},
+                 {"route-ca", &o->args.route_ca}};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct slice given = value(of, texts[i].flag);
         *texts[i].to = given.ptr ? given : *texts[i].to;

@@ -38,6 +38,8 @@ enum install_when {
     IF_PROGRAM,
     IF_PROXIED,
     IF_REPLICAS,
+    IF_ROUTE_CA,
+    IF_ROUTE_CA_OWN, /* the operator makes it */
     IF_SHAPES,
     IF_SIDECAR,
     IF_TOOLS,

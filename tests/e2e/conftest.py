@@ -118,10 +118,10 @@ def gateway_api():
                          cwd=ROOT / "tests", check=False)
     assert out.returncode == 0, out.stdout + out.stderr
     folder = Path(json.loads(out.stdout)["Dir"]) / "config/crd/standard"
-    files = [folder / f"gateway.networking.k8s.io_{name}.yaml" for name in ("gatewayclasses", "gateways", "httproutes")]
+    files = [folder / f"gateway.networking.k8s.io_{name}.yaml" for name in ("gatewayclasses", "gateways", "httproutes", "referencegrants")]
     for file in files:
         kubectl("apply", "--server-side", "-f", file)
-    kubectl("wait", "--for=condition=Established", "crd/gateways.gateway.networking.k8s.io", "crd/httproutes.gateway.networking.k8s.io",
+    kubectl("wait", "--for=condition=Established", *(f"crd/{file.stem.replace('gateway.networking.k8s.io_', '')}.gateway.networking.k8s.io" for file in files),
             "--timeout=120s")
     yield
     for file in files:

@@ -22,16 +22,6 @@ bool ca_write(int64_t wall_us, struct buf *data, struct err *e)
     return well;
 }
 
-/* Decodes a key of the Secret. An optional one may be missing or empty: cert-manager may write an empty ca.crt. */
-static bool decode(struct jval secret, const char *key, bool optional, struct buf *out, struct arena *a, struct err *e)
-{
-    struct slice text = json_str(json_child(json_get(secret, "data"), key), a);
-    if (slice_empty(text))
-        return optional || err_set(e, ERR_MISSING, "it has no key %s", key);
-    buf_room(out, text.len); /* in one piece: a buffer that grows leaves copies of the key in memory */
-    return base64_decode(text, out, e) || err_wrap(e, "key %s", key);
-}
-
 bool ca_take(struct jval secret, int64_t wall_us, struct arena *a, struct tls_trust **trust, struct tls_identity **identity, struct err *e)
 {
     static const struct slice name = SLICE("mobula-operator");
@@ -44,7 +34,7 @@ bool ca_take(struct jval secret, int64_t wall_us, struct arena *a, struct tls_tr
     bool read = true;
     for (int i = 0; i < COUNT; i++) {
         buf_init(&pem[i], LIMIT_TLS_PEM);
-        read = read && (i > ROOT || decode(secret, keys[i], i == ROOT, &pem[i], a, e));
+        read = read && (i > ROOT || kube_secret_data(secret, keys[i], i == ROOT, &pem[i], a, e));
         text[i] = buf_slice(&pem[i]);
     }
     *trust = read ? tls_trust_load(text[ROOT].len ? text[ROOT] : text[CERT], &count, &skipped, e) : NULL;

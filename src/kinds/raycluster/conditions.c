@@ -350,14 +350,29 @@ static void write_ingress(const struct facts *f, struct jout *w)
     struct condition c;
     if (ingress_condition(f, &c))
         status_write_condition(w, &c, f->prior, f->stamp, f->a);
+    if (route_tls_condition(f->in->ingress_tls, f->prior, f->in->cluster->generation, f->a, &c))
+        status_write_condition(w, &c, f->prior, f->stamp, f->a);
 }
 
 void status_write_conditions(const struct facts *f, struct jout *w)
 {
-    static const char *const ours[] = {"Valid",        STATUS_TYPES_READY,  "HeadPodReady",         "RayClusterProvisioned",
-                                       "Autoscaling",  "ReplicaFailure",    "RayClusterSuspending", "RayClusterSuspended",
-                                       "RedisCleaned", STATUS_LATE,         STATUS_DRIFT,           STATUS_SLOW,
-                                       STATUS_ZONES,   STATUS_CERTIFICATES, STATUS_INGRESS,         NULL};
+    static const char *const ours[] = {"Valid",
+                                       STATUS_TYPES_READY,
+                                       "HeadPodReady",
+                                       "RayClusterProvisioned",
+                                       "Autoscaling",
+                                       "ReplicaFailure",
+                                       "RayClusterSuspending",
+                                       "RayClusterSuspended",
+                                       "RedisCleaned",
+                                       STATUS_LATE,
+                                       STATUS_DRIFT,
+                                       STATUS_SLOW,
+                                       STATUS_ZONES,
+                                       STATUS_CERTIFICATES,
+                                       STATUS_INGRESS,
+                                       STATUS_ROUTE_TLS,
+                                       NULL};
     jout_karray(w, "conditions");
     write_valid(f, w);
     write_head_ready(f, w);

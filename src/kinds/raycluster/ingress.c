@@ -24,6 +24,7 @@ bool raycluster_build_ingress(const struct ray_cluster *c, uint64_t seed, struct
 
 void decide_ingress(const struct cluster_view *in, struct plan *p)
 {
+    route_tls_decide(in->ingress_tls, p);
     if (in->ingress && ray_wants_ingress(in->cluster))
         route_decide(in->ingress, in->now, p);
     else if (in->ingress)
@@ -45,25 +46,13 @@ static struct slice where(const struct facts *f)
     return arena_printf(f->a, "reached at %.*s%s%.*s", SLICE_ARG(address), host.len ? " as " : "", SLICE_ARG(host));
 }
 
-/* Until the list is there, what was written before stays. */
-static bool prior_condition(const struct facts *f, struct condition *out)
-{
-    struct jval was = status_condition(f->prior, SLICE(STATUS_INGRESS));
-    *out = (struct condition){.type = STATUS_INGRESS,
-                              .yes = json_is(json_get(was, "status"), "True"),
-                              .reason = json_get_str(was, "reason", f->a),
-                              .message = json_get_str(was, "message", f->a),
-                              .generation = json_get_int(was, "observedGeneration", 0)};
-    return json_there(was);
-}
-
 bool ingress_condition(const struct facts *f, struct condition *out)
 {
     const struct route_view *v = f->in->ingress;
     if (!v || f->in->errors->count)
         return false;
     if (!v->known && slice_empty(v->why_not))
-        return prior_condition(f, out);
+        return route_prior_condition(f->prior, STATUS_INGRESS, f->a, out); /* until the list is complete */
     bool wanted = ray_wants_ingress(f->in->cluster);
     *out = (struct condition){.type = STATUS_INGRESS, .generation = f->in->cluster->generation};
     if (!wanted && v->known && !v->have)

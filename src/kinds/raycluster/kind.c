@@ -55,6 +55,7 @@ static void forget_cluster(struct op *op, struct record *c)
         auth_drop(c);
         held_clear(op, c);
     }
+    route_tls_drop(op, c);
     tools_drop_unused(op, c->ns);
 }
 

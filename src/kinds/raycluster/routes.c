@@ -11,8 +11,17 @@ static bool concerned(struct op *op, const struct record *c, struct slice name)
                                                  slice_find_text((struct slice){c->status.text, c->status.len}, was) >= 0);
 }
 
-const struct route_view *view_ingress(struct op *op, struct record *c)
+static const struct route_tls_view *view_tls(struct op *op, struct record *c)
 {
+    struct route_tls_want want = {.secret = SLICE("")};
+    if (ray_wants_ingress(cluster_model(op)) && !op->models.loaded->errors.count)
+        want.secret = ray_ingress_secret(cluster_model(op), &want.hosts, &want.field, &op->arenas.plan);
+    return route_tls_look(op, c, &want);
+}
+
+const struct route_view *view_ingress(struct op *op, struct record *c, const struct route_tls_view **tls)
+{
+    *tls = view_tls(op, c);
     struct arena *a = &op->arenas.plan;
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
     struct err e = {0};

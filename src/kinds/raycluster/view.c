@@ -49,6 +49,7 @@ void read_cluster(struct op *op, struct record *c, const struct spec_object *fro
     if (running) /* last: hashes and templates must be the spec's. With an invalid spec, too: the head still runs */
         ray_running_apply(model, istr_slice(running), &op->models.loaded->arena);
     own->typed = right && model->typed;
+    model->auth.routes = !slice_empty(op->o.route_ca);
 }
 
 static const struct service *find_service(const struct record *c, struct slice name)
@@ -127,7 +128,7 @@ static void view_fill(struct op *op, struct record *c, struct cluster_view *v)
     v->pods = view_pods(op, c, &v->pod_count);
     v->services = view_services(op, c, &v->service_count);
     v->held = view_held(op, c, &v->held_count);
-    v->ingress = view_ingress(op, c);
+    v->ingress = view_ingress(op, c, &v->ingress_tls);
     if (op->models.loaded->errors.count)
         return;
     for (enum ray_service k = 0; k < RAY_SERVICES; k++) {

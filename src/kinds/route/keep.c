@@ -1,7 +1,7 @@
 /* An Ingress, Gateway or HTTPRoute becomes a record. */
-#include "record.h"
+#include "certificate.h"
 
-static struct routes *routes_of(const struct op *op, const struct kind *k)
+struct routes *routes_of(const struct op *op, const struct kind *k)
 {
     void **own = kind_own(op, k);
     if (!*own) {
@@ -9,6 +9,16 @@ static struct routes *routes_of(const struct op *op, const struct kind *k)
         *(struct routes *)*own = (struct routes){.slab = {.size = sizeof(struct route_record)}};
     }
     return *own;
+}
+
+struct certificates *certificates_of(const struct op *op)
+{
+    struct routes *all = routes_of(op, &kind_ingress);
+    if (!all->certificates) {
+        all->certificates = mem_alloc(sizeof *all->certificates);
+        *all->certificates = (struct certificates){.ca = {.known = false}};
+    }
+    return all->certificates;
 }
 
 int32_t route_kind_of(const struct kind *k)
@@ -193,6 +203,7 @@ static void free_routes(struct op *op, const struct kind *k)
         for (size_t n = 0; n < COUNT_OF(held); n++)
             intern_drop(&op->strings, held[n]);
     }
+    certificates_free(op, all->certificates);
     map_free(&all->by_uid);
     slab_destroy(&all->slab);
     mem_free(all);

@@ -64,13 +64,18 @@ const struct route_kind route_kinds[] = {
 
 #define DELETES(VERB)                                                                                                                      \
     {                                                                                                                                      \
-        {.verb = &(VERB), .make = route_make_delete, .answer = route_answer_delete, .failed = route_failed, .by_us = route_by_us},         \
-        {                                                                                                                                  \
-            .verb = NULL                                                                                                                   \
-        }                                                                                                                                  \
+        .verb = &(VERB), .make = route_make_delete, .answer = route_answer_delete, .failed = route_failed, .by_us = route_by_us            \
     }
-static const struct verb_handler ingress_handlers[] = DELETES(ingress_delete), gateway_handlers[] = DELETES(gateway_delete),
-                                 httproute_handlers[] = DELETES(httproute_delete);
+#define END                                                                                                                                \
+    {                                                                                                                                      \
+        .verb = NULL                                                                                                                       \
+    }
+static const struct verb_handler ingress_handlers[] =
+    {DELETES(ingress_delete),
+     {.verb = &route_write_tls, .make = route_tls_make, .answer = route_tls_answer, .failed = route_tls_failed, .secret = route_tls_secret},
+     END},
+                                 gateway_handlers[] = {DELETES(gateway_delete), END},
+                                 httproute_handlers[] = {DELETES(httproute_delete), END};
 
 static const struct kube_resource ingresses = {SLICE("networking.k8s.io"), SLICE("v1"), SLICE("ingresses")},
                                   gateways = {SLICE("gateway.networking.k8s.io"), SLICE("v1"), SLICE("gateways")},

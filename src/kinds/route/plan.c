@@ -99,6 +99,46 @@ struct slice route_trouble(const struct route_view *v, struct arena *a)
     return v->have->trouble;
 }
 
+/* ---- certificates ---- */
+
+void route_tls_decide(const struct route_tls_view *v, struct plan *p)
+{
+    for (int i = 0; v && i < (int)COUNT_OF(v->write); i++) {
+        if (!v->write[i])
+            continue;
+        struct action *act = plan_add(p, &route_write_tls);
+        act->name = v->secret;
+        act->index = i;
+    }
+    if (v)
+        plan_look_again(p, v->look_ms);
+}
+
+bool route_prior_condition(struct jval prior, const char *type, struct arena *a, struct condition *out)
+{
+    struct jval was = status_condition(prior, slice_of(type));
+    *out = (struct condition){.type = type,
+                              .yes = json_is(json_get(was, "status"), "True"),
+                              .reason = json_get_str(was, "reason", a),
+                              .message = json_get_str(was, "message", a),
+                              .generation = json_get_int(was, "observedGeneration", 0)};
+    return json_there(was);
+}
+
+bool route_tls_condition(const struct route_tls_view *v, struct jval prior, int64_t generation, struct arena *a, struct condition *out)
+{
+    char ends[TIME_TEXT_MAX];
+    if (!v || !v->known)
+        return v && route_prior_condition(prior, STATUS_ROUTE_TLS, a, out);
+    *out = (struct condition){.type = STATUS_ROUTE_TLS, .yes = slice_empty(v->trouble) && v->ends_us > 0, .generation = generation};
+    out->reason = out->yes ? SLICE("CertificateValid") : v->trouble.len ? SLICE("CertificateNotUsable") : SLICE("CertificateMissing");
+    out->message = arena_cut(a, v->trouble, LIMIT_KUBE_EVENT_NOTE);
+    if (slice_empty(v->trouble))
+        out->message = arena_printf(a, "Secret %.*s %s%.*s", SLICE_ARG(v->secret), out->yes ? "is valid until " : "is being made",
+                                    SLICE_ARG(out->yes ? time_format(v->ends_us, ends) : SLICE("")));
+    return true;
+}
+
 /* ---- writing ---- */
 
 struct route_want route_want_of(struct slice plain, const struct shape_patches *patches, struct arena *a)

@@ -18,10 +18,13 @@ struct route_record {
 };
 
 /* All routes of one kind. */
+struct certificates;
 struct routes {
     struct map by_uid;
     struct slab slab;
+    struct certificates *certificates; /* of Ingresses, for routes of all kinds; NULL: not needed yet */
 };
+struct routes *routes_of(const struct op *op, const struct kind *k);
 
 /* The parts of one kind beside its table. */
 struct route_kind {
@@ -47,6 +50,12 @@ struct route_record *extract_route(struct op *op, struct space *space, const str
 struct route_record *route_by_uid(struct op *op, const struct kind *k, struct slice uid);
 struct route_record *route_named(const struct op *op, const struct record *c, const struct kind *k, struct slice name);
 void route_by_us(struct op *op, struct slice uid, bool by_us);
+
+/* certificate.c */
+verb_make route_tls_make;
+verb_answer route_tls_answer;
+verb_failed route_tls_failed;
+bool route_tls_secret(int32_t index);
 
 /* delete.c */
 verb_make route_make_delete;

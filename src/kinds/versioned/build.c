@@ -201,7 +201,12 @@ bool versioned_build_ingress(const struct versioned *s, const struct versioned_s
     if (canary)
         set_canary(&annotations, in);
     jout_init(&w, &spec);
-    jout_form(&w, "{ingressClassName:'%.*s',rules:[", SLICE_ARG(s->class));
+    jout_form(&w, "{ingressClassName:'%.*s'", SLICE_ARG(s->class));
+    if (s->tls.len && json_len(s->hosts)) {
+        struct slice all = json_raw(s->hosts);
+        jout_form(&w, "tls:[{hosts:%.*s,secretName:'%.*s'}]", SLICE_ARG(all), SLICE_ARG(s->tls));
+    }
+    jout_form(&w, "rules:[");
     if (!json_len(s->hosts))
         write_ingress_rule(&w, s, to, SLICE(""), a);
     for (struct jiter it = json_iter(s->hosts); json_next(&it, &k, &host);)

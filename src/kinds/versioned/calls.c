@@ -61,6 +61,20 @@ static void view_routes(struct op *op, struct record *c, const struct versioned 
     }
 }
 
+static const struct route_tls_view *view_tls(struct op *op, struct record *c, const struct versioned *s)
+{
+    struct arena *a = &op->arenas.plan;
+    struct route_tls_want want = {.secret = s->tls, .hosts = SLICE("")};
+    struct jval k, host;
+    for (struct jiter it = json_iter(s->hosts); json_next(&it, &k, &host);)
+        want.hosts = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(want.hosts), want.hosts.len ? "," : "", SLICE_ARG(json_str(host, a)));
+    if (s->tls_named)
+        want.field = SLICE("annotation " VERSIONED_TLS);
+    if (s->gateway.len && !slice_eq(s->gateway_ns, s->ns))
+        want.gateway_ns = s->gateway_ns;
+    return route_tls_look(op, c, &want);
+}
+
 int64_t versioned_decide_record(struct op *op, struct record *c, struct plan *p)
 {
     struct arena *a = &op->arenas.plan;
@@ -75,6 +89,8 @@ int64_t versioned_decide_record(struct op *op, struct record *c, struct plan *p)
                                .now = op->now};
     view_children(op, c, &v);
     view_routes(op, c, s, &v);
+    if (!s->deleting && op->models.loaded->errors.count == 0)
+        v.tls = view_tls(op, c, s);
     versioned_decide(&v, a, p);
     op->stats.decisions++;
     return p->next_ms;

@@ -91,5 +91,6 @@ void versioned_decide(const struct versioned_view *in, struct arena *a, struct p
     if (!versioned_decide_status(&d) || in->errors->count)
         return;
     decide_children(&d);
+    route_tls_decide(in->tls, d.p);
     decide_routes(&d);
 }

@@ -8,6 +8,8 @@ static void read_versioned(struct op *op, struct record *c, const struct spec_ob
     struct versioned *model = arena_new(&op->models.loaded->arena, struct versioned);
     (void)c;
     versioned_read(from, &op->models.loaded->arena, model, &op->models.loaded->errors);
+    if (!model->tls_named && json_len(model->hosts) && !slice_empty(op->o.route_ca))
+        model->tls = arena_printf(&op->models.loaded->arena, "%.*s-tls", SLICE_ARG(model->name));
     op->models.loaded->model = model;
 }
 
@@ -27,6 +29,11 @@ static void done_versioned(struct op *op, struct record *c)
 {
     (void)op;
     (void)c;
+}
+
+static void forget_versioned(struct op *op, struct record *c)
+{
+    route_tls_drop(op, c);
 }
 
 static bool preview_versioned(struct jval object, struct preview *p)
@@ -67,7 +74,7 @@ static const struct controller controller = {.owns = owns,
                                              .must = must,
                                              .decide = versioned_decide_record,
                                              .read = read_versioned,
-                                             .forget = done_versioned,
+                                             .forget = forget_versioned,
                                              .lead = lead_versioned,
                                              .done = done_versioned,
                                              .respecified = respecified_versioned,

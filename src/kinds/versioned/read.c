@@ -15,6 +15,8 @@ static void read_service_metadata(struct reader *r, const struct spec_object *fr
     s->deleting = m.deleting;
     if (!slice_int(json_str(json_child(m.annotations, VERSIONED_BACK), r->arena), &s->back))
         s->back = -1;
+    s->tls = json_str(json_child(m.annotations, VERSIONED_TLS), r->arena);
+    s->tls_named = s->tls.len > 0;
 }
 
 /* ---- versions ---- */
@@ -139,7 +141,7 @@ bool versioned_read(const struct spec_object *from, struct arena *a, struct vers
 {
     struct reader r = {.arena = a, .errors = errors};
     uint32_t before = spec_errors_count(errors);
-    *out = (struct versioned){.hosts = NO_VALUE, .back = -1};
+    *out = (struct versioned){.tls = SLICE(""), .hosts = NO_VALUE, .back = -1};
     if (!from->kept && json_type(from->root->value) != JSON_OBJECT) {
         place_bad(&r, from->root, "the resource is not an object");
         return false;

@@ -120,9 +120,9 @@ static struct slice route_kind(const struct versioned_decision *d)
 
 static void write_status(const void *about, struct jout *w, struct slice stamp)
 {
-    static const char *const ours[] = {"Valid", "Ready", "Progressing", "RoutesReady", NULL};
+    static const char *const ours[] = {"Valid", "Ready", "Progressing", "RoutesReady", STATUS_ROUTE_TLS, NULL};
     const struct versioned_decision *d = about;
-    struct condition all[4] = {{"Valid", true, SLICE("SpecAccepted"), SLICE(""), d->s->generation}};
+    struct condition all[5] = {{"Valid", true, SLICE("SpecAccepted"), SLICE(""), d->s->generation}};
     size_t count = 1;
     jout_kint(w, "observedGeneration", d->s->generation);
     if (d->in->errors->count) { /* all goes on as it was */
@@ -138,6 +138,7 @@ static void write_status(const void *about, struct jout *w, struct slice stamp)
     all[count++] = ready_condition(d);
     all[count++] = rollout_condition(d);
     all[count++] = routes_condition(d);
+    count += route_tls_condition(d->in->tls, d->prior, d->s->generation, d->a, &all[count]);
     const char *state = d->phase != VERSIONED_PROGRESSING || all[1].yes ? versioned_phases[d->phase] : "Starting";
     status_put(w, d->prior, "state",
                d->phase == VERSIONED_COMPLETE ? (all[1].yes ? SLICE("Running") : SLICE("Unhealthy")) : slice_of(state));

@@ -21,6 +21,7 @@
 
 extern const struct kube_resource versioned_resource;
 #define VERSIONED_VERSION "mobula.dev/version"   /* label of its RayServices: the name of the version */
+#define VERSIONED_TLS "mobula.dev/tls-secret"    /* annotation: Secret with the certificate of its hosts */
 #define VERSIONED_CAPACITY "mobula.dev/capacity" /* annotation of them, beside VERSIONED_HASH: capacity in percent */
 enum {
     VERSIONED_NAME_MAX = 47,   /* bytes: "<name>-<version>" is a RayService's name */
@@ -50,6 +51,8 @@ struct versioned {
     struct slice gateway, gateway_ns, section; /* of the HTTPRoute; gateway empty: an Ingress is made, for … */
     struct slice class;                        /* … this class */
     struct jval hosts;
+    struct slice tls;                /* Secret with the certificate of `hosts`; empty: no TLS */
+    bool tls_named;                  /* VERSIONED_TLS names it */
     int32_t surge, step;             /* percent; surge 0: capacity is not held back */
     int64_t interval_ms, timeout_ms; /* between two steps; of a rollout */
 };
@@ -102,6 +105,7 @@ struct versioned_view {
     int64_t status_not_before_ms;
     const struct group_failures *refusals; /* of writes of RayServices; NULL: none */
     struct route_view *routes[3];          /* HTTPRoute, Ingress, Ingress of the canary; NULL: neither asked for nor there */
+    const struct route_tls_view *tls;      /* NULL: none */
     const struct shape_patches *patches;   /* NULL: none */
     uint64_t patches_revision;
     struct now now;

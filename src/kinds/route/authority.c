@@ -1,0 +1,139 @@
+/* The CA that signs the certificates of routes: a Secret of the operator's own namespace. The one called ROUTE_CA_OWN is created where it
+ * does not exist and renewed with the same key; any other is only read. */
+#include "certificate.h"
+
+enum { PEM_MAX = 64 * KIB };
+
+static bool is_own(const struct op *op)
+{
+    return slice_is(op->o.route_ca, ROUTE_CA_OWN);
+}
+
+static void ca_failed(struct op *op, const char *why)
+{
+    struct route_ca *ca = &certificates_of(op)->ca;
+    char text[ERR_TEXT_MAX + 2 * LIMIT_KUBE_NAME];
+    snprintf(text, sizeof text, "the CA in Secret %.*s of namespace %.*s (--route-ca): %s", SLICE_ARG(op->o.route_ca),
+             SLICE_ARG(op->o.settings_ns), why);
+    ca->known = false;
+    ca->again_ms = op->now.mono_ms + backoff_ms(&op->rng, ca->failures++, PLAN_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
+    if (!keep_interned(op, &ca->trouble, intern_get(&op->strings, slice_of(text))))
+        return;
+    log_warn("certificates of routes cannot be made", LF_CSTR("error", text));
+    certificates_touch(op);
+}
+
+static void ca_call(struct op *op, bool write, const struct tls_identity *old, const char *version);
+
+static void ca_take(struct op *op, struct slice body, struct err *e)
+{
+    static const char *const keys[] = {"tls.crt", "tls.key", "ca.crt"};
+    struct route_ca *ca = &certificates_of(op)->ca;
+    struct buf *const parts[] = {&ca->cert, &ca->key, &ca->root};
+    struct arena *a = &op->arenas.event;
+    struct jval object;
+    bool well = json_read(&object, body, a, e);
+    uint64_t before = hash64(buf_slice(&ca->cert), ca->known);
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        buf_wipe(parts[i]);
+        buf_init(parts[i], PEM_MAX);
+        well = well && kube_secret_data(object, keys[i], i == 2, parts[i], a, e);
+    }
+    struct tls_identity *id = well ? tls_identity_load(buf_slice(&ca->cert), buf_slice(&ca->key), e) : NULL;
+    ca->ends_us = INT64_MAX;
+    if (id && tls_identity_valid(id, true, op->now.wall_us, &ca->ends_us, e)) {
+        ca->known = true;
+        ca->failures = 0;
+        keep_interned(op, &ca->trouble, NULL);
+        ca->again_ms = op->now.mono_ms + certificates_look_ms(op);
+        if (hash64(buf_slice(&ca->cert), true) != before)
+            certificates_touch(op);
+        if (is_own(op) && ca->ends_us - op->now.wall_us < ROUTE_CA_RENEW_DAYS * TIME_DAY_US)
+            ca_call(op, true, id, json_get_str(object, "metadata.resourceVersion", a).ptr);
+    }
+    tls_identity_drop(id);
+}
+
+static void ca_done(void *owner, uint64_t wrote, const struct kube_answer *a, struct now now)
+{
+    struct op *op = owner;
+    struct err e = {0};
+    bool absent = a->outcome == KUBE_REFUSED && a->status.code == 404;
+    char words[ANSWER_WORDS];
+    op->now = now;
+    op->flights--;
+    certificates_of(op)->ca.asking = false;
+    arena_reset(&op->arenas.event, 64 * KIB);
+    if (a->outcome == KUBE_OK && wrote)
+        log_info("the CA of routes was written", LF("namespace", op->o.settings_ns), LF("secret", op->o.route_ca));
+    if (a->outcome == KUBE_OK)
+        ca_take(op, a->body, &e);
+    else if (absent && !wrote && is_own(op) && op->phase.leading)
+        ca_call(op, true, NULL, "");
+    else
+        err_set(&e, ERR_STATUS, "%s%s", absent ? "it does not exist: create it with tls.crt and tls.key; " : "", answer_words(a, words));
+    if (e.code)
+        ca_failed(op, e.text);
+}
+
+/* old: the CA to renew; NULL: a new one. */
+static bool ca_body(struct op *op, const struct tls_identity *old, const char *version, struct buf *out, struct err *e)
+{
+    const struct route_ca *ca = &certificates_of(op)->ca;
+    struct buf cert, key;
+    struct tls_issue how = {.ca = old,
+                            .not_before_us = op->now.wall_us - TIME_DAY_US,
+                            .not_after_us = op->now.wall_us + ROUTE_CA_DAYS * TIME_DAY_US,
+                            .subject = "mobula routes"};
+    buf_init(&cert, PEM_MAX);
+    buf_init(&key, PEM_MAX);
+    bool well = tls_issue(&how, &cert, &key, e);
+    const struct tls_secret s = {.ns = op->o.settings_ns,
+                                 .name = op->o.route_ca,
+                                 .cert = buf_slice(&cert),
+                                 .key = buf_slice(old ? &ca->key : &key),
+                                 .version = version};
+    if (well)
+        tls_secret_write(&s, out);
+    buf_free(&cert);
+    buf_wipe(&key);
+    return well;
+}
+
+static void ca_call(struct op *op, bool write, const struct tls_identity *old, const char *version)
+{
+    struct route_ca *ca = &certificates_of(op)->ca;
+    struct err e = {0};
+    struct buf path, body;
+    buf_init(&path, LIMIT_HTTP_URL);
+    buf_init(&body, LIMIT_JSON_ITEM);
+    kube_path(&path, &kube_secrets, op->o.settings_ns, write && !old ? SLICE_NONE : op->o.route_ca, SLICE_NONE);
+    const struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                                   .method = !write ? SLICE("GET")
+                                             : old  ? SLICE("PUT")
+                                                    : SLICE("POST"),
+                                   .path = buf_slice(&path),
+                                   .content_type = write ? SLICE(KUBE_TYPE_JSON) : SLICE_NONE,
+                                   .again = !write || old,
+                                   .secret = true,
+                                   .done = ca_done,
+                                   .owner = op,
+                                   .tag = write};
+    struct kube_request whole = r;
+    bool well = !write || ca_body(op, old, version, &body, &e);
+    whole.body = buf_slice(&body);
+    ca->asking = well && kube_call(op->client, &whole, op->now, &e);
+    op->flights += ca->asking;
+    if (!ca->asking)
+        ca_failed(op, e.text);
+    buf_wipe(&body);
+    buf_free(&path);
+}
+
+const struct route_ca *route_ca_follow(struct op *op)
+{
+    struct route_ca *ca = &certificates_of(op)->ca;
+    if (!ca->asking && op->now.mono_ms >= ca->again_ms)
+        ca_call(op, false, NULL, NULL);
+    return ca;
+}
