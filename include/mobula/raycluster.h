@@ -68,7 +68,6 @@ struct cluster_view {
     struct service_want wants[RAY_SERVICES]; /* wanted state of the services in `own` */
     const struct service *const *services;   /* all services that the cluster owns, with those in `own` */
     uint32_t service_count;
-    const struct route_tls_view *ingress_tls; /* NULL: none */
     const struct route_view *ingress;         /* of the dashboard; NULL: none is asked for, and none was */
     uint32_t accounts;                        /* bits by enum ray_account: objects needed before the head that exist */
     struct slice status;                      /* as the API server has it; empty: none */

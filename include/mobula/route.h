@@ -35,6 +35,7 @@ struct shape_patches;
 /* patches: NULL: none. Where they fail the text is without them: to send it fails then, and tells why. */
 struct route_want route_want_of(struct slice plain, const struct shape_patches *patches, struct arena *a);
 
+struct route_tls_view;
 /* Input of a decision. */
 struct route_view {
     const struct verb *apply, *remove; /* apply: name; text: route_want.plain */
@@ -44,6 +45,7 @@ struct route_view {
     const struct route *have; /* NULL: there is none of this owner's */
     struct route_want want;
     const struct group_failures *refused; /* of its writes; NULL: none */
+    const struct route_tls_view *tls;     /* the certificate of its hosts; NULL: none */
 };
 
 /* Plans that the route becomes as wanted. Returns whether it is. */

@@ -121,8 +121,7 @@ def gateway_api():
     files = [folder / f"gateway.networking.k8s.io_{name}.yaml" for name in ("gatewayclasses", "gateways", "httproutes", "referencegrants")]
     for file in files:
         kubectl("apply", "--server-side", "-f", file)
-    kubectl("wait", "--for=condition=Established", *(f"crd/{file.stem.replace('gateway.networking.k8s.io_', '')}.gateway.networking.k8s.io" for file in files),
-            "--timeout=120s")
+    kubectl("wait", "--for=condition=Established", *(arg for file in files for arg in ("-f", file)), "--timeout=120s")
     yield
     for file in files:
         kubectl("delete", "-f", file, "--timeout=60s")

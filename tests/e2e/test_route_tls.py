@@ -111,7 +111,8 @@ def test_certificates_of_dashboards(space, operators, tmp_path):
     space.api.patch(space.path("secrets", "b-head-tls"), {"stringData": {"tls.key": "nonsense"}})
     eventually(lambda: data(space, "a-head-tls")["tls.crt"] != cert, A_LOOK)
     eventually(lambda: data(space, "b-head-tls")["tls.key"] != "nonsense", A_LOOK)
-    assert handshake(data(space, "a-head-tls"), "a.i.example.com", tmp_path) and handshake(data(space, "b-head-tls"), "b.example.com", tmp_path)
+    for name, host in ("a", "a.i.example.com"), ("b", "b.example.com"):
+        assert handshake(data(space, f"{name}-head-tls"), host, tmp_path)
     assert leaf(space, "a-head-tls").not_valid_after_utc > datetime.datetime.now(datetime.UTC) + 80 * DAY
     of_cluster(space, "b", "is valid until")
     assert [operator.lines("certificate of a route written", f"name={name}-head-tls") for name in "ab"] and operator.process.poll() is None

@@ -350,7 +350,7 @@ static void write_ingress(const struct facts *f, struct jout *w)
     struct condition c;
     if (ingress_condition(f, &c))
         status_write_condition(w, &c, f->prior, f->stamp, f->a);
-    if (route_tls_condition(f->in->ingress_tls, f->prior, f->in->cluster->generation, f->a, &c))
+    if (f->in->ingress && route_tls_condition(f->in->ingress->tls, f->prior, f->in->cluster->generation, f->a, &c))
         status_write_condition(w, &c, f->prior, f->stamp, f->a);
 }
 

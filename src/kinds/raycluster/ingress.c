@@ -24,7 +24,8 @@ bool raycluster_build_ingress(const struct ray_cluster *c, uint64_t seed, struct
 
 void decide_ingress(const struct cluster_view *in, struct plan *p)
 {
-    route_tls_decide(in->ingress_tls, p);
+    if (in->ingress)
+        route_tls_decide(in->ingress->tls, p);
     if (in->ingress && ray_wants_ingress(in->cluster))
         route_decide(in->ingress, in->now, p);
     else if (in->ingress)

@@ -89,8 +89,8 @@ static inline struct ray_cluster *cluster_model(const struct op *op)
 /* services.c: counts a refused create or apply against its group, or backs off the record if a retry may succeed */
 void group_refused(struct op *op, struct flight *f, const struct kube_status *s);
 
-/* routes.c: NULL: it asks for no Ingress, and had none. *tls: its certificate; NULL: none */
-const struct route_view *view_ingress(struct op *op, struct record *c, const struct route_tls_view **tls);
+/* routes.c: NULL: it asks for no Ingress, and had none */
+const struct route_view *view_ingress(struct op *op, struct record *c);
 
 /* view.c */
 int64_t decide_cluster(struct op *op, struct record *c, struct plan *p);

@@ -19,9 +19,9 @@ static const struct route_tls_view *view_tls(struct op *op, struct record *c)
     return route_tls_look(op, c, &want);
 }
 
-const struct route_view *view_ingress(struct op *op, struct record *c, const struct route_tls_view **tls)
+const struct route_view *view_ingress(struct op *op, struct record *c)
 {
-    *tls = view_tls(op, c);
+    const struct route_tls_view *tls = view_tls(op, c);
     struct arena *a = &op->arenas.plan;
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
     struct err e = {0};
@@ -31,6 +31,7 @@ const struct route_view *view_ingress(struct op *op, struct record *c, const str
     struct route_view *v = arena_new(a, struct route_view);
     *v = route_look(op, c, &kind_ingress, name);
     v->apply = &raycluster_apply_ingress;
+    v->tls = tls;
     if (raycluster_build_ingress(cluster_model(op), patches_revision(op), a, &text, &e))
         v->want = route_want_of(arena_dup(a, buf_slice(&text)), patches_in_force(op), a);
     else

@@ -128,7 +128,7 @@ static void view_fill(struct op *op, struct record *c, struct cluster_view *v)
     v->pods = view_pods(op, c, &v->pod_count);
     v->services = view_services(op, c, &v->service_count);
     v->held = view_held(op, c, &v->held_count);
-    v->ingress = view_ingress(op, c, &v->ingress_tls);
+    v->ingress = view_ingress(op, c);
     if (op->models.loaded->errors.count)
         return;
     for (enum ray_service k = 0; k < RAY_SERVICES; k++) {
