@@ -68,14 +68,14 @@ struct cluster_view {
     struct service_want wants[RAY_SERVICES]; /* wanted state of the services in `own` */
     const struct service *const *services;   /* all services that the cluster owns, with those in `own` */
     uint32_t service_count;
-    const struct route_view *ingress;         /* of the dashboard; NULL: none is asked for, and none was */
-    uint32_t accounts;                        /* bits by enum ray_account: objects needed before the head that exist */
-    struct slice status;                      /* as the API server has it; empty: none */
-    int64_t status_at_ms;                     /* monotonic time of our last status write; 0: none yet */
-    int64_t made_ms;                          /* likewise of the last pod that this process has created */
-    uint32_t fleet;                           /* how much there is to see to, jobs too: the more, the longer counters in status wait */
-    uint32_t reasons;                         /* plan.reasons of our last status write that had any */
-    int64_t reasons_ms;                       /* monotonic: time of that write */
+    const struct route_view *ingress; /* of the dashboard; NULL: none is asked for, and none was */
+    uint32_t accounts;                /* bits by enum ray_account: objects needed before the head that exist */
+    struct slice status;              /* as the API server has it; empty: none */
+    int64_t status_at_ms;             /* monotonic time of our last status write; 0: none yet */
+    int64_t made_ms;                  /* likewise of the last pod that this process has created */
+    uint32_t fleet;                   /* how much there is to see to, jobs too: the more, the longer counters in status wait */
+    uint32_t reasons;                 /* plan.reasons of our last status write that had any */
+    int64_t reasons_ms;               /* monotonic: time of that write */
     uint64_t status_hash; /* plan.status_hash of the write that `status` came from, 0 if somebody else wrote it: the same is not written
                              twice, even if the server drops parts of it */
     int64_t status_not_before_ms; /* monotonic: end of the backoff after a refused status write; 0: none */
