@@ -72,10 +72,11 @@ struct apply {
     struct arena *a;
     struct apply_object *list;
     uint32_t count;
-    bool definitions; /* --crds-only: an admission policy of a Helm release is skipped */
-    bool replaces;    /* an installation of another version may be replaced */
-    bool shows;       /* --dry-run: differences of a Helm release's objects are printed, and are no failure */
-    bool keeps_flags; /* fails if a flag of the existing Deployment would be dropped */
+    bool definitions;   /* --crds-only: an admission policy of a Helm release is skipped */
+    bool replaces;      /* an installation of another version may be replaced */
+    bool shows;         /* --dry-run: differences of a Helm release's objects are printed, and are no failure */
+    bool keeps_flags;   /* fails if a flag of the existing Deployment would be dropped */
+    struct slice roles; /* with keeps_flags: the existing Roles of the list as JSON; empty: none could be read */
     bool image_given, resources_given, requests_given,
         replicas_given;        /* the command sets them: they may differ from those of the existing Deployment */
     bool spares;               /* apply_delete leaves objects under a name of ours that lack our label */
@@ -140,8 +141,9 @@ struct slice apply_release(struct jval there, struct arena *a);
 bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struct arena *a, struct err *e);
 /* Whether an object under a name of ours is somebody else's, and so is not to be deleted. False with *e: a Helm release has it. */
 bool apply_spared(const struct apply_object *o, struct jval there, struct arena *a, bool *spared, struct err *e);
-/* The flags that the Deployment that is there has and the wanted one lacks, whatever their values; empty: none. */
-struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *a);
+/* The flags that the Deployment that is there has and the wanted one lacks, whatever their values; empty: none. An older version names no
+ * flag for a function that it always has, nor for one that it lacks: it has those that its roles (apply.roles) grant rights for. */
+struct slice apply_dropped(struct jval there, struct jval wanted, struct slice roles, struct arena *a);
 /* The same for flags of `mobula install` that do not become arguments of the operator: pull secrets, proxies, limits, files, image,
  * replicas, user. */
 struct slice apply_dropped_elsewhere(const struct apply *p, struct jval there, struct jval wanted, struct arena *a);

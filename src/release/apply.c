@@ -131,7 +131,8 @@ static bool keeps_flags(const struct apply *p, const struct apply_object *o, str
         return true;
     if (!json_parse(doc, o->json, p->a, e))
         return false;
-    struct slice dropped = apply_dropped(there, json_root(doc), p->a), more = apply_dropped_elsewhere(p, there, json_root(doc), p->a);
+    struct slice dropped = apply_dropped(there, json_root(doc), p->roles, p->a),
+                 more = apply_dropped_elsewhere(p, there, json_root(doc), p->a);
     dropped = arena_printf(p->a, "%.*s%s%.*s", SLICE_ARG(dropped), slice_empty(dropped) || slice_empty(more) ? "" : ", ", SLICE_ARG(more));
     return slice_empty(dropped) ||
            err_set(e, ERR_STATUS,
@@ -166,6 +167,8 @@ static bool look(struct apply *p, struct apply_object *o, bool *well, struct err
         o->passed = "passed over: it belongs to a Helm release";
         return true;
     }
+    if (apply_is(o, "Role") || apply_is(o, "ClusterRole"))
+        p->roles = arena_printf(p->a, "%.*s%.*s", SLICE_ARG(p->roles), SLICE_ARG(answer.body));
     o->release = p->shows ? apply_release(there, p->a) : SLICE_NONE;
     *well = apply_judge(o, there, p->replaces, p->a, &why) && keeps_flags(p, o, there, &why);
     if (!*well)

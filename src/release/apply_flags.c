@@ -20,7 +20,15 @@ static bool is_narrower(struct jval old, struct jval new, struct arena *a)
     return slice_starts(was, SLICE("--kinds=")) && !slice_eq(is, all) && !slice_eq(is, was);
 }
 
-struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *a)
+/* Whether Roles grant rights on the resource that a flag for a kind is named after. */
+static bool is_granted(struct slice roles, struct slice flag, struct arena *a)
+{
+    size_t dashes = slice_starts(flag, SLICE("--")) ? 2 : 0;
+    struct slice name = {flag.ptr + dashes, flag.len - dashes};
+    return slice_empty(roles) || slice_has(roles, arena_printf(a, "\"%.*s\"", SLICE_ARG(name)).ptr);
+}
+
+struct slice apply_dropped(struct jval there, struct jval wanted, struct slice roles, struct arena *a)
 {
     struct buf out;
     struct jval key, old, new;
@@ -34,7 +42,7 @@ struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *
             buf_printf(&out, "%s%.*s", out.len ? ", " : "", SLICE_ARG(json_str(old, a)));
     }
     for (struct jiter in = json_iter(inventory_arguments(wanted)); json_next(&in, &key, &new);) {
-        bool told = !is_off(new, a);
+        bool told = !is_off(new, a) || !is_granted(roles, flag_of(new, a), a);
         for (struct jiter it = json_iter(inventory_arguments(there)); !told && json_next(&it, &key, &old);)
             told = slice_eq(flag_of(old, a), flag_of(new, a));
         if (!told && json_there(inventory_arguments(there)))

@@ -144,8 +144,11 @@ static void drops(struct arena *a)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("flags that would go %zu", i);
-        CHECK_STR(apply_dropped(parse(cases[i].there, a), parse(cases[i].wanted, a), a), cases[i].dropped);
+        CHECK_STR(apply_dropped(parse(cases[i].there, a), parse(cases[i].wanted, a), SLICE_NONE, a), cases[i].dropped);
     }
+    test_case("an older version names no flag for a function: it has those that its Roles grant rights for");
+    struct jval there = parse(ARGUMENTS("\"--a\""), a), wanted = parse(ARGUMENTS("\"--a\",\"--b=false\",\"--c=false\""), a);
+    CHECK_STR(apply_dropped(there, wanted, SLICE("{\"resources\":[\"b\"]}{\"resources\":[\"cc\",\"c/status\"]}"), a), "--b");
 }
 
 #define POD(spec, container) "{\"spec\":{\"replicas\":2,\"template\":{\"spec\":{" spec "\"containers\":[{" container "}]}}}}"
