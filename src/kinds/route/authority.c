@@ -42,6 +42,7 @@ static void ca_take(struct op *op, struct slice body, struct err *e)
     struct tls_identity *id = well ? tls_identity_load(buf_slice(&ca->cert), buf_slice(&ca->key), e) : NULL;
     ca->ends_us = INT64_MAX;
     if (id && tls_identity_valid(id, true, op->now.wall_us, &ca->ends_us, e)) {
+        struct slice version = json_get_str(object, "metadata.resourceVersion", a);
         ca->known = true;
         ca->failures = 0;
         keep_interned(op, &ca->trouble, NULL);
@@ -49,7 +50,7 @@ static void ca_take(struct op *op, struct slice body, struct err *e)
         if (hash64(buf_slice(&ca->cert), true) != before)
             certificates_touch(op);
         if (is_own(op) && ca->ends_us - op->now.wall_us < ROUTE_CA_RENEW_DAYS * TIME_DAY_US)
-            ca_call(op, true, id, json_get_str(object, "metadata.resourceVersion", a).ptr);
+            ca_call(op, true, id, arena_printf(a, "%.*s", SLICE_ARG(version)).ptr);
     }
     tls_identity_drop(id);
 }

@@ -1,0 +1,212 @@
+/* Certificates of host names in a simulated world: made, renewed in time, repaired, and bounded. */
+#include "tests/world/maps.h"
+
+#include <mobula/route.h>
+#include <mobula/tls.h>
+
+static const char secrets[] = "/api/v1/namespaces/n/secrets", one[] = "/api/v1/namespaces/n/secrets/c-head-tls";
+
+static void start(struct world *w, const char *ca)
+{
+    static const struct slice namespaces[] = {{"n", 1}};
+    const struct operator_options o = {.namespaces = namespaces,
+                                       .namespace_count = 1,
+                                       .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
+                                       .instance = SLICE("test"),
+                                       .settings_ns = SLICE("n"),
+                                       .route_ca = slice_of(ca),
+                                       .seed = 1};
+    world_launch(w, 0, &o);
+}
+
+static void open_world(struct world *w, const char *ca)
+{
+    struct apiserver_config config = {.seed = 1};
+    world_init(w, &config);
+    make_namespace(w);
+    make_crd(w, "ray.io", "");
+    start(w, ca);
+}
+
+static void create(struct world *w, const char *options)
+{
+    struct slice body = cluster_body(w, "c", 1, "");
+    const char *at = strstr(body.ptr, "\"rayStartParams\"");
+    CHECK_INT(world_call(w, "POST", v1, "application/json",
+                         arena_printf(&w->arena, "%.*s\"enableIngress\":true,\"ingressOptions\":{%s},%s", (int)(at - body.ptr), body.ptr,
+                                      options, at)),
+              201);
+}
+
+static struct jval secret(struct world *w, const char *name)
+{
+    return json_document(apiserver_get(w->server, SLICE("secrets"), SLICE("n"), slice_of(name), &w->arena), &w->arena, NULL);
+}
+
+static struct slice text_of(struct world *w, const char *name, const char *key)
+{
+    struct buf out;
+    buf_init(&out, 64 * KIB);
+    base64_decode(json_str(json_child(json_get(secret(w, name), "data"), key), &w->arena), &out, NULL);
+    struct slice text = arena_dup(&w->arena, buf_slice(&out));
+    buf_free(&out);
+    return text;
+}
+
+static int64_t days_left(struct world *w, const char *name, const char *host)
+{
+    struct tls_identity *id = tls_identity_load(text_of(w, name, "tls.crt"), text_of(w, name, "tls.key"), NULL);
+    struct tls_leaf leaf = {.not_after_us = 0};
+    bool read = id && tls_identity_leaf(id, slice_of(host), &leaf) && (leaf.has_name || leaf.ca);
+    tls_identity_drop(id);
+    return read ? (leaf.not_after_us - w->now.wall_us + TIME_DAY_US / 2) / TIME_DAY_US : -1;
+}
+
+static void pass(struct world *w, int64_t days)
+{
+    w->now.wall_us += days * TIME_DAY_US;
+    world_run(w, 3 * ROUTE_TLS_LOOK_MS);
+}
+
+static bool told(struct world *w, const char *words)
+{
+    return says(w, "rayclusters.ray.io", "c", words);
+}
+
+static void test_life(void)
+{
+    struct world w;
+    test_case("made for the host, and renewed after two thirds of its life");
+    open_world(&w, ROUTE_CA_OWN);
+    create(&w, "\"host\":\"a.example.com\"");
+    world_run(&w, 10 * 1000);
+    CHECK_INT(days_left(&w, "c-head-tls", "a.example.com"), TLS_ISSUED_DAYS - 1);
+    CHECK(told(&w, "Secret c-head-tls is valid until") && tells(&w, "CreatedCertificate", "c-head-tls"));
+    CHECK(json_is(json_get(secret(&w, "c-head-tls"), "type"), "kubernetes.io/tls"));
+    check_fixed_point(&w);
+    struct slice first = text_of(&w, "c-head-tls", "tls.key");
+    pass(&w, 58);
+    CHECK(slice_eq(text_of(&w, "c-head-tls", "tls.key"), first));
+    pass(&w, 2);
+    CHECK(!slice_eq(text_of(&w, "c-head-tls", "tls.key"), first) && tells(&w, "RenewedCertificate", "c-head-tls"));
+    CHECK_INT(days_left(&w, "c-head-tls", "a.example.com"), TLS_ISSUED_DAYS - 1);
+    check_fixed_point(&w);
+    test_case("the CA is renewed in its last year with the same key, and the certificate has it in its chain");
+    struct slice ca = text_of(&w, ROUTE_CA_OWN, "tls.crt"), key = text_of(&w, ROUTE_CA_OWN, "tls.key");
+    pass(&w, ROUTE_CA_DAYS - ROUTE_CA_RENEW_DAYS - 50);
+    CHECK(!slice_eq(text_of(&w, ROUTE_CA_OWN, "tls.crt"), ca) && slice_eq(text_of(&w, ROUTE_CA_OWN, "tls.key"), key));
+    CHECK(slice_ends(text_of(&w, "c-head-tls", "tls.crt"), text_of(&w, ROUTE_CA_OWN, "tls.crt")));
+    CHECK_INT(days_left(&w, ROUTE_CA_OWN, "x"), ROUTE_CA_DAYS);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+/* hosts: their number. */
+static const char *options_of(struct world *w, int hosts)
+{
+    const char *list = "";
+    for (int i = 0; i < hosts; i++)
+        list = arena_printf(&w->arena, "%s%s\"h%d.example.com\"", list, i ? "," : "", i).ptr;
+    return arena_printf(&w->arena, "\"tls\":[{\"hosts\":[%s]}]", list).ptr;
+}
+
+static void test_hosts(void)
+{
+    for (int more = 0; more < 2; more++) {
+        struct world w;
+        test_case("32 hosts, and one more");
+        open_world(&w, ROUTE_CA_OWN);
+        create(&w, options_of(&w, 32 + more));
+        world_run(&w, 10 * 1000);
+        CHECK_INT(days_left(&w, "c-head-tls", "h31.example.com"), more ? -1 : TLS_ISSUED_DAYS - 1);
+        CHECK(is_ready(&w, "c") && told(&w, more ? "its route has more than 32 hosts" : "is valid until"));
+        world_free(&w);
+    }
+}
+
+static void test_broken(void)
+{
+    static const char *const damage[] = {"{\"data\":{\"tls.key\":null}}", "{\"data\":{\"tls.crt\":\"AAAA\"}}"};
+    struct world w;
+    test_case("a damaged or deleted Secret is replaced within minutes");
+    open_world(&w, ROUTE_CA_OWN);
+    create(&w, "\"host\":\"*.i.example.com\"");
+    world_run(&w, 10 * 1000);
+    for (size_t i = 0; i <= COUNT_OF(damage); i++) {
+        if (i < COUNT_OF(damage))
+            CHECK_INT(world_call(&w, "PATCH", one, "application/merge-patch+json", slice_of(damage[i])), 200);
+        else
+            CHECK_INT(world_call(&w, "DELETE", one, "application/json", SLICE("{}")), 200);
+        CHECK_INT(days_left(&w, "c-head-tls", "x.i.example.com"), -1);
+        world_run(&w, 2 * ROUTE_TLS_LOOK_MS);
+        CHECK_INT(days_left(&w, "c-head-tls", "x.i.example.com"), TLS_ISSUED_DAYS - 1);
+    }
+    test_case("a server that refuses writes: the condition has its words, and it is tried again");
+    override(&w, "POST", secrets, 500, false, 1000);
+    CHECK_INT(world_call(&w, "DELETE", one, "application/json", SLICE("{}")), 200);
+    world_run(&w, 5 * ROUTE_TLS_LOOK_MS);
+    CHECK(told(&w, "Secret c-head-tls: 500") && is_ready(&w, "c"));
+    override(&w, "GET", "/none", 500, false, 0);
+    world_run(&w, 7 * ROUTE_TLS_LOOK_MS);
+    CHECK(told(&w, "is valid until"));
+    test_case("an operator that starts again writes nothing");
+    world_kill_operator(&w);
+    uint32_t before = w.sent.patches;
+    struct slice key = text_of(&w, "c-head-tls", "tls.key");
+    start(&w, ROUTE_CA_OWN);
+    world_run(&w, 30 * 1000);
+    CHECK(slice_eq(text_of(&w, "c-head-tls", "tls.key"), key) && w.sent.patches == before);
+    world_free(&w);
+}
+
+/* A CA of an admin that ends after so many days. */
+static void put_ca(struct world *w, const char *name, int64_t days)
+{
+    struct tls_issue how = {.not_before_us = w->now.wall_us - TIME_DAY_US, .not_after_us = w->now.wall_us + days * TIME_DAY_US};
+    struct buf cert, key, body;
+    struct err e = {0};
+    struct jout out;
+    buf_init(&cert, 64 * KIB);
+    buf_init(&key, 64 * KIB);
+    buf_init(&body, 64 * KIB);
+    CHECK(tls_issue(&how, &cert, &key, &e));
+    struct slice c = buf_slice(&cert), k = buf_slice(&key);
+    jout_init(&out, &body);
+    jout_form(&out, "{apiVersion:'v1',kind:'Secret',metadata:{name:'%s'},stringData:{%s:'%.*s',%s:'%.*s'}}", name, "tls.crt", SLICE_ARG(c),
+              "tls.key", SLICE_ARG(k));
+    CHECK_INT(world_call(w, "POST", secrets, "application/json", buf_slice(&body)), 201);
+    buf_free(&cert);
+    buf_free(&key);
+    buf_free(&body);
+}
+
+static void test_ca(void)
+{
+    struct world w;
+    test_case("a CA of the admin is awaited; one that ends soon limits the certificate, which is not renewed again and again");
+    open_world(&w, "corp");
+    create(&w, "\"host\":\"a.example.com\"");
+    world_run(&w, 30 * 1000);
+    CHECK(told(&w, "the CA in Secret corp of namespace n (--route-ca): it does not exist") && !json_there(secret(&w, "corp")));
+    put_ca(&w, "corp", 1);
+    world_run(&w, 6 * ROUTE_TLS_LOOK_MS);
+    CHECK_INT(days_left(&w, "c-head-tls", "a.example.com"), 1);
+    check_fixed_point(&w);
+    struct slice first = text_of(&w, "c-head-tls", "tls.key");
+    world_run(&w, 10 * ROUTE_TLS_LOOK_MS);
+    CHECK(slice_eq(text_of(&w, "c-head-tls", "tls.key"), first));
+    test_case("its end: the condition says so");
+    pass(&w, 2);
+    world_run(&w, 6 * ROUTE_TLS_LOOK_MS);
+    CHECK(told(&w, "the CA in Secret corp of namespace n (--route-ca): certificate 1 of tls.crt is valid only until"));
+    world_free(&w);
+}
+
+int main(void)
+{
+    test_life();
+    test_hosts();
+    test_broken();
+    test_ca();
+    return test_done();
+}
