@@ -104,6 +104,8 @@ bool apply_needs(struct apply *p, struct err *e);
     "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes"
 /* Whether a NetworkPolicy has an egress rule that allows this port to any destination, as the rule for API servers does. */
 bool apply_lets_out(struct jval policy, int64_t port);
+/* The first address of the API server's EndpointSlice with this port, as an entry of --egress-allow. */
+struct slice apply_endpoint(struct jval endpoints, int64_t port, struct arena *a);
 /* Prints each port of the API server (APPLY_ENDPOINTS) that the NetworkPolicy of the list does not allow. Prints nothing without the right
  * to list EndpointSlices. */
 void apply_say_ports(struct apply *p);

@@ -120,13 +120,11 @@ void check_policy_ports(struct check *c, struct jval policy, struct jval slice)
     struct jval key, one;
     for (struct jiter it = json_iter(json_get(slice, "ports")); json_next(&it, &key, &one);) {
         int64_t port = json_get_int(one, "port", 0);
-        struct slice host = json_str(json_at(json_get(json_at(json_get(slice, "endpoints"), 0), "addresses"), 0), c->a);
         bool out = apply_lets_out(policy, port);
         check_say(c, out ? CHECK_PASS : CHECK_WARN,
                   out ? NULL
-                      : arena_printf(c->a,
-                                     "mobula upgrade --egress-allow=%.*s:%lld adds the port, --no-network-policy leaves the policy out",
-                                     SLICE_ARG(host), (long long)port)
+                      : arena_printf(c->a, "mobula upgrade --egress-allow=%.*s adds the port, --no-network-policy leaves the policy out",
+                                     SLICE_ARG(apply_endpoint(slice, port, c->a)))
                             .ptr,
                   "the NetworkPolicy of namespace %.*s %s port %lld, where the API server listens", SLICE_ARG(c->operator_ns),
                   out ? "lets out" : "does not let out", (long long)port);

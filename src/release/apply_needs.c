@@ -119,18 +119,23 @@ bool apply_lets_out(struct jval policy, int64_t port)
     return false;
 }
 
+struct slice apply_endpoint(struct jval endpoints, int64_t port, struct arena *a)
+{
+    struct slice host = json_str(json_at(json_get(json_at(json_get(endpoints, "endpoints"), 0), "addresses"), 0), a);
+    return arena_printf(a, slice_find(host, ':') >= 0 ? "[%.*s]:%lld" : "%.*s:%lld", SLICE_ARG(host), (long long)port);
+}
+
 static void say_port(struct apply *p, struct jval policy, struct jval slice)
 {
     struct jval key, one;
-    struct slice host = json_str(json_at(json_get(json_at(json_get(slice, "endpoints"), 0), "addresses"), 0), p->a);
     for (struct jiter it = json_iter(json_get(slice, "ports")); json_next(&it, &key, &one);) {
         int64_t port = json_get_int(one, "port", 0);
         if (!apply_lets_out(policy, port))
-            p->say(
-                arena_printf(p->a,
-                             "NetworkPolicy/%.*s does not let out port %lld, where the API server listens: add --egress-allow=%.*s:%lld, "
-                             "or leave it out with --no-network-policy",
-                             SLICE_ARG(json_get_str(policy, "metadata.name", p->a)), (long long)port, SLICE_ARG(host), (long long)port));
+            p->say(arena_printf(p->a,
+                                "NetworkPolicy/%.*s does not let out port %lld, where the API server listens: add --egress-allow=%.*s, "
+                                "or leave it out with --no-network-policy",
+                                SLICE_ARG(json_get_str(policy, "metadata.name", p->a)), (long long)port,
+                                SLICE_ARG(apply_endpoint(slice, port, p->a))));
     }
 }
 

@@ -469,6 +469,10 @@ static void policy_ports(struct arena *a, const struct check_options *o)
         CHECK_INT(c.rows[0].result, cases[i].out ? CHECK_PASS : CHECK_WARN);
         CHECK(cases[i].out || strstr(c.rows[0].remedy, "--egress-allow=10.0.0.1:7443"));
     }
+    test_case("the remedy has an IPv6 address in brackets");
+    struct check c = fresh(a, o);
+    check_policy_ports(&c, parse("{}", a), parse("{\"endpoints\":[{\"addresses\":[\"fd00::1\"]}],\"ports\":[{\"port\":7443}]}", a));
+    CHECK(strstr(c.rows[0].remedy, "--egress-allow=[fd00::1]:7443 adds"));
 }
 
 int main(void)
