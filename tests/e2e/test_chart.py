@@ -71,6 +71,8 @@ def objects(text):
     ("kinds=all,tools=none", "--kinds=all --tools=none"),
     ("replicas=2,watchNamespaces={a,b}", "--replicas=2 --watch-namespace=a,b"),
     ("leaderElect=true,autoscaler=sidecar,rayAuth=true", "--leader-elect --autoscaler=sidecar --ray-auth"),
+    ("routeCa=mobula-route-ca", "--route-ca=mobula-route-ca"),
+    ("routeCa=corp,watchNamespaces={a,b}", "--route-ca=corp --watch-namespace=a,b"),
     ("shapes=true", "--shapes"),
     ("controlPlaneUrl=https://hub.example:9443,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,defaultImage=r.example/ray:2",
      "--control-plane-url=https://hub.example:9443 --cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --default-image=r.example/ray:2"),

@@ -72,7 +72,8 @@ static void ca_done(void *owner, uint64_t wrote, const struct kube_answer *a, st
     else if (absent && !wrote && is_own(op) && op->phase.leading)
         ca_call(op, true, NULL, "");
     else
-        err_set(&e, ERR_STATUS, "%s%s", absent ? "it does not exist: create it with tls.crt and tls.key; " : "", answer_words(a, words));
+        err_set(&e, ERR_STATUS, "%s%s", absent ? "it does not exist: create it with tls.crt and tls.key; " : route_tls_hint(a),
+                answer_words(a, words));
     if (e.code)
         ca_failed(op, e.text);
 }

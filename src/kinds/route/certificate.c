@@ -213,6 +213,11 @@ static void refused(struct op *op, struct route_tls *t, enum tls_object i, const
     p->again_ms = op->now.mono_ms + backoff_ms(&op->rng, p->failures++, PLAN_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
 }
 
+const char *route_tls_hint(const struct kube_answer *a)
+{
+    return a->outcome == KUBE_REFUSED && a->status.code == 403 ? "(mobula install --route-ca prints the right) " : "";
+}
+
 static void answered(struct op *op, struct route_tls *t, enum tls_object i, const struct kube_answer *a)
 {
     char words[ANSWER_WORDS], text[ANSWER_WORDS + 80];
@@ -224,9 +229,7 @@ static void answered(struct op *op, struct route_tls *t, enum tls_object i, cons
         take(op, t, i, object);
         return;
     }
-    snprintf(text, sizeof text, "%s%s",
-             a->outcome == KUBE_REFUSED && a->status.code == 403 ? "(mobula install --route-ca prints the right) " : "",
-             answer_words(a, words));
+    snprintf(text, sizeof text, "%s%s", route_tls_hint(a), answer_words(a, words));
     refused(op, t, i, text);
 }
 

@@ -49,6 +49,8 @@ struct tls_secret {
 };
 void tls_secret_write(const struct tls_secret *s, struct buf *out);
 
+const char *route_tls_hint(const struct kube_answer *a); /* the remedy of a missing right, before the refusal; empty: another failure */
+
 /* authority.c: reads the CA when that is due, and makes the operator's own. Returns it if it can sign. */
 const struct route_ca *route_ca_follow(struct op *op);
 
