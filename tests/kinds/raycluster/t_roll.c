@@ -167,7 +167,7 @@ static void run_course(int32_t want, int32_t surge, int32_t unavailable, int32_t
 int main(void)
 {
     static const int32_t budgets[][2] = {{25, 0}, {1, 0}, {100, 0}, {0, 25}, {0, 1}, {0, 100}, {50, 50}, {34, 33}};
-    for (int32_t want = 1; want <= 9; want += 2)
+    for (int32_t want = 1; want <= 9; want += 4)
         for (size_t i = 0; i < COUNT_OF(budgets); i++)
             for (int32_t failures = 0; failures < 3; failures += 2)
                 for (int how = 0; how < 4; how++)

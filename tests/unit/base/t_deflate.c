@@ -1,6 +1,6 @@
 #include "../test.h"
 
-enum { SIZE = 200 * 1000 };
+enum { SIZE = 100 * 1000 };
 
 /* Texts of SIZE bytes at most: byte number i of each. */
 static unsigned char zeros(size_t i, struct rng *r)
