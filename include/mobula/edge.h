@@ -32,7 +32,8 @@ bool edge_has_users(const struct edge *g); /* a route asks the API server */
 /* The certificate for loop_listen_tls. False: nothing changes. */
 bool edge_certify(struct edge *g, struct slice cert, struct slice key, struct err *e);
 struct tls_identity *const *edge_identity(const struct edge *g);
-/* Reads token files again. Tokens of a file that is missing (ERR_MISSING of `read`) are not accepted any more. */
+/* Reads token files again. Tokens of a file that is missing (ERR_MISSING of `read`) are not accepted any more; all else that is wrong with
+ * a file, or with that of an upstream, leaves what was read before. */
 void edge_reload(struct edge *g);
 /* Does what is due and returns when to call again. Call it after every net_dispatch. */
 int64_t edge_step(struct edge *g, struct now now);

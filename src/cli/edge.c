@@ -58,14 +58,15 @@ struct process {
 
 static bool read_file(struct slice path, struct arena *a, struct slice *out, struct err *e)
 {
-    if (cli_read_most(path, LIMIT_EDGE_CONFIG, "LIMIT_EDGE_CONFIG", a, out, e))
+    struct err why = {0};
+    if (cli_read_most(path, LIMIT_EDGE_CONFIG, "LIMIT_EDGE_CONFIG", a, out, &why))
         return true;
     int fd = open(path.ptr, O_RDONLY | O_CLOEXEC); /* the sandbox has no access() */
     if (fd >= 0)
         close(fd);
     else if (errno == ENOENT)
-        e->code = ERR_MISSING;
-    return false;
+        why.code = ERR_MISSING;
+    return err_set(e, why.code, "%s", why.text);
 }
 
 /* ---- files ---- */

@@ -38,13 +38,40 @@ void edge_free(struct edge *g)
 
 /* ---- files ---- */
 
-static bool read_tokens(struct edge *g, struct config *c, struct err *e)
+/* A file of tokens cannot be read. A log line (what) for each, when a running edge reads them again; else it is *e. */
+static bool fail(struct edge *g, const char *what, const struct err *why, struct err *e)
+{
+    if (e)
+        return err_set(e, why->code, "%s", why->text);
+    if (log_memory_pass(&g->said, hash64(slice_of(why->text), hash64(slice_of(what), 0)), g->now))
+        log_warn(what, LF_CSTR("error", why->text));
+    return false;
+}
+
+static bool read_tokens(struct edge *g, struct route *r, struct err *e)
+{
+    struct err why = {0};
+    return r->guard != GUARD_TOKEN || edge_auth_read_tokens(g, &r->tokens, &why) ||
+           fail(g,
+                why.code == ERR_MISSING ? "a file of tokens is gone: its tokens are not accepted any more"
+                                        : "a file of tokens cannot be read: the tokens before it stay",
+                &why, e);
+}
+
+static bool read_upstream(struct edge *g, struct route *r, struct err *e)
+{
+    struct err why = {0};
+    return !r->upstream || edge_auth_read_upstream(g, r->upstream, &why) ||
+           fail(g, "a token for an upstream cannot be read: the one before stays in use", &why, e);
+}
+
+/* Each file by itself: what is wrong with one changes nothing for the others. */
+static bool read_all(struct edge *g, struct config *c, struct err *e)
 {
     bool well = true;
     for (uint32_t i = 0; i < c->count; i++) {
-        struct route *r = &c->routes[i];
-        well &= r->guard != GUARD_TOKEN || edge_auth_read_tokens(g, &r->tokens, e);
-        well &= !r->upstream || edge_auth_read_upstream(g, r->upstream, e);
+        well &= read_tokens(g, &c->routes[i], e);
+        well &= read_upstream(g, &c->routes[i], e);
     }
     return well;
 }
@@ -53,7 +80,7 @@ bool edge_configure(struct edge *g, struct slice text, const char *what, struct 
 {
     struct config *c = config_read(&g->o, text, what, e);
     bool well = c && (g->client || !c->has_users || err_set(e, ERR_CONFIG, "%s: auth: users needs an API server", what)) &&
-                read_tokens(g, c, e) && (!g->o.allow || config_allow(c, g->o.allow, e));
+                read_all(g, c, e) && (!g->o.allow || config_allow(c, g->o.allow, e));
     if (!well && c && g->config && g->o.allow)
         config_allow(g->config, g->o.allow, NULL);
     config_drop(well ? g->config : c);
@@ -90,11 +117,8 @@ struct tls_identity *const *edge_identity(const struct edge *g)
 
 void edge_reload(struct edge *g)
 {
-    struct err e = {0};
-    if (g->config && !read_tokens(g, g->config, &e) && log_memory_pass(&g->said, hash64(slice_of(e.text), 0), g->now))
-        log_warn(e.code == ERR_MISSING ? "a file of tokens is gone: its tokens are not accepted any more"
-                                       : "a file of tokens cannot be read: the tokens before it stay",
-                 LF_CSTR("error", e.text));
+    if (g->config)
+        read_all(g, g->config, NULL);
 }
 
 /* ---- time ---- */

@@ -29,7 +29,10 @@ struct rig {
     bool slow;   /* … or do not open by themselves */
 };
 
-static const char *rig_tokens = "first\nsecond\n"; /* the text of every file */
+static const char *rig_tokens = "first\nsecond\n"; /* the text of every file but these; NULL: it is missing */
+static struct rig_file {
+    const char *path, *text;
+} rig_files[4];
 
 static struct slice end_peek(struct link *l)
 {
@@ -102,9 +105,12 @@ static const struct net_ops rig_ops = {rig_open};
 
 static bool rig_read(struct slice path, struct arena *a, struct slice *out, struct err *e)
 {
-    if (!rig_tokens)
+    const char *text = rig_tokens;
+    for (size_t i = 0; i < COUNT_OF(rig_files); i++)
+        text = rig_files[i].path && slice_is(path, rig_files[i].path) ? rig_files[i].text : text;
+    if (!text)
         return err_set(e, ERR_MISSING, "%.*s: no such file", SLICE_ARG(path));
-    *out = arena_dup(a, slice_of(rig_tokens));
+    *out = arena_dup(a, slice_of(text));
     return !slice_is(path, "/missing") || err_set(e, ERR_IO, "there is no file /missing");
 }
 

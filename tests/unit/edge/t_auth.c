@@ -162,6 +162,90 @@ static void test_tokens(void)
     rig_tokens = "first\nsecond\n";
 }
 
+static struct buf heard_log; /* lines of the log since the last reload */
+
+static void keep_line(void *owner, struct slice line)
+{
+    buf_printf(owner, "%.*s\n", SLICE_ARG(line));
+}
+
+static void reload(void)
+{
+    buf_free(&heard_log);
+    heard_log = (struct buf){.max = MIB};
+    edge_reload(rig.edge);
+}
+
+static bool is_logged(const char *words)
+{
+    return slice_has(buf_slice(&heard_log), words);
+}
+
+/* The status that the route of this path answers with. */
+static int at_path(const char *path, const char *token)
+{
+    ask_for(&client, "GET", path, token, "");
+    struct end *u = upstream();
+    if (u && u->out.len > u->got) {
+        CHECK(slice_has(rig_hear(u), "Authorization: Bearer upstreams\r\n"));
+        rig_say(&rig, u, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    }
+    return rig_status(&client);
+}
+
+#define GONE "a file of tokens is gone: its tokens are not accepted any more"
+#define STAY "a file of tokens cannot be read: the tokens before it stay"
+#define UPSTREAM "a token for an upstream cannot be read: the one before stays in use"
+
+/* Files of two routes at a reload: the statuses of requests with the tokens before it, and the lines of the log. */
+static const struct {
+    const char *what, *a, *b, *up;
+    int status_a, status_b;
+    const char *logged[3]; /* each a line; no others */
+} readings[] = {
+    {"the first file is gone, the second one is empty", NULL, "", "upstreams\n", 401, 200, {GONE "\" error=\"/a", STAY "\" error=\"/b"}},
+    {"the first file is empty, the second one is gone", "", NULL, "upstreams\n", 200, 401, {STAY "\" error=\"/a", GONE "\" error=\"/b"}},
+    {"the file for the upstream is gone", "of-a\n", "of-b\n", NULL, 200, 200, {UPSTREAM "\" error=\"/up"}},
+    {"the file for the upstream and a file of tokens are gone",
+     "of-a\n",
+     NULL,
+     NULL,
+     200,
+     401,
+     {UPSTREAM "\" error=\"/up", GONE "\" error=\"/b"}},
+    {"all are broken", "a b\n", "\x01\n", "", 200, 200, {STAY "\" error=\"/a", STAY "\" error=\"/b", UPSTREAM "\" error=\"/up"}},
+};
+
+static void test_files_apart(void)
+{
+    const struct log before = log_global;
+    log_global = (struct log){.level = LOG_WARN, .fd = -1, .sink = keep_line, .owner = &heard_log};
+    for (size_t i = 0; i < COUNT_OF(readings); i++) {
+        uint32_t lines = 0, wanted = 0;
+        memcpy(rig_files, (const struct rig_file[]){{"/a", "of-a\n"}, {"/b", "of-b\n"}, {"/up", "upstreams\n"}}, 3 * sizeof *rig_files);
+        begin(readings[i].what, "routes: [{path: /a, auth: token, tokenFile: /a, upstreamTokenFile: /up, upstream: 'u:1'},"
+                                "{path: /b, auth: token, tokenFile: /b, upstreamTokenFile: /up, upstream: 'u:1'}]");
+        CHECK_INT(at_path("/a", "of-a"), 200);
+        CHECK_INT(at_path("/b", "of-b"), 200);
+        rig_files[0].text = readings[i].a;
+        rig_files[1].text = readings[i].b;
+        rig_files[2].text = readings[i].up;
+        reload();
+        CHECK_INT(at_path("/a", "of-a"), readings[i].status_a);
+        CHECK_INT(at_path("/b", "of-b"), readings[i].status_b);
+        for (size_t n = 0; n < COUNT_OF(readings[i].logged) && readings[i].logged[n]; n++, wanted++)
+            CHECK(is_logged(readings[i].logged[n]));
+        for (size_t at = 0; at < heard_log.len; at++)
+            lines += heard_log.ptr[at] == '\n';
+        if (!CHECK_INT(lines, wanted))
+            printf("%.*s", SLICE_ARG(buf_slice(&heard_log)));
+        over();
+    }
+    buf_free(&heard_log);
+    memset(rig_files, 0, sizeof rig_files);
+    log_global = before;
+}
+
 /* ---- users ---- */
 
 static void test_users(void)
@@ -396,6 +480,7 @@ int main(void)
 {
     log_global.level = LOG_ERROR + 1;
     test_tokens();
+    test_files_apart();
     test_users();
     test_waiting();
     test_budget();
