@@ -144,7 +144,8 @@ bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struc
 /* Whether an object under a name of ours is somebody else's, and so is not to be deleted. False with *e: a Helm release has it. */
 bool apply_spared(const struct apply_object *o, struct jval there, struct arena *a, bool *spared, struct err *e);
 /* The flags that the Deployment that is there has and the wanted one lacks, whatever their values; empty: none. An older version names no
- * flag for a function that it always has, nor for one that it lacks: it has those that its roles (apply.roles) grant rights for. */
+ * flag for a function that it always has, nor for one that it lacks: it has those that its roles (apply.roles) grant rights for. Without
+ * the Role of the operator's rules among them it may have each. */
 struct slice apply_dropped(struct jval there, struct jval wanted, struct slice roles, struct arena *a);
 /* The same for flags of `mobula install` that do not become arguments of the operator: pull secrets, proxies, limits, files, image,
  * replicas, user. */

@@ -148,7 +148,11 @@ static void drops(struct arena *a)
     }
     test_case("an older version names no flag for a function: it has those that its Roles grant rights for");
     struct jval there = parse(ARGUMENTS("\"--a\""), a), wanted = parse(ARGUMENTS("\"--a\",\"--b=false\",\"--c=false\""), a);
-    CHECK_STR(apply_dropped(there, wanted, SLICE("{\"resources\":[\"b\"]}{\"resources\":[\"cc\",\"c/status\"]}"), a), "--b");
+#define OPERATORS "{\"resources\":[\"rayclusters/status\"]}"
+#define OTHERS "{\"resources\":[\"b\"]}{\"resources\":[\"cc\",\"c/status\"]}"
+    CHECK_STR(apply_dropped(there, wanted, SLICE(OPERATORS OTHERS), a), "--b");
+    test_case("another scope: the Role with the operator's rules is not there, and each function may be dropped");
+    CHECK_STR(apply_dropped(there, wanted, SLICE(OTHERS), a), "--b, --c");
 }
 
 #define POD(spec, container) "{\"spec\":{\"replicas\":2,\"template\":{\"spec\":{" spec "\"containers\":[{" container "}]}}}}"
