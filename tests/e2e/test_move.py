@@ -141,8 +141,13 @@ def test_a_running_fleet_is_moved(space, hubs, operators, board, tmp_path, how):
         board.end("SUCCEEDED")
         new.becomes("busy", "Complete")
         eventually(lambda: moved.workload("runs").get("status", {}).get("state") == "STARTING")
-        code, answer = person.hub.sync(prod_token, moved.facts()["clouds"]["prod"], wait=0)
-        assert code == 200 and [w.get("state") for w in answer["workloads"]] == ["SUCCEEDED"], answer
+
+        def told_to_prod():
+            code, answer = person.hub.sync(prod_token, moved.facts()["clouds"]["prod"], wait=0)
+            assert code == 200 and [w.get("state") for w in answer["workloads"]] == ["SUCCEEDED"], (code, answer)
+            return True
+
+        eventually(told_to_prod, step=1)
         assert pods_of(space, "c") == before and not pods_of(new, "c") & before
         assert operator.stop() == 0
         mover.leave()

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 title='make run'
-work=build/run
+work=build/${RUN_NAME:-run} # it is deleted first
 # shellcheck source=tests/run/lib.sh
 . tests/run/lib.sh
 
@@ -30,8 +30,8 @@ model_crds() {
 }
 
 model_apply() {
-    http PATCH "$rayclusters/$name?fieldManager=make-run&force=true" application/apply-patch+yaml $example >$work/answer ||
-        fail "the server refused $example: $(cat $work/answer)"
+    http PATCH "$rayclusters/$name?fieldManager=make-run&force=true" application/apply-patch+yaml $example >"$work/answer" ||
+        fail "the server refused $example: $(cat "$work/answer")"
 }
 
 model_state() {
@@ -43,11 +43,11 @@ model_delete() {
 }
 
 real_crds() {
-    print_definitions | kubectl apply --server-side --force-conflicts -f - >$work/answer
+    print_definitions | kubectl apply --server-side --force-conflicts -f - >"$work/answer"
 }
 
 real_apply() {
-    kubectl -n $namespace apply -f $example >$work/answer
+    kubectl -n $namespace apply -f $example >"$work/answer"
 }
 
 real_state() {
@@ -55,11 +55,11 @@ real_state() {
 }
 
 real_delete() {
-    kubectl -n $namespace delete rayclusters.ray.io $name --wait=false >$work/answer
+    kubectl -n $namespace delete rayclusters.ray.io $name --wait=false >"$work/answer"
 }
 
 real_pods() {
-    kubectl -n "$1" get pods -l "$2" --no-headers 2>$work/answer | tr -s ' ' | tr ' ' '\t' | cut -f1-5
+    kubectl -n "$1" get pods -l "$2" --no-headers 2>"$work/answer" | tr -s ' ' | tr ' ' '\t' | cut -f1-5
 }
 
 # ---- what is shown ----
@@ -98,9 +98,9 @@ main() {
     else
         start_model model $namespace
     fi
-    "${cluster}_crds" || fail "the CRDs were not taken: $(cat $work/answer)"
+    "${cluster}_crds" || fail "the CRDs were not taken: $(cat "$work/answer")"
     start operator build/mobula operator --kubeconfig "$config" --namespace $namespace --health-addr= --metrics-addr=
-    "${cluster}_apply" || fail "$example was not taken: $(cat $work/answer)"
+    "${cluster}_apply" || fail "$example was not taken: $(cat "$work/answer")"
     printf 'RayCluster %s is applied (%s). To join in:\n\n    kubectl --kubeconfig %s get pods -w\n\n' $name $example "$config"
     wait_for "RayCluster $name is ready" is_ready
     printf 'RayCluster %s is ready after %d s.\n' $name $SECONDS

@@ -4,9 +4,9 @@
 # under build/, and $title, how it was called.
 
 : "${title:?}" "${work:?}"
-patience=60 # seconds for each thing that is waited for
-pids=()      # what has to run until the end
-followers=() # what may end before
+patience=${PATIENCE:-60} # seconds for each thing that is waited for
+pids=()                  # what has to run until the end
+followers=()             # what may end before
 lines_drawn=0
 drawn=
 
