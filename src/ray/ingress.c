@@ -147,12 +147,14 @@ static void write_tls(const struct ray_cluster *c, struct jval tls, struct slice
     struct jval k, v;
     if (!json_len(tls) && host.len && c->auth.routes)
         jout_form(w, "tls:[{hosts:['%.*s'],secretName:'%.*s'}]", SLICE_ARG(host), SLICE_ARG(own));
-    if (!json_len(tls))
+    if (json_len(tls) && !c->auth.routes)
+        jout_kval(w, "tls", tls);
+    if (!json_len(tls) || !c->auth.routes)
         return;
     jout_karray(w, "tls");
     for (struct jiter it = json_iter(tls); json_next(&it, &k, &v);) {
         struct slice secret = json_get_str(v, "secretName", a);
-        secret = secret.len || !c->auth.routes || !json_len(json_get(v, "hosts")) ? secret : own;
+        secret = secret.len || !json_len(json_get(v, "hosts")) ? secret : own;
         jout_form(w, "{");
         splice_members(w, v, skipped, a);
         jout_form(w, "secretName?:'%.*s'}", SLICE_ARG(secret));

@@ -9,21 +9,32 @@ static bool is_own(const struct op *op)
     return slice_is(op->o.route_ca, ROUTE_CA_OWN);
 }
 
-static void ca_failed(struct op *op, const char *why)
+/* keep: the CA that was read before remains in use. */
+static void ca_failed(struct op *op, const char *why, bool keep)
 {
     struct route_ca *ca = &certificates_of(op)->ca;
     char text[ERR_TEXT_MAX + 2 * LIMIT_KUBE_NAME];
+    keep &= ca->known;
     snprintf(text, sizeof text, "the CA in Secret %.*s of namespace %.*s (--route-ca): %s", SLICE_ARG(op->o.route_ca),
              SLICE_ARG(op->o.settings_ns), why);
-    ca->known = false;
+    ca->known = keep;
     ca->again_ms = op->now.mono_ms + backoff_ms(&op->rng, ca->failures++, PLAN_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
     if (!keep_interned(op, &ca->trouble, intern_get(&op->strings, slice_of(text))))
         return;
-    log_warn("certificates of routes cannot be made", LF_CSTR("error", text));
-    certificates_touch(op);
+    log_warn(keep ? "the CA of routes is used as it was last read" : "certificates of routes cannot be made", LF_CSTR("error", text),
+             LF_INT("again_s", (ca->again_ms - op->now.mono_ms) / 1000));
+    if (!keep)
+        certificates_touch(op);
 }
 
 static void ca_call(struct op *op, bool write, const struct tls_identity *old, const char *version);
+
+/* A CA of this name that an administrator created lacks the label, and is only read. */
+static bool is_renewed_by_us(const struct op *op, struct jval object)
+{
+    return is_own(op) && op->phase.leading && json_is(json_child(json_get(object, "metadata.labels"), ROUTE_MANAGED), RAY_FIELD_MANAGER) &&
+           certificates_of(op)->ca.ends_us - op->now.wall_us < ROUTE_CA_RENEW_DAYS * TIME_DAY_US;
+}
 
 static void ca_take(struct op *op, struct slice body, struct err *e)
 {
@@ -44,13 +55,15 @@ static void ca_take(struct op *op, struct slice body, struct err *e)
     if (id && tls_identity_valid(id, true, op->now.wall_us, &ca->ends_us, e)) {
         struct slice version = json_get_str(object, "metadata.resourceVersion", a);
         ca->known = true;
-        ca->failures = 0;
-        keep_interned(op, &ca->trouble, NULL);
         ca->again_ms = op->now.mono_ms + certificates_look_ms(op);
         if (hash64(buf_slice(&ca->cert), true) != before)
             certificates_touch(op);
-        if (is_own(op) && ca->ends_us - op->now.wall_us < ROUTE_CA_RENEW_DAYS * TIME_DAY_US)
+        if (is_renewed_by_us(op, object)) {
             ca_call(op, true, id, arena_printf(a, "%.*s", SLICE_ARG(version)).ptr);
+        } else {
+            ca->failures = 0;
+            keep_interned(op, &ca->trouble, NULL);
+        }
     }
     tls_identity_drop(id);
 }
@@ -75,7 +88,7 @@ static void ca_done(void *owner, uint64_t wrote, const struct kube_answer *a, st
         err_set(&e, ERR_STATUS, "%s%s", absent ? "it does not exist: create it with tls.crt and tls.key; " : route_tls_hint(a),
                 answer_words(a, words));
     if (e.code)
-        ca_failed(op, e.text);
+        ca_failed(op, e.text, a->outcome != KUBE_OK && (wrote || !absent));
 }
 
 /* old: the CA to renew; NULL: a new one. */
@@ -127,7 +140,7 @@ static void ca_call(struct op *op, bool write, const struct tls_identity *old, c
     ca->asking = well && kube_call(op->client, &whole, op->now, &e);
     op->flights += ca->asking;
     if (!ca->asking)
-        ca_failed(op, e.text);
+        ca_failed(op, e.text, true);
     buf_wipe(&body);
     buf_free(&path);
 }

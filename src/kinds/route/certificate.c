@@ -7,7 +7,6 @@
 #include <mobula/status.h>
 
 enum { PEM_MAX = 64 * KIB, NAMES_MAX = 32, GAIN_US = 60 * 1000 * 1000, SOON_MS = 200 };
-#define MANAGED "app.kubernetes.io/managed-by"
 
 static const struct kube_resource grants = {SLICE("gateway.networking.k8s.io"), SLICE("v1beta1"), SLICE("referencegrants")};
 static const struct {
@@ -85,13 +84,11 @@ void route_tls_figures(const struct op *op, struct buf *b)
         first_us = t->ends_us && t->ends_us < first_us ? t->ends_us : first_us;
     const int64_t ends_us[] = {first_us, certificates_of(op)->ca.known ? certificates_of(op)->ca.ends_us : INT64_MAX};
     static const char *const of[] = {"hosts", "ca"};
+    buf_printf(b, "# HELP mobula_route_certificate_expiry_timestamp_seconds When the first certificate of a route, and its CA, expire, in "
+                  "seconds since 1970.\n# TYPE mobula_route_certificate_expiry_timestamp_seconds gauge\n");
     for (size_t i = 0; i < COUNT_OF(of); i++)
         if (ends_us[i] != INT64_MAX)
-            buf_printf(b, "%smobula_route_certificate_expiry_timestamp_seconds{of=\"%s\"} %lld\n",
-                       i ? ""
-                         : "# HELP mobula_route_certificate_expiry_timestamp_seconds When the first certificate of a route, and its CA, "
-                           "expire, in seconds since 1970.\n# TYPE mobula_route_certificate_expiry_timestamp_seconds gauge\n",
-                       of[i], (long long)(ends_us[i] / 1000000));
+            buf_printf(b, "mobula_route_certificate_expiry_timestamp_seconds{of=\"%s\"} %lld\n", of[i], (long long)(ends_us[i] / 1000000));
 }
 
 /* ---- judging ---- */
@@ -105,7 +102,33 @@ static void set_trouble(struct op *op, struct route_tls *t, enum tls_object i, c
     keep_interned(op, &t->part[i].trouble, intern_get(&op->strings, slice_of(text)));
 }
 
-/* The name to ask a certificate for: any that a wildcard is for. */
+/* A DNS name; or *. before one of two labels and more, because clients accept no certificate for *.com. No IP address. */
+static bool is_certifiable(struct slice host)
+{
+    struct slice name = slice_starts(host, SLICE("*.")) ? slice_skip(host, 2) : host, last = name;
+    size_t digits = 0;
+    for (ptrdiff_t dot; (dot = slice_find(last, '.')) >= 0;)
+        last = slice_skip(last, (size_t)dot + 1);
+    while (digits < last.len && last.ptr[digits] >= '0' && last.ptr[digits] <= '9')
+        digits++;
+    return name_dns1123_subdomain(name) && digits < last.len && (name.len == host.len || last.len < name.len);
+}
+
+/* Whether a certificate can be made for the hosts of the route. */
+static bool check_hosts(struct slice hosts, struct err *e)
+{
+    int count = 0;
+    for (; !slice_empty(hosts); count++) {
+        struct slice one = slice_cut(&hosts, ',');
+        if (!is_certifiable(one))
+            return err_set(e, ERR_CONFIG,
+                           "no certificate is made for host \"%.*s\": use a DNS name, or *. before one that has a dot, in the route",
+                           SLICE_ARG(slice_head(one, 80)));
+    }
+    return count <= NAMES_MAX || err_set(e, ERR_LIMIT, "its route has more than 32 hosts (NAMES_MAX)");
+}
+
+/* The name to ask a certificate for: for a wildcard, one that it matches. */
 static struct slice sample(struct slice host, char out[LIMIT_KUBE_NAME + 1])
 {
     slice_copy(host, out, LIMIT_KUBE_NAME + 1);
@@ -150,11 +173,12 @@ static bool check_pair(struct op *op, struct route_tls *t, struct jval object, s
 
 static bool is_ours(const struct route_tls *t, struct jval object)
 {
-    return json_is(json_child(json_get(object, "metadata.labels"), MANAGED), RAY_FIELD_MANAGER) &&
+    return json_is(json_child(json_get(object, "metadata.labels"), ROUTE_MANAGED), RAY_FIELD_MANAGER) &&
            json_is(json_get(json_at(json_get(object, "metadata.ownerReferences"), 0), "uid"), t->owner);
 }
 
-static void judge_secret(struct op *op, struct route_tls *t, struct jval object)
+/* Returns whether the Secret is wrong in a way that no write can mend: then the part has its trouble. */
+static bool judge_secret(struct op *op, struct route_tls *t, struct jval object)
 {
     const struct route_ca *ca = &certificates_of(op)->ca;
     struct tls_part *p = &t->part[TLS_SECRET];
@@ -162,46 +186,55 @@ static void judge_secret(struct op *op, struct route_tls *t, struct jval object)
     struct err e = {0};
     struct buf cert;
     buf_init(&cert, PEM_MAX);
-    bool well = !p->there || check_pair(op, t, object, &cert, &leaf, &e), ours = p->there && !t->field && is_ours(t, object);
+    struct err unfit = {0};
+    bool well = !p->there || check_pair(op, t, object, &cert, &leaf, &e), bad = true;
+    t->ends_us = p->there ? t->ends_us : 0;
+    t->ours = p->there && !t->field && is_ours(t, object);
     if (!p->there && t->field)
-        set_trouble(op, t, TLS_SECRET, "it does not exist: create it", "; or name none there, and the operator makes one");
-    else if (p->there && !ours && !well)
+        set_trouble(op, t, TLS_SECRET, "it does not exist: create it", ", or remove the field: then the operator creates a Secret");
+    else if (p->there && !t->ours && !well)
         set_trouble(op, t, TLS_SECRET, e.text,
-                    t->field ? ": replace it, or name none there, and the operator makes one" : ": replace or delete it");
-    else if (p->there && !ours)
-        p->write = false;
-    else if (ca->known)
-        p->write = !p->there || !well || !slice_ends(buf_slice(&cert), buf_slice(&ca->cert)) || is_due(op, &leaf);
-    else if (!p->there || !well)
-        set_trouble(op, t, TLS_SECRET, "it waits for the CA", "");
+                    t->field ? ": replace it, or remove the field: then the operator creates a Secret" : ": replace or delete it");
+    else if (p->there && !t->ours)
+        bad = false;
+    else if (!check_hosts(istr_slice(t->hosts), &unfit))
+        set_trouble(op, t, TLS_SECRET, unfit.text, "");
+    else if (!ca->known && (!p->there || !well))
+        set_trouble(op, t, TLS_SECRET, "it cannot be written: the CA was not read yet", "");
+    else
+        bad = false;
+    p->write = !bad && ca->known && (t->ours || !p->there) &&
+               (!p->there || !well || !slice_ends(buf_slice(&cert), buf_slice(&ca->cert)) || is_due(op, &leaf));
     buf_free(&cert);
+    return bad;
 }
 
-static void judge_grant(struct op *op, struct route_tls *t, struct jval object)
+static bool judge_grant(struct op *op, struct route_tls *t, struct jval object)
 {
     struct tls_part *p = &t->part[TLS_GRANT];
     bool right = p->there && json_str_eq(json_get(json_at(json_get(object, "spec.from"), 0), "namespace"), istr_slice(t->gateway_ns)) &&
                  json_str_eq(json_get(json_at(json_get(object, "spec.to"), 0), "name"), istr_slice(t->name));
-    if (p->there && !right && !is_ours(t, object))
+    bool bad = p->there && !right && !is_ours(t, object);
+    if (bad)
         set_trouble(op, t, TLS_GRANT, "it exists and does not let the Gateway's namespace read the Secret", ": change or delete it");
-    else
-        p->write = !right;
+    p->write = !right && !bad;
+    return bad;
 }
 
-/* Takes what the server has; no value: there is none. */
+/* Takes the object as it is on the server; an empty value: it does not exist. A write that was refused before keeps its trouble, and its
+ * count of failures, until it is not needed any more. */
 static void take(struct op *op, struct route_tls *t, enum tls_object i, struct jval object)
 {
     struct tls_part *p = &t->part[i];
     p->known = true;
-    p->write = false;
     p->there = json_type(object) == JSON_OBJECT;
     slice_copy(json_get_str(object, "metadata.resourceVersion", &op->arenas.event), p->version, sizeof p->version);
-    keep_interned(op, &p->trouble, NULL);
     p->again_ms = op->now.mono_ms + certificates_look_ms(op);
-    if (i == TLS_SECRET)
-        judge_secret(op, t, object);
-    else
-        judge_grant(op, t, object);
+    bool bad = i == TLS_SECRET ? judge_secret(op, t, object) : judge_grant(op, t, object);
+    if (!bad && !(p->write && p->failures))
+        keep_interned(op, &p->trouble, NULL);
+    if (!p->write)
+        p->failures = 0;
 }
 
 static void refused(struct op *op, struct route_tls *t, enum tls_object i, const char *words)
@@ -218,14 +251,14 @@ const char *route_tls_hint(const struct kube_answer *a)
     return a->outcome == KUBE_REFUSED && a->status.code == 403 ? "(mobula install --route-ca prints the right) " : "";
 }
 
-static void answered(struct op *op, struct route_tls *t, enum tls_object i, const struct kube_answer *a)
+/* read: the answer to a GET, where 404 means that the object does not exist. */
+static void answered(struct op *op, struct route_tls *t, enum tls_object i, bool read, const struct kube_answer *a)
 {
     char words[ANSWER_WORDS], text[ANSWER_WORDS + 80];
     struct jval object = NO_VALUE;
     arena_reset(&op->arenas.event, 64 * KIB);
-    bool absent = a->outcome == KUBE_REFUSED && a->status.code == 404;
+    bool absent = read && a->outcome == KUBE_REFUSED && a->status.code == 404;
     if (absent || (a->outcome == KUBE_OK && json_read(&object, a->body, &op->arenas.event, NULL))) {
-        t->part[i].failures = 0;
         take(op, t, i, object);
         return;
     }
@@ -245,7 +278,7 @@ static void on_read(void *owner, uint64_t tag, const struct kube_answer *a, stru
     op->now = now;
     if (t && t->part[i].asking && hash64(istr_slice(t->name), 0) == f->hash) {
         t->part[i].asking = false;
-        answered(op, t, i, a);
+        answered(op, t, i, true, a);
         record_touch(op, c);
     }
     c->in_flight--;
@@ -308,6 +341,7 @@ static void set_want(struct op *op, struct route_tls *t, const struct route_tls_
         keep_interned(op, &t->part[i].trouble, NULL);
         t->part[i] = (struct tls_part){.known = false};
     }
+    t->ours &= !changed;
 }
 
 const struct route_tls_view *route_tls_look(struct op *op, struct record *c, const struct route_tls_want *want)
@@ -322,7 +356,7 @@ const struct route_tls_view *route_tls_look(struct op *op, struct record *c, con
     const struct route_ca *ca = t->field ? NULL : route_ca_follow(op);
     *v = (struct route_tls_view){
         .secret = istr_slice(t->name), .known = true, .ends_us = t->ends_us, .look_ms = ca ? ca->again_ms : TIME_NEVER};
-    for (enum tls_object i = 0; i < (t->gateway_ns ? TLS_OBJECTS : TLS_GRANT); i++) {
+    for (enum tls_object i = 0; i < (t->gateway_ns && t->ours ? TLS_OBJECTS : TLS_GRANT); i++) {
         struct tls_part *p = &t->part[i];
         if (!p->asking && op->now.mono_ms >= p->again_ms)
             ask(op, c, t, i);
@@ -348,7 +382,7 @@ void tls_secret_write(const struct tls_secret *s, struct buf *out)
     jout_form(&w,
               "{apiVersion:'v1',kind:'Secret',type:'kubernetes.io/tls',metadata:{name:'%.*s',namespace:'%.*s',resourceVersion?:'%s',"
               "labels:{%s:'" RAY_FIELD_MANAGER "'}",
-              SLICE_ARG(s->name), SLICE_ARG(s->ns), s->version, MANAGED);
+              SLICE_ARG(s->name), SLICE_ARG(s->ns), s->version, ROUTE_MANAGED);
     if (s->owner)
         write_owner(&w, s->owner);
     jout_form(&w, "},stringData:{%s?:'%.*s',%s:'%.*s',%s:'%.*s'}}", "ca.crt", SLICE_ARG(s->root), "tls.crt", SLICE_ARG(s->cert), "tls.key",
@@ -361,10 +395,10 @@ static bool write_secret(struct op *op, const struct route_tls *t, const struct 
     struct slice names[NAMES_MAX], rest = istr_slice(t->hosts);
     struct tls_issue how = {.names = names, .subject = "mobula"};
     struct buf cert, key;
-    while (!slice_empty(rest) && how.name_count < NAMES_MAX)
+    if (!check_hosts(rest, e))
+        return false;
+    while (!slice_empty(rest))
         names[how.name_count++] = slice_cut(&rest, ',');
-    if (!slice_empty(rest) || !how.name_count)
-        return err_set(e, ERR_LIMIT, "its route has %s", how.name_count ? "more than 32 hosts (NAMES_MAX)" : "no host");
     buf_init(&cert, PEM_MAX);
     buf_init(&key, PEM_MAX);
     bool well = tls_issue_by(buf_slice(&ca->cert), buf_slice(&ca->key), &how, op->now.wall_us, &cert, &key, e);
@@ -390,7 +424,7 @@ static void write_grant(const struct route_tls *t, const struct owner *owner, st
     jout_form(&w,
               "{apiVersion:'gateway.networking.k8s.io/v1beta1',kind:'ReferenceGrant',metadata:{name:'%.*s',namespace:'%.*s',"
               "resourceVersion?:'%s',labels:{%s:'" RAY_FIELD_MANAGER "'}",
-              SLICE_ARG(name), SLICE_ARG(ns), t->part[TLS_GRANT].version, MANAGED);
+              SLICE_ARG(name), SLICE_ARG(ns), t->part[TLS_GRANT].version, ROUTE_MANAGED);
     write_owner(&w, owner);
     jout_form(&w,
               "},spec:{from:[{group:'gateway.networking.k8s.io',kind:'Gateway',namespace:'%.*s'}],to:[{group:'',kind:'Secret',"
@@ -405,8 +439,8 @@ bool route_tls_make(struct op *op, struct record *c, const struct action *act, s
     struct owner owner = {c->kind->api_version, slice_of(c->kind->name), istr_slice(c->ns), slice_of(c->name), slice_of(c->uid)};
     f->index = act->index;
     slice_copy(act->name, f->name, sizeof f->name);
-    if (!tls)
-        return err_set(e, ERR_MISSING, "it is not wanted any more");
+    if (!tls || !tls->part[i].write || !slice_eq(act->name, istr_slice(tls->name)))
+        return err_set(e, ERR_MISSING, "the route no longer asks for it");
     bool there = tls->part[i].there;
     f->fresh = !there;
     tls->part[i].write = false;
@@ -446,16 +480,19 @@ bool route_tls_answer(struct op *op, struct flight *f, const struct kube_answer 
 {
     struct route_tls *t = find(op, f->c);
     enum tls_object i = (enum tls_object)f->index;
-    bool passes = a->outcome == KUBE_UNKNOWN || (a->outcome == KUBE_REFUSED && a->status.code == 409);
+    bool gone = a->status.code == 404 && !f->fresh;
+    bool passes = a->outcome == KUBE_UNKNOWN || (a->outcome == KUBE_REFUSED && (a->status.code == 409 || gone));
     op->stats.refused[verb_number(op, f->verb)] += a->outcome == KUBE_REFUSED;
     op->stats.unknown += a->outcome == KUBE_UNKNOWN;
     record_touch(op, f->c);
     if (a->outcome == KUBE_OK)
         say_written(op, f);
-    if (!t)
+    if (!t || !slice_eq(slice_of(f->name), istr_slice(t->name)))
         return false;
-    if (a->outcome == KUBE_OK || !passes)
-        answered(op, t, i, a);
+    if (!passes)
+        answered(op, t, i, false, a);
+    if (a->outcome == KUBE_OK && t->part[i].write)
+        refused(op, t, i, "the API server keeps another content than the operator has written");
     t->part[i].write = false; /* not before it was read again */
     if (passes)
         t->part[i].again_ms = op->now.mono_ms + SOON_MS;

@@ -4,12 +4,14 @@
 
 #include "record.h"
 
+#define ROUTE_MANAGED "app.kubernetes.io/managed-by" /* label of objects that the operator made; its value is the field manager */
+
 enum tls_object { TLS_SECRET, TLS_GRANT, TLS_OBJECTS };
 
 /* The last state of one object of a certificate: the Secret, or the ReferenceGrant for a Gateway of another namespace. */
 struct tls_part {
     bool asking, known, there, write; /* write: it is to be created or replaced */
-    uint32_t failures;                /* calls in a row that were refused */
+    uint32_t failures;                /* refused calls since it was last as wanted */
     int64_t again_ms;                 /* monotonic: it is read again */
     char version[32];                 /* resourceVersion */
     const struct istr *trouble;       /* NULL: none */
@@ -20,13 +22,14 @@ struct route_tls {
     char owner[UID_TEXT_MAX + 1];
     const struct istr *ns, *name, *hosts, *field, *gateway_ns; /* as in struct route_tls_want */
     int64_t ends_us;                                           /* of the earliest certificate of the chain; 0: not known */
+    bool ours;                                                 /* the operator made the Secret */
     struct tls_part part[TLS_OBJECTS];
 };
 
 /* The CA of the installation, in the operator's own namespace. */
 struct route_ca {
-    bool asking, known;
-    uint32_t failures;
+    bool asking, known; /* known: cert, key and root were valid when they were last read */
+    uint32_t failures;  /* failed calls since it was last read, and renewed if that was due */
     int64_t again_ms, ends_us;
     struct buf cert, key, root;
     const struct istr *trouble;

@@ -15,8 +15,10 @@ static void read_service_metadata(struct reader *r, const struct spec_object *fr
     s->deleting = m.deleting;
     if (!slice_int(json_str(json_child(m.annotations, VERSIONED_BACK), r->arena), &s->back))
         s->back = -1;
-    s->tls = json_str(json_child(m.annotations, VERSIONED_TLS), r->arena);
-    s->tls_named = s->tls.len > 0;
+    const struct place *tls = place_key(place_member(from->metadata, SLICE("annotations"), m.annotations), VERSIONED_TLS);
+    s->tls_named = read_text(r, tls, OPTIONAL, &s->tls) && !slice_empty(s->tls);
+    if (s->tls_named && !name_dns1123_subdomain(s->tls))
+        place_bad(r, tls, "is \"%.*s\": must be the name of a Secret", SLICE_ARG(slice_head(s->tls, 80)));
 }
 
 /* ---- versions ---- */

@@ -4,6 +4,7 @@
 #include <mobula/route.h>
 #include <mobula/tls.h>
 
+static const char own_ca[] = "/api/v1/namespaces/n/secrets/" ROUTE_CA_OWN;
 static const char secrets[] = "/api/v1/namespaces/n/secrets", one[] = "/api/v1/namespaces/n/secrets/c-head-tls";
 
 static void start(struct world *w, const char *ca)
@@ -124,6 +125,39 @@ static void test_hosts(void)
     }
 }
 
+/* Requests for the certificate's Secret. */
+struct counter {
+    struct world_hooks hooks; /* first */
+    uint32_t reads, writes;
+};
+
+static void on_arrived(struct world_hooks *h, struct world_request *q)
+{
+    struct counter *c = (struct counter *)h;
+    c->reads += slice_is(q->method, "GET") && slice_is(q->target, one);
+    c->writes += slice_is(q->method, "POST") && slice_is(q->target, secrets);
+}
+
+/* Hosts that no client accepts a certificate for: nothing is signed or written, and the condition names the host. */
+static void test_unfit_hosts(void)
+{
+    static const char *const hosts[] = {"*",    "*.corp",          "10.96.0.1",         "a b",
+                                        "x..y", "*.*.example.com", "a.example.com:443", "UPPER.example.com"};
+    for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+        struct world w;
+        struct counter count = {.hooks = {.arrived = on_arrived}};
+        test_case("host \"%s\": no certificate is made", hosts[i]);
+        open_world(&w, ROUTE_CA_OWN);
+        world_run(&w, 1000);
+        w.hooks = &count.hooks;
+        create(&w, arena_printf(&w.arena, "\"tls\":[{\"hosts\":[\"a.example.com\",\"%s\"]}]", hosts[i]).ptr);
+        world_run(&w, 10 * ROUTE_TLS_LOOK_MS);
+        CHECK(!json_there(secret(&w, "c-head-tls")) && count.writes <= 1); /* of the CA */
+        CHECK(told(&w, "Secret c-head-tls: no certificate is made for host"));
+        world_free(&w);
+    }
+}
+
 static void test_broken(void)
 {
     static const char *const damage[] = {"{\"data\":{\"tls.key\":null}}", "{\"data\":{\"tls.crt\":\"AAAA\"}}"};
@@ -142,13 +176,21 @@ static void test_broken(void)
         CHECK_INT(days_left(&w, "c-head-tls", "x.i.example.com"), TLS_ISSUED_DAYS - 1);
     }
     test_case("a server that refuses writes: the condition has its words, and it is tried again");
+    struct counter count = {.hooks = {.arrived = on_arrived}};
     override(&w, "POST", secrets, 500, false, 1000);
     CHECK_INT(world_call(&w, "DELETE", one, "application/json", SLICE("{}")), 200);
-    world_run(&w, 5 * ROUTE_TLS_LOOK_MS);
-    CHECK(told(&w, "Secret c-head-tls: 500") && is_ready(&w, "c"));
+    world_run(&w, 2 * ROUTE_TLS_LOOK_MS);
+    w.hooks = &count.hooks;
+    uint32_t statuses = w.sent.patches;
+    for (int i = 0; i < 5 * 60; i++) {
+        world_run(&w, ROUTE_TLS_LOOK_MS / 60);
+        CHECK(told(&w, "Secret c-head-tls: 500") && is_ready(&w, "c"));
+    }
+    CHECK(count.writes >= 1 && count.writes <= 8 && count.reads <= 8 && w.sent.patches == statuses);
     override(&w, "GET", "/none", 500, false, 0);
     world_run(&w, 7 * ROUTE_TLS_LOOK_MS);
     CHECK(told(&w, "is valid until"));
+    w.hooks = NULL;
     test_case("an operator that starts again writes nothing");
     world_kill_operator(&w);
     uint32_t before = w.sent.patches;
@@ -156,6 +198,40 @@ static void test_broken(void)
     start(&w, ROUTE_CA_OWN);
     world_run(&w, 30 * 1000);
     CHECK(slice_eq(text_of(&w, "c-head-tls", "tls.key"), key) && w.sent.patches == before);
+    world_free(&w);
+}
+
+static void test_failing_ca(void)
+{
+    struct world w;
+    struct counter count = {.hooks = {.arrived = on_arrived}};
+    open_world(&w, ROUTE_CA_OWN);
+    create(&w, "\"host\":\"*.i.example.com\"");
+    world_run(&w, 10 * 1000);
+    w.hooks = &count.hooks;
+    test_case("a CA that cannot be read for a while: the one that was read before is used, and no Secret is read more often");
+    override(&w, "GET", own_ca, 500, false, UINT32_MAX);
+    count.reads = count.writes = 0;
+    for (int i = 0; i < 10; i++) {
+        world_run(&w, ROUTE_TLS_LOOK_MS);
+        CHECK(told(&w, "is valid until"));
+    }
+    CHECK_INT(world_call(&w, "DELETE", one, "application/json", SLICE("{}")), 200);
+    world_run(&w, 2 * ROUTE_TLS_LOOK_MS);
+    CHECK_INT(days_left(&w, "c-head-tls", "x.i.example.com"), TLS_ISSUED_DAYS - 1);
+    override(&w, "GET", "/none", 500, false, 0);
+    world_run(&w, 7 * ROUTE_TLS_LOOK_MS);
+    CHECK(count.reads <= 25 && count.writes == 1);
+    test_case("a CA that is to be renewed, and a server that refuses that: it is used, and tried again with a back-off");
+    override(&w, "PUT", own_ca, 403, false, 1000);
+    count.reads = 0;
+    w.now.wall_us += (ROUTE_CA_DAYS - ROUTE_CA_RENEW_DAYS + 1) * TIME_DAY_US;
+    world_run(&w, 10 * ROUTE_TLS_LOOK_MS);
+    CHECK(told(&w, "is valid until") && count.reads <= 15);
+    CHECK(apiserver_faults(w.server)->next.times > 985 && apiserver_faults(w.server)->next.times < 1000);
+    override(&w, "GET", "/none", 500, false, 0);
+    world_run(&w, 7 * ROUTE_TLS_LOOK_MS);
+    CHECK_INT(days_left(&w, ROUTE_CA_OWN, "x"), ROUTE_CA_DAYS);
     world_free(&w);
 }
 
@@ -200,13 +276,25 @@ static void test_ca(void)
     world_run(&w, 6 * ROUTE_TLS_LOOK_MS);
     CHECK(told(&w, "the CA in Secret corp of namespace n (--route-ca): certificate 1 of tls.crt is valid only until"));
     world_free(&w);
+    test_case("a CA that an admin has put under the operator's own name is used, and never renewed");
+    open_world(&w, "corp"); /* until the Secret is there */
+    put_ca(&w, ROUTE_CA_OWN, 30);
+    struct slice given = text_of(&w, ROUTE_CA_OWN, "tls.crt");
+    world_kill_operator(&w);
+    start(&w, ROUTE_CA_OWN);
+    create(&w, "\"host\":\"a.example.com\"");
+    world_run(&w, 3 * ROUTE_TLS_LOOK_MS);
+    CHECK(slice_ends(text_of(&w, "c-head-tls", "tls.crt"), given) && slice_eq(text_of(&w, ROUTE_CA_OWN, "tls.crt"), given));
+    world_free(&w);
 }
 
 int main(void)
 {
     test_life();
     test_hosts();
+    test_unfit_hosts();
     test_broken();
+    test_failing_ca();
     test_ca();
     return test_done();
 }
