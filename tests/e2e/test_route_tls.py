@@ -17,6 +17,7 @@ from test_routes import GATEWAY, NETWORKING, dashboard
 from test_versioned import MOBULA, Versioned, needs_address, version
 
 OWN = "mobula-route-ca"
+pytestmark = pytest.mark.slow
 A_LOOK = 400  # seconds: the operator reads each Secret every minute, and a CA that was refused every five minutes
 
 
