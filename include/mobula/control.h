@@ -106,6 +106,7 @@ struct op {
     struct intern strings;
     struct {
         struct map records, pods, services; /* by key, by uid, by uid */
+        uint32_t unreported;                /* records of resources that have no status yet: those that are starting */
     } all;
     struct {
         struct map map;   /* see names.c */

@@ -73,9 +73,12 @@ struct cluster_view {
     struct slice status;              /* as the API server has it; empty: none */
     int64_t status_at_ms;             /* monotonic time of our last status write; 0: none yet */
     int64_t made_ms;                  /* likewise of the last pod that this process has created */
-    uint32_t fleet;                   /* how much there is to see to, jobs too: the more, the longer counters in status wait */
-    uint32_t reasons;                 /* plan.reasons of our last status write that had any */
-    int64_t reasons_ms;               /* monotonic: time of that write */
+    struct {
+        uint32_t all;      /* resources of all kinds: the more, the longer counters in status wait */
+        uint32_t starting; /* those of them that have no status yet: the more, the longer a first status waits */
+    } fleet;
+    uint32_t reasons;     /* plan.reasons of our last status write that had any */
+    int64_t reasons_ms;   /* monotonic: time of that write */
     uint64_t status_hash; /* plan.status_hash of the write that `status` came from, 0 if somebody else wrote it: the same is not written
                              twice, even if the server drops parts of it */
     int64_t status_not_before_ms; /* monotonic: end of the backoff after a refused status write; 0: none */

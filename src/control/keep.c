@@ -48,12 +48,14 @@ static const struct istr *intern_meta(struct op *op, struct jval metadata, const
 }
 
 /* Returns whether the status differs from the record's. */
-static bool keep_status(struct record *c, struct slice status)
+static bool keep_status(struct op *op, struct record *c, struct slice status)
 {
     if (c->status.len == status.len && (status.len == 0 || memcmp(c->status.text, status.ptr, status.len) == 0))
         return false;
     mem_free(c->status.text);
     c->status.text = NULL;
+    if (c->kind->resource)
+        op->all.unreported += (uint32_t)(status.len == 0) - (uint32_t)(c->status.len == 0);
     c->status_ours = false; /* set again by the answer to our own write, if this status came from it */
     c->status.len = status.len;
     if (status.len) {
@@ -129,7 +131,7 @@ void extract_record(struct op *op, struct source *from, struct jval object, uint
     struct slice spec = json_raw(json_get(object, "spec"));
     changed |= keep_interned(op, &c->seen.spec, intern_get(&op->strings, slice_empty(spec) ? SLICE("null") : spec));
     changed |= keep_interned(op, &c->seen.meta, intern_meta(op, metadata, c->kind));
-    bool status = keep_status(c, json_raw(json_get(object, "status")));
+    bool status = keep_status(op, c, json_raw(json_get(object, "status")));
     if (fresh)
         c->kind->controller->lead(op, c, true); /* the previous leader's counters are in its status */
     if (c->kind->owned)

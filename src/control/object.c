@@ -118,6 +118,7 @@ void record_comes(struct op *op, struct record *c, struct space *space, const st
     memcpy(c->name, name.ptr, name.len);
     c->own = kind->controller->own ? mem_alloc(kind->controller->own->size) : NULL;
     name_enter(op, kind, c->ns, name, c);
+    op->all.unreported += kind->resource != NULL;
 }
 
 void warnings_drop(struct op *op, struct record *c)
@@ -135,8 +136,10 @@ static void forget_content(struct op *op, struct record *c)
     intern_drop(&op->strings, c->seen.spec);
     intern_drop(&op->strings, c->seen.meta);
     warnings_drop(op, c);
-    if (c->name)
+    if (c->name) {
         name_leave(op, c->kind, c->ns, slice_of(c->name), c);
+        op->all.unreported -= c->kind->resource && c->status.len == 0;
+    }
     mem_free(c->name);
     mem_free(c->status.text);
     c->seen.spec = c->seen.meta = NULL;

@@ -1,12 +1,14 @@
 /* Status is written as a merge patch, and only when it changed.
  *
- *   what changed                                                              written
- *   state, generation, status of a condition, desired counts, head ready      at once
- *   only the reason of a condition, or one more failure of a group            after REASON_MS (10 s), doubling to PROGRESS_MS (30 s) while
- *                                                                             reasons alternate; one delay for all conditions together
- *   the first status, of a start without trouble                              when the head is ready, or START_MS (1 s) after the last pod
- * was created, or START_EACH_MS (100 ms) x clusters, at most START_MAX_MS (10 s) only counters after PROGRESS_MS, or PROGRESS_EACH_MS (120
- * ms) x clusters, at most PROGRESS_MAX_MS (5 min)
+ *   what changed                                     written
+ *   state, generation, status of a condition,        at once
+ *   desired counts, head ready
+ *   only the reason of a condition, or one more      after REASON_MS (10 s), doubling to PROGRESS_MS (30 s) while reasons alternate; one
+ *   failure of a group                               delay for all conditions together
+ *   the first status, of a start without trouble     when all pods are ready, or START_MS (1 s) after the last pod was created, or after
+ *                                                    START_EACH_MS (100 ms) x starting clusters, at most START_MAX_MS (60 s)
+ *   only counters                                    after PROGRESS_MS, or PROGRESS_EACH_MS (120 ms) x clusters, at most PROGRESS_MAX_MS
+ *                                                    (5 min)
  *
  * So a cluster of 1,000 pods that become ready one by one costs a handful of writes, and 1,000 clusters that come up at once do not delay
  * the creation of pods. */
@@ -24,7 +26,7 @@ enum {
     BUSY_MS = 5 * 1000,
     START_MS = 1000,
     START_EACH_MS = 100,
-    START_MAX_MS = 10 * 1000,
+    START_MAX_MS = 60 * 1000,
 };
 
 static void write_state(const struct facts *f, struct jout *w)
@@ -249,14 +251,15 @@ static bool is_start(struct jval condition)
     return false;
 }
 
-/* Monotonic: end of the delay of the first status write, so that a cluster that is soon ready is written once or twice, not three times. 0:
- * no delay, as after a failure. */
+/* Monotonic: end of the delay of the first status write, so that a cluster that is soon ready is written once, and not three times: a
+ * status is the dearest request of a start (docs/performance.md). 0: no delay, as after a failure. */
 static int64_t start_due_ms(const struct facts *f, struct jval next)
 {
-    int64_t ms = (int64_t)f->in->fleet * START_EACH_MS;
+    int64_t ms = (int64_t)f->in->fleet.starting * START_EACH_MS;
     struct jval head = status_condition(next, SLICE("HeadPodReady"));
-    bool quiet =
-        f->valid && f->in->made_ms && !json_there(json_get(f->prior, "conditions")) && f->head && !f->head->ready && is_start(head);
+    bool quiet = f->valid && f->in->made_ms && !json_there(json_get(f->prior, "conditions")) && f->head &&
+                 (f->head->ready ? !is_whole(next) : is_start(head)) &&
+                 !json_is(json_get(status_condition(next, SLICE(STATUS_TYPES_READY)), "status"), "False");
     for (uint32_t i = 0; i <= f->in->cluster->group_count && quiet; i++)
         quiet = f->in->failures[i].count == 0;
     return quiet ? f->in->made_ms + (ms < START_MS ? START_MS : ms < START_MAX_MS ? ms : START_MAX_MS) : 0;
@@ -344,7 +347,7 @@ static int64_t pause_ms(const struct cluster_view *in, struct jval prior, struct
         return 0;
     if (other_reason(prior, next))
         return reason_ms(in);
-    int64_t ms = (int64_t)in->fleet * PROGRESS_EACH_MS;
+    int64_t ms = (int64_t)in->fleet.all * PROGRESS_EACH_MS;
     return ms < PROGRESS_MS ? PROGRESS_MS : ms > PROGRESS_MAX_MS ? PROGRESS_MAX_MS : ms;
 }
 

@@ -114,7 +114,7 @@ static void view_fill(struct op *op, struct record *c, struct cluster_view *v)
                                .made_ms = own->made_ms,
                                .reasons = c->status.reasons,
                                .reasons_ms = c->status.reasons_ms,
-                               .fleet = op->all.records.count,
+                               .fleet = {.all = op->all.records.count, .starting = op->all.unreported},
                                .status_hash = c->status_ours ? c->status.hash : 0,
                                .status_not_before_ms = c->status.not_before_ms,
                                .workers_from_ms =

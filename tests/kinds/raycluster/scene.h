@@ -29,7 +29,8 @@ struct scene {
     bool broken;              /* the spec has an error */
     bool unserved;            /* there is no head service */
     int32_t written, blocked; /* ms since the last status write, and until the next is allowed */
-    int32_t fleet;            /* clusters in all */
+    int32_t fleet, starting;  /* clusters in all, and those without a status */
+    int32_t made;             /* ms since the last pod was created */
     struct slice prior;
     struct scale_news news; /* what the autoscaler has to say */
     struct service own[RAY_SERVICES];
@@ -89,6 +90,8 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         take_int(word, "written", &s->written);
         take_int(word, "blocked", &s->blocked);
         take_int(word, "fleet", &s->fleet);
+        take_int(word, "starting", &s->starting);
+        take_int(word, "made", &s->made);
         if (word_value(word, "scaling").ptr)
             s->news = (struct scale_news){true, arena_dup(&s->a, word_value(word, "scaling")).ptr, SLICE("words")};
         s->same |= slice_eq(word, SLICE("same"));
@@ -268,7 +271,8 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
                                .pod_count = s->pod_count,
                                .status = s->prior,
                                .status_at_ms = s->written ? NOW_MS - s->written : 0,
-                               .fleet = s->fleet < 0 ? UINT32_MAX : (uint32_t)s->fleet,
+                               .made_ms = s->made ? NOW_MS - s->made : 0,
+                               .fleet = {.all = s->fleet < 0 ? UINT32_MAX : (uint32_t)s->fleet, .starting = (uint32_t)s->starting},
                                .status_not_before_ms = s->blocked ? NOW_MS + s->blocked : 0,
                                .failures = s->failures,
                                .scaling = s->news.reason ? &s->news : NULL,

@@ -82,7 +82,7 @@ static void decide(struct told *t, const char *reason)
     v.now.wall_us += t->ms * 1000;
     v.status = t->status;
     v.status_at_ms = t->at_ms;
-    v.fleet = t->fleet;
+    v.fleet.all = t->fleet;
     v.reasons = t->reasons;
     v.reasons_ms = t->reasons_ms;
     raycluster_decide(&v, &t->s.a, &p);
