@@ -153,8 +153,8 @@ headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-
 # are the files of the fast rooms that no event waits for.
 speed_json := $(FAST)
 speed_base := $(FAST)
-unhurried := base64 deflate_far err fatal inflate log names nearest quantity random slice time equal form merge number patch pointer tree \
-    write
+unhurried := base64 deflate deflate_far err fatal gzip inflate intern log names nearest quantity random slab slice time equal form merge \
+    number patch pointer tree write
 $(foreach f,$(unhurried),$(eval speed_$(f) := $(SMALLEST)))
 speed_pack_fit := $(FAST)
 speed_pack_choose := $(FAST)

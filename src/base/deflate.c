@@ -10,8 +10,8 @@ enum {
     LENGTHS = 19,
     LENGTHS_BITS = 7,
     CODE_BITS = 15,
-    TRIES = 128, /* places that are compared with each one to compress */
-    QUICK = 4    /* the same of deflate_quick */
+    TRIES = 128,    /* places that are compared with each one to compress */
+    QUICK_BITS = 13 /* deflate_quick compares one place: the last one with the same hash */
 };
 
 /* ---- bits ---- */
@@ -19,11 +19,13 @@ enum {
 /* The lowest bits of value, lowest first. */
 __attribute__((noinline)) static void put(struct deflate_writer *w, uint32_t value, unsigned bits)
 {
-    w->held |= value << w->count;
-    for (w->count += bits; w->count >= 8; w->count -= 8) {
-        buf_putc(w->out, (char)(w->held & 0xff));
-        w->held >>= 8;
-    }
+    w->held |= (uint64_t)value << w->count;
+    w->count += bits;
+    if (w->count < 32)
+        return;
+    buf_put(w->out, (struct slice){(const char *)&w->held, 4}); /* both architectures store the lowest byte first */
+    w->held >>= 32;
+    w->count -= 32;
 }
 
 /* ---- Huffman codes ---- */
@@ -126,7 +128,7 @@ void deflate_add(struct deflate_block *b, struct deflate_token t)
 {
     unsigned extra;
     b->tokens[b->count++] = t;
-    b->literals[b->at % b->lanes].uses[deflate_symbol(t, &extra)]++;
+    b->literals[b->at & (b->lanes - 1)].uses[deflate_symbol(t, &extra)]++;
     if (t.length)
         b->distances.uses[deflate_distance(t, &extra)]++;
     b->at += deflate_length(t);
@@ -137,14 +139,15 @@ static void put_tokens(struct deflate_writer *w, const struct deflate_block *b)
     unsigned extra;
     size_t at = b->begin;
     for (const struct deflate_token *t = b->tokens; t < b->tokens + b->count; at += deflate_length(*t++)) {
-        put_symbol(w, &b->literals[at % b->lanes], deflate_symbol(*t, &extra));
+        const struct deflate_code *c = &b->literals[at & (b->lanes - 1)];
+        unsigned symbol = deflate_symbol(*t, &extra), bits = c->bits[symbol];
+        put(w, c->code[symbol] | ((t->length - DEFLATE_SHORTEST) & ((1u << extra) - 1)) << bits, bits + extra);
         if (t->length == 0)
             continue;
-        put(w, (t->length - DEFLATE_SHORTEST) & ((1u << extra) - 1), extra);
         put_symbol(w, &b->distances, deflate_distance(*t, &extra));
         put(w, t->value & ((1u << extra) - 1), extra);
     }
-    put_symbol(w, &b->literals[at % b->lanes], END_OF_BLOCK);
+    put_symbol(w, &b->literals[at & (b->lanes - 1)], END_OF_BLOCK);
 }
 
 /* The code lengths of a dynamic block, Huffman-coded themselves (RFC 1951 §3.2.7): symbols 0 to 15 are lengths, 16 to 18 repeat one. */
@@ -267,7 +270,7 @@ void deflate_clear(struct deflate_block *b, size_t begin)
 void deflate_put(struct deflate_writer *w, struct deflate_block *b, bool last)
 {
     struct lengths l;
-    b->literals[b->at % b->lanes].uses[END_OF_BLOCK]++;
+    b->literals[b->at & (b->lanes - 1)].uses[END_OF_BLOCK]++;
     deflate_measure(b);
     measure_lengths(&l, b);
     uint64_t own = cost(b) + cost_lengths(&l);
@@ -293,7 +296,8 @@ void deflate_put(struct deflate_writer *w, struct deflate_block *b, bool last)
 
 void deflate_end(struct deflate_writer *w)
 {
-    put(w, 0, 7);
+    for (put(w, 0, 7); w->count >= 8; w->count -= 8, w->held >>= 8)
+        buf_putc(w->out, (char)(w->held & 0xff));
 }
 
 struct deflate_block *deflate_block_new(unsigned lanes, size_t tokens)
@@ -340,40 +344,62 @@ void deflate_enter(struct deflate_chains *c, struct slice in, size_t at)
     *head = (uint32_t)at + 1;
 }
 
-/* The longest copy of what stands at `at`; below DEFLATE_SHORTEST: none. */
-static uint32_t find(struct deflate_chains *c, struct slice in, size_t at, int tries, uint32_t *distance)
+/* How many of at most `most` bytes are equal. */
+static size_t count_equal(const char *a, const char *b, size_t most)
 {
-    size_t room = in.len - at < DEFLATE_LONGEST ? in.len - at : DEFLATE_LONGEST, from = deflate_first(c, in, at);
-    uint32_t best = 0;
-    for (; from && at - (from - 1) <= c->window && tries > 0; tries--, from = deflate_next(c, from)) {
-        uint32_t n = 0;
-        while (n < room && in.ptr[from - 1 + n] == in.ptr[at + n])
-            n++;
+    uint64_t x, y;
+    size_t n = 0;
+    for (; n + sizeof x <= most; n += sizeof x) {
+        memcpy(&x, a + n, sizeof x);
+        memcpy(&y, b + n, sizeof y);
+        if (x != y)
+            return n + (size_t)__builtin_ctzll(x ^ y) / 8;
+    }
+    while (n < most && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* The longest copy of the text at `at`, of at most `room` bytes; below DEFLATE_SHORTEST: none. */
+static size_t find(struct deflate_chains *c, struct slice in, size_t at, size_t room, size_t *distance)
+{
+    size_t best = 0, from = deflate_first(c, in, at);
+    for (int tries = TRIES; from && at - (from - 1) <= c->window && tries > 0; tries--, from = deflate_next(c, from)) {
+        size_t n = count_equal(in.ptr + from - 1, in.ptr + at, room);
         if (n > best) {
             best = n;
-            *distance = (uint32_t)(at - (from - 1));
+            *distance = at - (from - 1);
         }
     }
+    for (size_t n = best < DEFLATE_SHORTEST ? 1 : best; n > 0; n--)
+        deflate_enter(c, in, at++);
     return best;
 }
 
-static bool compress(struct slice in, int tries, struct buf *out)
+/* The same of the last place with the same hash. Places inside copies are left out. */
+static size_t find_quick(struct deflate_chains *c, struct slice in, size_t at, size_t room, size_t *distance)
 {
-    struct deflate_chains *c = deflate_chains_new(DEFLATE_SHORTEST, DEFLATE_HASH_BITS, DEFLATE_WINDOW);
+    uint32_t bytes;
+    if (room < sizeof bytes)
+        return 0;
+    memcpy(&bytes, in.ptr + at, sizeof bytes);
+    uint32_t *head = c->head + (bytes * 0x9e3779b1u >> (32 - QUICK_BITS));
+    size_t from = *head;
+    *head = (uint32_t)at + 1;
+    *distance = at + 1 - from;
+    return from && *distance <= DEFLATE_WINDOW ? count_equal(in.ptr + from - 1, in.ptr + at, room) : 0;
+}
+
+static bool compress(struct slice in, struct deflate_chains *c, __typeof__(find) *search, struct buf *out)
+{
     struct deflate_block *b = deflate_block_new(1, DEFLATE_TOKENS);
     struct deflate_writer w = {.out = out};
-    for (size_t at = 0; at < in.len && !out->full;) {
-        uint32_t distance = 0, length = find(c, in, at, tries, &distance);
+    for (size_t at = 0; at < in.len && !out->full; at = b->at) {
+        size_t distance = 0, length = search(c, in, at, in.len - at < DEFLATE_LONGEST ? in.len - at : DEFLATE_LONGEST, &distance);
+        struct deflate_token literal = {0, (unsigned char)in.ptr[at]};
         if (b->count == DEFLATE_TOKENS)
             deflate_put(&w, b, false);
-        if (length >= DEFLATE_SHORTEST) {
-            deflate_add(b, deflate_copy(length, distance));
-        } else {
-            deflate_add(b, (struct deflate_token){0, (unsigned char)in.ptr[at]});
-            length = 1;
-        }
-        for (; length > 0; length--)
-            deflate_enter(c, in, at++);
+        deflate_add(b, length < DEFLATE_SHORTEST ? literal : deflate_copy(length, distance));
     }
     deflate_put(&w, b, true);
     deflate_end(&w);
@@ -384,21 +410,32 @@ static bool compress(struct slice in, int tries, struct buf *out)
 
 bool deflate(struct slice in, struct buf *out)
 {
-    return compress(in, TRIES, out);
+    return compress(in, deflate_chains_new(DEFLATE_SHORTEST, DEFLATE_HASH_BITS, DEFLATE_WINDOW), find, out);
 }
 
 bool deflate_quick(struct slice in, struct buf *out)
 {
-    return compress(in, QUICK, out);
+    return compress(in, deflate_chains_new(sizeof(uint32_t), QUICK_BITS, 0), find_quick, out);
 }
 
 uint32_t crc32(struct slice in)
 {
-    uint32_t crc = UINT32_MAX, table[256];
-    for (uint32_t i = 0; i < COUNT_OF(table); i++) {
+    enum { STEP = 8, ROW = 256 }; /* STEP: bytes at once, each by its row of the table */
+    uint32_t crc = UINT32_MAX, table[STEP * ROW];
+    uint64_t piece;
+    for (uint32_t i = 0; i < ROW; i++) {
         table[i] = i;
         for (int bit = 0; bit < 8; bit++)
             table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
+    }
+    for (uint32_t i = ROW; i < STEP * ROW; i++)
+        table[i] = table[i - ROW] >> 8 ^ table[table[i - ROW] & 0xff];
+    for (; in.len >= STEP; in = slice_skip(in, STEP)) {
+        memcpy(&piece, in.ptr, STEP);
+        piece ^= crc;
+        crc = 0;
+        for (uint32_t row = STEP * ROW; row > 0; piece >>= 8)
+            crc ^= table[(row -= ROW) + (piece & 0xff)];
     }
     for (size_t i = 0; i < in.len; i++)
         crc = crc >> 8 ^ table[(crc ^ (unsigned char)in.ptr[i]) & 0xff];

@@ -19,7 +19,7 @@ enum {
 
 struct deflate_writer {
     struct buf *out;
-    uint32_t held; /* bits of a byte that is not full, the first one lowest */
+    uint64_t held; /* bits that are not written yet, the first one lowest */
     unsigned count;
     bool far; /* the stream is one of deflate_far() */
 };
@@ -35,7 +35,7 @@ struct deflate_token {
     uint32_t value : 23; /* the literal byte, or the copy's distance minus 1 */
 };
 
-/* The code for a literal or length at offset `at` is literals[at % lanes]. */
+/* The code for a literal or length at offset `at` is literals[at % lanes], of a power of 2. */
 struct deflate_block {
     struct deflate_code literals[DEFLATE_LANES], distances;
     unsigned lanes; /* 1 or DEFLATE_LANES */

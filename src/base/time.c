@@ -183,7 +183,7 @@ bool duration_parse(struct slice text, int64_t *ms, struct err *e)
     static const struct {
         const char *unit;
         int64_t ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}};
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}, {"d", 24 * 60 * 60 * 1000}};
 
     int64_t sum = 0;
     struct slice rest = text;
