@@ -249,7 +249,7 @@ int64_t time_days(struct time_civil c);
 struct time_civil time_civil(int64_t days);
 /* "42 s", "3 min 7 s", "5 h 12 min", "3 d 4 h": as precise as an age printed by kubectl. */
 struct slice time_format_age(int64_t seconds, char out[TIME_TEXT_MAX]);
-bool duration_parse(struct slice text, int64_t *ms, struct err *e); /* "500ms", "5s", "1m30s", "2h", "0" */
+bool duration_parse(struct slice text, int64_t *ms, struct err *e); /* "500ms", "5s", "1m30s", "2h", "30d", "0" */
 
 /* ---- chance: one generator per owner, seeded from the system or by a test ---- */
 

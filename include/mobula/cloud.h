@@ -77,6 +77,16 @@ struct slice cloud_google_text(struct cloud_request *r, const struct cloud_signe
 struct slice cloud_azure_text(const struct cloud_request *r, struct slice account, struct arena *a); /* the text signed by SharedKey */
 struct slice cloud_target(const struct cloud_request *r, struct arena *a); /* the request's path and query, encoded */
 
+enum { CLOUD_STAMP = sizeof "20130524T000000Z" };
+void cloud_stamp(int64_t wall_us, char stamp[CLOUD_STAMP]); /* of dates in signatures */
+
+/* A proof of an identity of AWS, as a bearer token: CLOUD_PROOF, the deployment id of a cloud, a dot, and the query of a signed URL of STS
+ * for GetCallerIdentity, whose signature covers the header CLOUD_PROOF_HEADER with that id. */
+enum { CLOUD_PROOF_S = 15 * 60 }; /* its validity */
+#define CLOUD_PROOF "mobula-aws-v1."
+#define CLOUD_PROOF_HEADER "X-Mobula-Cloud"
+#define CLOUD_PROOF_SIGNED "x-mobula-cloud"
+
 /* ---- answers in XML: elements and text; DOCTYPE, CDATA, comments and entities other than the five standard ones are errors ---- */
 
 struct cloud_xml {
@@ -157,6 +167,7 @@ struct cloud_upload {
     void (*begin)(struct cloud_call *c); /* NULL: no call begins an upload */
     void (*part)(struct cloud_call *c, struct slice upload, uint32_t number, struct arena *a);
     void (*put_part)(struct buf *out, uint32_t number, const char *etag, struct arena *a);
+    void (*parts)(struct cloud_call *c, struct slice upload); /* lists those that are stored, at least the first ones */
     void (*complete)(struct cloud_call *c, struct slice upload);
 };
 
@@ -186,7 +197,8 @@ struct cloud_store_options {
     struct cloud_settings settings;
     struct cloud_host store, identity, signer; /* the servers of settings.identity and .signer; not used with keys */
     struct slice bucket;
-    bool path_style; /* the bucket is part of the path; else store.authority begins with it */
+    const char *service; /* of AWS, that calls are signed for; NULL: the object store */
+    bool path_style;     /* the bucket is part of the path; else store.authority begins with it */
     /* Receives a warning when the client uses the store's clock or the bucket's region instead of ours; each at most once. */
     void (*say)(void *owner, const char *line);
     void *owner;

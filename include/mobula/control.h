@@ -451,6 +451,7 @@ void say_stored(struct op *op, struct record *c); /* the events of the plan whos
 /* history.c: the same in the bucket, if there is one. object: with its new status */
 void history_event(struct op *op, const struct record *c, const struct kube_event *ev);
 void history_status(struct op *op, const struct record *c, struct jval object);
+void history_tasks(struct op *op, const struct record *c, struct slice summary); /* JSON of a head */
 
 /* ---- verbs: how they are carried out ---- */
 

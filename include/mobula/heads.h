@@ -199,7 +199,8 @@ enum ray_dash_call {
     RAY_DASH_JOBS,
     RAY_DASH_STOP,
     RAY_DASH_DELETE,
-    RAY_DASH_LOG, /* of the driver: its last lines */
+    RAY_DASH_LOG,   /* of the driver: its last lines */
+    RAY_DASH_TASKS, /* of the cluster: how many of each function ended how */
     RAY_DASH_SERVE,
     RAY_DASH_SERVE_PUT, /* body: a Serve configuration */
     RAY_DASH_SERVE_DELETE,
@@ -269,7 +270,7 @@ struct ray_dash_answer {
     const struct ray_serve_app *apps;      /* SERVE, in the head's order */
     const struct ray_serve_proxy *proxies; /* SERVE: the HTTP proxies of Ray Serve, at most one on each node */
     uint32_t job_count, app_count, proxy_count;
-    struct slice log; /* LOG: whole lines, at most LIMIT_RAY_LOG bytes of JSON text */
+    struct slice log; /* LOG: whole lines, at most LIMIT_RAY_LOG bytes of JSON text. TASKS: Ray's summary, JSON */
     bool log_cut;     /* LOG: there were more before them */
 };
 /* Reads an answer. For LOG the body may be only its end, from ray_log. */

@@ -31,6 +31,7 @@ struct hub_options {
     uint64_t seed;
     struct hub_cert cert;
     struct slice url;        /* where other replicas reach this one; empty: they do not */
+    const char *sts;         /* URL of STS, which verifies operators' identities of AWS; NULL: none are accepted */
     struct net_allow *allow; /* the egress allowlist, which other replicas are put on and taken off; NULL: everything is allowed */
 };
 

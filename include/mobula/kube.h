@@ -67,6 +67,8 @@ struct slice kube_config_authorization(const struct kube_config *c);
 /* Which cluster the server is the API server of, in words for whom they only have to differ: inside, many clusters give it the same
  * address, but each has a CA of its own. */
 struct slice kube_config_cluster(const struct kube_config *c, struct arena *a);
+/* Replaces the token of a configuration that was given none. */
+void kube_config_set_token(struct kube_config *c, struct slice token);
 void kube_config_endpoint(const struct kube_config *c, struct endpoint *out);
 /* host and port, and the proxy, go on the allowlist. */
 bool kube_config_allow(const struct kube_config *c, struct net_allow *allow, struct err *e);

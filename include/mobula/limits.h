@@ -108,7 +108,10 @@ enum {
     SHIP_END_MS = 25 * 1000,       /* … and at the latest then, within the pod's grace period */
     SHIP_RETRY_MS = 1000,          /* before the second attempt while the store fails, doubled before each further one … */
     SHIP_RETRY_MAX_MS = 60 * 1000, /* … up to this */
+    SHIP_EXPIRE_MS = 3600 * 1000,  /* between two looks for logs above the retention … */
+    SHIP_EXPIRE_PACE_MS = 20,      /* … and between two deletions */
     LIMIT_JOURNAL_HELD = 4 * MIB,  /* bytes of the history of objects that wait to be stored; further lines are dropped */
+    LIMIT_JOB_TASKS = 64 * KIB,    /* bytes of Ray's summary of tasks in the history of a job; a longer one is left out */
     LIMIT_JOURNAL_FILES = 4096,    /* objects whose history waits */
     JOURNAL_FLUSH_MS = 10 * 1000,  /* how long a line of history waits for more */
 };
@@ -420,6 +423,8 @@ enum {
     HUB_BURST = 100,                                      /* … after so many at once */
     HUB_YES_MS = 10 * 1000,                               /* how long a review that says yes is remembered … */
     HUB_NO_MS = 2 * 1000,                                 /* … and one that says no */
+    LIMIT_HUB_PROOF = LIMIT_HTTP_URL - 8,                 /* bytes of a signed request to STS as a bearer token */
+    HUB_PROOF_MS = 5 * 60 * 1000,                         /* how much longer an ARN of STS is remembered, within the proof's own validity */
     HUB_REVIEW_MS = 5 * 1000,                             /* for one review */
     HUB_CALL_MS = 20 * 1000,                              /* for another call to the API server */
     HUB_WAIT_MS = 25 * 1000,                              /* the longest that an answer is held */

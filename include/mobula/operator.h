@@ -54,6 +54,8 @@ struct operator_bucket {
     const struct cloud_store_options *with; /* NULL: the settings cannot be used … */
     struct err why;                         /* … for this reason */
     struct ship_journal *journal;           /* of the operator, while it runs; NULL: no history is kept */
+    int64_t keep_ms, keep_bytes;            /* retention of logs; 0: none */
+    struct ship_expiry *expiry;             /* of the operator, while it runs; NULL: no logs are deleted */
 };
 
 struct operator_options {

@@ -186,6 +186,7 @@ struct install_bucket {
     struct slice url, endpoint, region; /* url empty: none */
     struct slice secret;                /* NAME of a Secret, here and in the watched namespaces; empty: the pods' identity */
     struct slice ca;                    /* NAME or NAME/KEY of a ConfigMap; empty: none */
+    struct slice keep, keep_bytes;      /* retention: a duration, a quantity; empty: none */
 };
 
 struct install_options {
@@ -214,6 +215,7 @@ struct install_options {
         struct slice url, cloud;    /* empty: none */
         struct slice default_image; /* of its workloads that name none; empty: they are refused */
         struct slice token, ca;     /* NAME or NAME/KEY of a Secret and of a ConfigMap; empty: the default */
+        struct slice sts;           /* in place of a token, and of a control plane: URL of STS; empty: none */
     } hub;                          /* a control plane that the operator calls */
     struct install_bucket bucket;   /* for logs */
     struct {

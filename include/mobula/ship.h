@@ -74,4 +74,24 @@ bool ship_journal_add(struct ship_journal *j, struct slice file, struct slice li
 int64_t ship_journal_step(struct ship_journal *j, struct now now); /* after every net_dispatch; returns the monotonic ms of the next call */
 bool ship_journal_stop(struct ship_journal *j);                    /* stores without waiting for more lines; true: all are stored */
 
+/* ---- retention ---- */
+
+struct ship_expiry;
+struct ship_expiry_options {
+    const struct cloud_store_options *with;
+    struct slice prefix; /* of the names of all logs, ends in a slash */
+    int64_t keep_ms;     /* objects that were stored longer ago are deleted; 0: none for their age */
+    uint64_t keep_bytes; /* the oldest ones above so many bytes are deleted; 0: none for that */
+};
+struct ship_expired {
+    uint64_t objects, bytes, sweeps; /* deleted so far; bytes: as they are stored */
+    struct err trouble;              /* of the last sweep */
+};
+/* Lists all objects every SHIP_EXPIRE_MS, and deletes one in SHIP_EXPIRE_PACE_MS. What o points at stays the caller's. */
+struct ship_expiry *ship_expiry_new(struct net *net, const struct ship_expiry_options *o);
+void ship_expiry_free(struct ship_expiry *x);
+/* After every net_dispatch; returns the monotonic ms of the next call. lead: false begins no call. */
+int64_t ship_expiry_step(struct ship_expiry *x, bool lead, struct now now);
+const struct ship_expired *ship_expiry_done(const struct ship_expiry *x);
+
 #endif

@@ -10,7 +10,7 @@
 
 struct options {
     struct slice namespaces, kubeconfig, context, http, https, cert, key, secret, names, replica, metrics, log_level, log_format, identity,
-        sandbox;
+        sandbox, sts;
     bool all_namespaces;
 };
 
@@ -27,6 +27,7 @@ static const struct flag list[] = {
     {"tls-name", FLAG_LIST, AT(names), "NAME[,...]"},
     {"replica-addr", FLAG_TEXT, AT(replica), "IP"},
     {"http-addr", FLAG_TEXT, AT(http), "HOST:PORT"},
+    {"sts-url", FLAG_TEXT, AT(sts), "URL"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT"},
     {"identity", FLAG_TEXT, AT(identity), "NAME"},
     TLS_FLAG,
@@ -132,6 +133,7 @@ static bool start(struct process *p, struct err *e)
     h.namespaces = p->projects.list;
     h.namespace_count = p->projects.count;
     h.allow = p->allow;
+    h.sts = slice_empty(o->sts) ? NULL : o->sts.ptr;
     if (!replica_url(o, &p->arena, &h.url, e))
         return false;
     h.cert.ns = p->config->namespace_;

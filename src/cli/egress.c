@@ -154,7 +154,7 @@ static bool fill(struct gather *g, const struct egress_format *format, struct er
                            "--format %s holds addresses only, and would cut the operator off from %.*s: name the API server's addresses "
                            "with --api-server",
                            format->name, SLICE_ARG(r->host));
-    if (!add_plane(g, e) || !egress_bucket(&g->o->bucket, g->allow, g->arena, e) ||
+    if (!add_plane(g, e) || !egress_sts(g->o->sts, g->allow, g->arena, e) || !egress_bucket(&g->o->bucket, g->allow, g->arena, e) ||
         !cli_egress_entries(&g->o->entries, g->o->strict, g->allow, e))
         return false;
     while (cli_items_next(&profiles, &profile))
@@ -318,6 +318,7 @@ static const struct flag list[] = {
     {"context", FLAG_TEXT, AT(context), "NAME"},
     {"api-server", FLAG_TEXTS, AT(api_servers), "HOST[:PORT]"},
     {"control-plane-url", FLAG_TEXT, AT(plane_url), "URL"},
+    {"sts-url", FLAG_TEXT, AT(sts), "URL"},
     {"proxy", FLAG_TEXT, AT(proxies.https), "URL"},
     {"no-proxy", FLAG_LIST, AT(proxies.none), "LIST"},
     {"proxies", FLAG_LIST, AT(proxies.table), "ENTRY=URL|direct[,...]"},

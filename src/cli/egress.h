@@ -9,13 +9,14 @@ struct egress_bucket {
     struct slice url, endpoint, region, secret;
 };
 struct egress_options {
-    struct slice format, ns, watch, kubeconfig, context, ray_access, head_ports, plane_url, ray_version;
+    struct slice format, ns, watch, kubeconfig, context, ray_access, head_ports, plane_url, sts, ray_version;
     struct net_proxies proxies; /* of the operator, for its control plane */
     struct flag_texts api_servers, entries, profiles, cloud_ids, sources;
     struct egress_bucket bucket; /* of the operator */
     bool all_namespaces, strict;
 };
 /* Adds the servers of a bucket, if one is named. */
+bool egress_sts(struct slice url, struct net_allow *allow, struct arena *a, struct err *e); /* the same of --sts-url */
 bool egress_bucket(const struct egress_bucket *o, struct net_allow *allow, struct arena *a, struct err *e);
 
 struct egress_options egress_defaults(void);

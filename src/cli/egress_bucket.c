@@ -16,6 +16,14 @@ static const struct {
                {&cloud_gcs, "sts.googleapis.com", 443, "--bucket: workload identity federation"},
                {&cloud_gcs, "iamcredentials.googleapis.com", 443, "--bucket: signed URLs"}};
 
+bool egress_sts(struct slice url, struct net_allow *allow, struct arena *a, struct err *e)
+{
+    struct cloud_host sts;
+    return slice_empty(url) || (cloud_host(url, "--sts-url", a, &sts, e) &&
+                                net_allow_add(allow, sts.at.host, sts.at.port, "--sts-url: the operator's identity", e) &&
+                                net_allow_add(allow, SLICE("169.254.170.23"), 80, "--sts-url: EKS Pod Identity", e));
+}
+
 bool egress_bucket(const struct egress_bucket *o, struct net_allow *allow, struct arena *a, struct err *e)
 {
     struct cloud_place at;

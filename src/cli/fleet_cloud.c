@@ -95,19 +95,22 @@ static void put_install(struct desk *d, struct slice cloud, struct slice id, str
     struct slice ca = ca_file(d), spaces = slice_empty(o->site.spaces) ? SLICE("ray") : o->site.spaces, ns = slice_cut(&spaces, ',');
     struct slice url = slice_empty(o->server) ? SLICE("https://HOST") : o->server;
     buf_printf(out, "cloud deployment id: %.*s\n", SLICE_ARG(id));
-    buf_printf(out,
-               "\nin the control plane's cluster, the operator's account and its token:\n"
-               "  kubectl -n %.*s create serviceaccount %.*s-operator\n"
-               "  kubectl -n %.*s create role %.*s-operator --verb=sync --resource=clouds.mobula.dev --resource-name=%.*s\n"
-               "  kubectl -n %.*s create rolebinding %.*s-operator --role=%.*s-operator --serviceaccount=%.*s:%.*s-operator\n"
-               "  kubectl -n %.*s create token %.*s-operator --audience=" HUB_AUDIENCE " --duration=8760h > token\n",
-               SLICE_ARG(o->ns), SLICE_ARG(cloud), SLICE_ARG(o->ns), SLICE_ARG(cloud), SLICE_ARG(cloud), SLICE_ARG(o->ns), SLICE_ARG(cloud),
-               SLICE_ARG(cloud), SLICE_ARG(o->ns), SLICE_ARG(cloud), SLICE_ARG(o->ns), SLICE_ARG(cloud));
+    bool aws = slice_starts(o->site.identity, SLICE("arn:"));
+    if (!aws)
+        buf_printf(out,
+                   "\nin the control plane's cluster, the operator's account and its token:\n"
+                   "  kubectl -n %.*s create serviceaccount %.*s-operator\n"
+                   "  kubectl -n %.*s create role %.*s-operator --verb=sync --resource=clouds.mobula.dev --resource-name=%.*s\n"
+                   "  kubectl -n %.*s create rolebinding %.*s-operator --role=%.*s-operator --serviceaccount=%.*s:%.*s-operator\n"
+                   "  kubectl -n %.*s create token %.*s-operator --audience=" HUB_AUDIENCE " --duration=8760h > token\n",
+                   SLICE_ARG(o->ns), SLICE_ARG(cloud), SLICE_ARG(o->ns), SLICE_ARG(cloud), SLICE_ARG(cloud), SLICE_ARG(o->ns),
+                   SLICE_ARG(cloud), SLICE_ARG(cloud), SLICE_ARG(o->ns), SLICE_ARG(cloud), SLICE_ARG(o->ns), SLICE_ARG(cloud));
     buf_printf(out, "\nin the cloud's own cluster%s:\n  kubectl create namespace %.*s\n",
                slice_empty(o->server) ? ", HOST being the control plane's name" : "", SLICE_ARG(ns));
     if (!slice_eq(ns, o->ns))
         buf_printf(out, "  kubectl create namespace %.*s\n", SLICE_ARG(o->ns));
-    buf_printf(out, "  kubectl -n %.*s create secret generic %.*s --from-file=token\n", SLICE_ARG(ns), SLICE_ARG(cloud));
+    if (!aws)
+        buf_printf(out, "  kubectl -n %.*s create secret generic %.*s --from-file=token\n", SLICE_ARG(ns), SLICE_ARG(cloud));
     if (!slice_empty(ca))
         buf_printf(out, "  kubectl -n %.*s create configmap mobula-control-plane-ca --from-file=ca.crt%s%.*s\n", SLICE_ARG(ns),
                    slice_is(ca, "ca.crt") ? "" : "=", slice_is(ca, "ca.crt") ? 0 : (int)ca.len, ca.ptr);
@@ -115,9 +118,10 @@ static void put_install(struct desk *d, struct slice cloud, struct slice id, str
     if (!slice_eq(o->site.provider, SLICE("generic")))
         buf_printf(out, " --cloud-provider=%.*s --shapes", SLICE_ARG(o->site.provider));
     buf_printf(out,
-               " --control-plane-token=%.*s --control-plane-url=%.*s --cloud-deployment-id=%.*s\n"
+               " %s%.*s%s --control-plane-url=%.*s --cloud-deployment-id=%.*s\n"
                "\nIn place of --registryless, --registry=PREFIX takes the program from an image of a registry.\n",
-               SLICE_ARG(cloud), SLICE_ARG(url), SLICE_ARG(id));
+               aws ? "--sts-url=https://sts." : "--control-plane-token=", SLICE_ARG(aws ? o->site.region : cloud),
+               aws ? ".amazonaws.com" : "", SLICE_ARG(url), SLICE_ARG(id));
 }
 
 bool cloud_register(struct desk *d, struct err *e)
@@ -134,6 +138,8 @@ bool cloud_register(struct desk *d, struct err *e)
         !json_parse(&doc, a.body, &d->a, e))
         return false;
     hub_deployment_id(json_get_str(json_root(&doc), "metadata.uid", &d->a), id);
+    o->site.identity = json_get_str(json_root(&doc), "spec.operatorIdentity", &d->a);
+    o->site.region = json_get_str(json_root(&doc), "spec.region", &d->a);
     put_install(d, json_get_str(json_root(&doc), "metadata.name", &d->a), (struct slice){id, HUB_DEPLOYMENT_ID}, &out);
     fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(&out)));
     return true;

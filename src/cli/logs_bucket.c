@@ -25,6 +25,7 @@ struct reading {
     struct slice prefix; /* of the names of the namespace's logs */
     bool well;           /* false: *e of the caller is set */
     uint32_t found;
+    bool others; /* there are logs, if not those that the options ask for */
     /* the file whose segments are being read; they come in order */
     struct slice path; /* CLUSTER/NODE/FILE */
     uint64_t generation, next;
@@ -57,11 +58,24 @@ static bool is_node(struct slice node, struct slice wanted)
            (slice_starts(node, wanted) && node.len == wanted.len + 37 && node.ptr[wanted.len] == '.');
 }
 
+/* Each star of the pattern stands for any characters. */
+static bool is_like(struct slice file, struct slice pattern)
+{
+    struct slice part = slice_cut(&pattern, '*');
+    if (!slice_starts(file, part))
+        return false;
+    file = slice_skip(file, part.len);
+    for (; pattern.ptr; file = slice_skip(file, 1))
+        if (is_like(file, pattern))
+            return true;
+        else if (slice_empty(file))
+            return false;
+    return slice_empty(file);
+}
+
 static bool is_file(struct slice file, struct slice wanted)
 {
-    if (slice_ends(wanted, SLICE("*")))
-        return slice_starts(file, slice_head(wanted, wanted.len - 1));
-    return slice_empty(wanted) || slice_eq(file, wanted);
+    return slice_empty(wanted) || is_like(file, wanted);
 }
 
 static bool is_recent(const struct reading *r, struct slice modified)
@@ -87,8 +101,9 @@ static bool each_segment(struct reading *r, struct slice cluster, const char *no
             struct cloud_object o = page.objects[i];
             o.key = arena_dup(&r->a, o.key);
             o.modified = arena_dup(&r->a, o.modified);
-            if (read_segment(r, &o, &all[count]) && is_node(all[count].node, r->o->node) && is_file(all[count].file, file) &&
-                is_recent(r, o.modified))
+            bool log = read_segment(r, &o, &all[count]);
+            r->others |= log;
+            if (log && is_node(all[count].node, r->o->node) && is_file(all[count].file, file) && is_recent(r, o.modified))
                 count++;
         }
         for (uint32_t i = 0; i < count; i++)
@@ -178,7 +193,7 @@ static bool fetch(struct reading *r, const struct segment *one, struct err *e)
 
 static bool print_segment(struct reading *r, const struct segment *one, struct err *e)
 {
-    bool other = is_next_file(r, one), star = slice_empty(r->o->file) || slice_ends(r->o->file, SLICE("*")) || slice_empty(r->o->node);
+    bool other = is_next_file(r, one), star = slice_empty(r->o->file) || slice_find(r->o->file, '*') >= 0 || slice_empty(r->o->node);
     if (!fetch(r, one, e))
         return false;
     if (other && star && r->o->file.ptr)
@@ -297,7 +312,11 @@ bool logs_bucket_read(const struct logs_bucket_options *o, struct slice ns, stru
         print_row(&r);
     if (well && on == download_segment)
         fprintf(stderr, "mobula: %u files below %.*s\n", r.found, SLICE_ARG(o->download));
-    if (well && r.found == 0)
+    if (well && r.found == 0 && r.others)
+        well =
+            err_set(e, ERR_STATUS, "%.*s has logs of %.*s, but none that --node, --file and --since leave: without --file they are listed",
+                    SLICE_ARG(o->url), SLICE_ARG(name));
+    else if (well && r.found == 0)
         well = err_set(e, ERR_STATUS,
                        "%.*s has no such logs below %.*s%.*s%s: are the namespace (-n) and the name right, and has the operator --bucket?",
                        SLICE_ARG(o->url), SLICE_ARG(r.prefix), SLICE_ARG(name), made ? "-" : "/");

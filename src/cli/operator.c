@@ -2,6 +2,7 @@
  * act. */
 #include "cli.h"
 #include "operator_bucket.h"
+#include "operator_caller.h"
 
 #include <mobula/artifact.h>
 #include <mobula/command.h>
@@ -39,7 +40,7 @@ struct options {
     struct operator_configmap types, patches, policy;
     struct default_patches defaults;
     struct {
-        struct slice url, cloud, token, ca, policy_file, image;
+        struct slice url, cloud, token, sts, ca, policy_file, image;
         struct slice agent, agent_addr, agent_url; /* of head pods */
         bool own;
     } plane; /* the control plane that is called */
@@ -94,6 +95,7 @@ static const struct flag list[] = {
     {"control-plane-url", FLAG_TEXT, AT(plane.url), "URL"},
     {"cloud-deployment-id", FLAG_TEXT, AT(plane.cloud), "ID"},
     {"control-plane-token-file", FLAG_TEXT, AT(plane.token), "FILE"},
+    {"sts-url", FLAG_TEXT, AT(plane.sts), "URL"},
     {"control-plane-own-token", FLAG_SWITCH, AT(plane.own), NULL},
     {"control-plane-ca-file", FLAG_TEXT, AT(plane.ca), "FILE"},
     {"policy-configmap", FLAG_TEXT, AT(policy.name), "NAME"},
@@ -143,6 +145,7 @@ struct process {
     struct loop *loop;
     struct kube_config *config, *plane;
     struct storage storage; /* of the bucket */
+    struct operator_caller caller;
     struct op *op;
 };
 
@@ -329,16 +332,17 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
     struct slice token = slice_of(getenv("ANYSCALE_CLI_TOKEN"));
     if (slice_empty(o->plane.url))
         return (slice_empty(o->plane.cloud) && slice_empty(o->egress_ca) && slice_empty(o->plane.policy_file) &&
-                slice_empty(o->policy.name)) ||
-               err_set(e, ERR_CONFIG, "--cloud-deployment-id, --egress-ca-file and --policy-… need --control-plane-url");
+                slice_empty(o->policy.name) && slice_empty(o->plane.sts)) ||
+               err_set(e, ERR_CONFIG, "--cloud-deployment-id, --sts-url, --egress-ca-file and --policy-… need --control-plane-url");
     if (!cli_cloud_id(o->plane.cloud, e))
         return false;
     if (!slice_empty(o->plane.image) && !image_reference_check(o->plane.image, e))
         return err_wrap(e, "--default-image");
     if (to->kinds == OPERATOR_LEGACY)
         return err_set(e, ERR_CONFIG, "--control-plane-url makes objects of ray.io, and --kinds=legacy leaves those out");
-    if (slice_empty(o->plane.token) && slice_empty(token))
-        return err_set(e, ERR_CONFIG, "--control-plane-token-file is needed, or the token in the variable ANYSCALE_CLI_TOKEN");
+    if (slice_empty(o->plane.token) && slice_empty(token) == slice_empty(o->plane.sts))
+        return err_set(e, ERR_CONFIG,
+                       "--control-plane-token-file is needed, or the token in the variable ANYSCALE_CLI_TOKEN, or --sts-url");
     p->plane = kube_config_url(&(struct kube_config_url){.url = o->plane.url.ptr,
                                                          .setting = "--control-plane-url",
                                                          .name = "control plane",
@@ -355,6 +359,8 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
                                         .image = o->plane.image,
                                         .policy_file = o->plane.policy_file,
                                         .read_file = cli_read_file};
+    if (!operator_caller_read(&p->caller, o->plane.sts, o->plane.cloud, p->plane, p->allow, e))
+        return false;
     if (o->lease.elect)
         to->plane.lease = arena_printf(&p->arena, "%.*s/%.*s/%.*s", SLICE_ARG(kube_config_cluster(p->config, &p->arena)),
                                        SLICE_ARG(to->lease.ns), SLICE_ARG(to->lease.name));
@@ -422,6 +428,7 @@ static bool start(struct process *p, struct err *e)
     if (!p->loop)
         return false;
     o.allow = p->allow;
+    operator_caller_start(&p->caller, loop_net(p->loop));
     p->op = operator_new(loop_net(p->loop), p->config, &o, e);
     if (!p->op || !cli_listen(p->loop, p->o.serve.health, operator_health(p->op), "health-addr", e) ||
         !cli_listen(p->loop, p->o.serve.status, operator_status(p->op), "status-addr", e) ||
@@ -439,27 +446,30 @@ static bool start(struct process *p, struct err *e)
 
 static void renew(void *of, struct now now)
 {
-    operator_renew(of, now);
+    operator_renew(((struct process *)of)->op, now);
 }
 
 static void wake(void *of, struct now now)
 {
-    operator_wake(of, now);
+    operator_wake(((struct process *)of)->op, now);
 }
 
 static int64_t step(void *of, struct now now)
 {
-    return operator_step(of, now);
+    struct process *p = of;
+    int64_t caller = operator_caller_step(&p->caller, now);
+    return earlier(caller, operator_step(p->op, now));
 }
 
 static bool stop(void *of, struct now now)
 {
-    return operator_stop(of, now);
+    return operator_stop(((struct process *)of)->op, now);
 }
 
 static void release(struct process *p)
 {
     operator_free(p->op);
+    operator_caller_free(&p->caller);
     if (p->storage.from.owner)
         storage_close(&p->storage);
     if (p->loop)
@@ -509,7 +519,7 @@ int cli_operator(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* that nobody reads the log any more is no reason to end */
     bool started = start(&p, &e);
     if (started)
-        cli_daemon_run(&daemon, p.loop, p.op);
+        cli_daemon_run(&daemon, p.loop, &p);
     release(&p);
     return cli_daemon_end(&flags, started, &e);
 }

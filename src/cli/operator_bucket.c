@@ -25,7 +25,7 @@ static bool check_flags(const struct bucket_options *o, const struct operator_op
     const struct storage_options *s = &o->storage;
     if (slice_empty(o->url))
         return (slice_empty(o->secret) && slice_empty(s->dir) && slice_empty(s->endpoint) && slice_empty(s->region) &&
-                slice_empty(s->ca_file) && !s->virtual_host) ||
+                slice_empty(s->ca_file) && slice_empty(o->keep_bytes) && !o->keep_ms && !s->virtual_host) ||
                err_set(e, ERR_CONFIG, "--bucket-… flags need --bucket");
     if (!cloud_place(o->url, at, e))
         return err_wrap(e, "--bucket");
@@ -52,6 +52,9 @@ bool operator_bucket_read(const struct bucket_options *o, struct net_allow *allo
     to->bucket.url = o->url;
     to->bucket.prefix = at.key;
     to->bucket.logs = storage_logs(at.key, a);
+    to->bucket.keep_ms = o->keep_ms;
+    if (!slice_empty(o->keep_bytes) && !quantity_parse(o->keep_bytes, 0, &to->bucket.keep_bytes, e))
+        return err_wrap(e, "--bucket-retention-bytes");
     /* Settings that cannot be used are a finding of STORAGE_BUCKET: the operator runs all the same. */
     if (storage_prepare(s, &o->storage, &at, allow, &to->bucket.why))
         to->bucket.with = &s->with;

@@ -7,12 +7,15 @@
 #include <mobula/operator.h>
 
 struct bucket_options {
-    struct slice url, secret;
+    struct slice url, secret, keep_bytes;
+    int64_t keep_ms;
     struct storage_options storage;
 };
 #define BUCKET_FLAGS(at)                                                                                                                   \
     {"bucket", FLAG_TEXT, (at) + offsetof(struct bucket_options, url), "URL"},                                                             \
         {"bucket-secret", FLAG_TEXT, (at) + offsetof(struct bucket_options, secret), "NAME"},                                              \
+        {"bucket-retention", FLAG_DURATION, (at) + offsetof(struct bucket_options, keep_ms), "TIME"},                                      \
+        {"bucket-retention-bytes", FLAG_TEXT, (at) + offsetof(struct bucket_options, keep_bytes), "QUANTITY"},                             \
         {"bucket-credentials-dir", FLAG_TEXT, (at) + offsetof(struct bucket_options, storage.dir), "DIR"},                                 \
         {"bucket-endpoint", FLAG_TEXT, (at) + offsetof(struct bucket_options, storage.endpoint), "URL"},                                   \
         {"bucket-region", FLAG_TEXT, (at) + offsetof(struct bucket_options, storage.region), "NAME"},                                      \

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HASH_PIECE = 64 * KIB };
-
 /* ---- settings ---- */
 
 static struct slice get_setting(void *owner, const char *name)
@@ -298,8 +296,7 @@ bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *
            err_set(e, ERR_SYNTAX, "the object is damaged: its SHA-256 is %s, and it was stored with %s", hex, s->sha256);
 }
 
-/* Headers of a call that stores a whole object. */
-static void add_put(const struct storage *s, struct cloud_call *c)
+void storage_add_put(const struct storage *s, struct cloud_call *c)
 {
     if (s->with.protocol->put)
         s->with.protocol->put(c);
@@ -312,137 +309,6 @@ bool storage_put(struct storage *s, struct slice key, struct slice body, struct 
     struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = key, .body = body, .size = body.len};
     tls_sha256_hex(body, hex);
     c.sha256 = slice_of(hex);
-    add_put(s, &c);
+    storage_add_put(s, &c);
     return storage_call(s, &c, e);
-}
-
-/* ---- uploads of files, in parts if large ---- */
-
-struct part {
-    int fd;
-    uint64_t from;
-};
-
-static bool read_part(void *owner, uint64_t at, char *to, size_t n, struct err *e)
-{
-    const struct part *p = owner;
-    while (n > 0) {
-        ssize_t got = pread(p->fd, to, n, (off_t)(p->from + at));
-        if (got <= 0)
-            return err_set(e, ERR_IO, "the file %s", got ? strerror(errno) : "became shorter while it was sent");
-        to += got;
-        at += (uint64_t)got;
-        n -= (size_t)got;
-    }
-    return true;
-}
-
-static bool hash_part(struct part *p, uint64_t size, char hex[TLS_SHA256_HEX], struct err *e)
-{
-    __attribute__((cleanup(arena_free))) struct arena a = {0};
-    char *piece = arena_alloc(&a, HASH_PIECE);
-    struct tls_sha256 h;
-    tls_sha256_begin(&h);
-    for (uint64_t at = 0, n; at < size; at += n) {
-        n = size - at < HASH_PIECE ? size - at : HASH_PIECE;
-        if (!read_part(p, at, piece, (size_t)n, e))
-            return false;
-        tls_sha256_add(&h, (struct slice){piece, (size_t)n});
-    }
-    tls_sha256_end(&h, hex);
-    return true;
-}
-
-/* Uploads one part and adds it to the list of parts. TLS protects its content; without TLS its hash is signed instead. */
-static bool put_part(struct storage *s, struct slice key, struct part *p, uint64_t size, uint32_t number, struct slice upload,
-                     struct buf *list, struct err *e)
-{
-    char hex[TLS_SHA256_HEX];
-    struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = key, .read = read_part, .owner = p, .size = size};
-    if (!s->with.store.at.tls && !hash_part(p, size, hex, e))
-        return false;
-    c.sha256 = s->with.store.at.tls ? SLICE_NONE : slice_of(hex);
-    const struct cloud_upload *how = s->with.protocol->upload;
-    how->part(&c, upload, number, &s->a);
-    if (!storage_call(s, &c, e))
-        return false;
-    how->put_part(list, number, s->etag, &s->a);
-    return how->no_etag || s->etag[0] || err_set(e, ERR_STATUS, "the store gave no ETag for a part");
-}
-
-/* Large enough that there are at most LIMIT_CLOUD_PARTS. */
-uint64_t storage_part(uint64_t size)
-{
-    return size <= (uint64_t)CLOUD_PART * LIMIT_CLOUD_PARTS ? CLOUD_PART : (size / LIMIT_CLOUD_PARTS / MIB + 1) * MIB;
-}
-
-static bool put_parts(struct storage *s, struct slice key, int fd, uint64_t size, struct slice upload, struct slice sha256, struct err *e)
-{
-    const struct cloud_upload *how = s->with.protocol->upload;
-    __attribute__((cleanup(buf_free))) struct buf list = {.max = 4 * MIB};
-    uint64_t part = storage_part(size);
-    char hex[TLS_SHA256_HEX];
-    struct part p = {.fd = fd};
-    buf_printf(&list, "<%s>", how->root);
-    for (uint32_t number = 1; p.from < size; number++, p.from += part)
-        if (!put_part(s, key, &p, size - p.from < part ? size - p.from : part, number, upload, &list, e))
-            return false;
-    buf_printf(&list, "</%s>", how->root);
-    tls_sha256_hex(buf_slice(&list), hex);
-    struct cloud_call c = {.right = CLOUD_WRITE, .key = key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};
-    how->complete(&c, upload);
-    if (how->metadata_last)
-        cloud_add_header(&c, s->with.protocol->sha256, sha256);
-    return storage_call(s, &c, e);
-}
-
-/* Deletes the stored parts of a failed upload, which the store would bill for otherwise. */
-static void abort_upload(struct storage *s, struct slice key, struct slice upload)
-{
-    struct cloud_call c = {.method = "DELETE", .right = CLOUD_ABORT, .key = key};
-    cloud_add_query(&c, "uploadId", upload);
-    storage_call(s, &c, &(struct err){0});
-}
-
-bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e)
-{
-    struct stat st;
-    struct part p = {.fd = fd};
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return err_set(e, ERR_CONFIG, "only a regular file can be stored");
-    *size = (uint64_t)st.st_size;
-    return hash_part(&p, *size, hex, e);
-}
-
-bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e)
-{
-    char hex[TLS_SHA256_HEX];
-    struct part p = {.fd = fd};
-    uint64_t size;
-    if (!storage_hash_file(fd, hex, &size, e))
-        return false;
-    struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = key, .read = read_part, .owner = &p, .size = size};
-    const struct cloud_upload *how = s->with.protocol->upload;
-    struct slice upload = SLICE("");
-    c.sha256 = slice_of(hex);
-    if (size <= CLOUD_PART || !how) {
-        add_put(s, &c);
-        return storage_call(s, &c, e);
-    }
-    if (how->begin) {
-        c.method = "POST";
-        c.size = 0;
-        cloud_add_header(&c, s->with.protocol->sha256, c.sha256);
-        how->begin(&c);
-        if (!storage_call(s, &c, e))
-            return false;
-        upload = arena_dup(&s->a, cloud_xml_text(s->answer.body, "UploadId", &s->last));
-        if (slice_empty(upload))
-            return err_set(e, ERR_STATUS, "the store began no upload: its answer has no UploadId");
-    }
-    if (put_parts(s, key, fd, size, upload, slice_of(hex), e))
-        return true;
-    if (how->begin)
-        abort_upload(s, key, upload);
-    return false;
 }

@@ -54,10 +54,12 @@ bool storage_call(struct storage *s, struct cloud_call *call, struct err *e);
 /* Waits until *over, which a callback of the client sets. False: a signal came first (*e). */
 bool storage_wait(struct storage *s, const bool *over, struct err *e);
 
+void storage_add_put(const struct storage *s, struct cloud_call *c); /* headers of a call that stores a whole object */
 bool storage_put(struct storage *s, struct slice key, struct slice body, struct err *e);
 bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e); /* SHA-256 and size of a regular file */
 uint64_t storage_part(uint64_t size); /* bytes of each part when a file of `size` bytes is uploaded */
-/* Stores a regular file, in parts if it is larger than CLOUD_PART, with its SHA-256 as metadata of the object. */
+/* Stores a regular file, in parts if it is larger than CLOUD_PART, with its SHA-256 as metadata of the object. Parts of an upload of the
+ * same content that was broken off are not sent again. */
 bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e);
 /* Reads the object's headers. False without an error: the object does not exist. */
 bool storage_head(struct storage *s, struct slice key, struct err *e);

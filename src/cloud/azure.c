@@ -254,6 +254,13 @@ static void put_part(struct buf *out, uint32_t number, const char *etag, struct 
     buf_printf(out, "<Latest>%.*s</Latest>", SLICE_ARG(block_id(number, a)));
 }
 
+static void parts(struct cloud_call *c, struct slice upload)
+{
+    (void)upload;
+    cloud_add_query(c, "comp", SLICE("blocklist"));
+    cloud_add_query(c, "blocklisttype", SLICE("uncommitted"));
+}
+
 static void complete(struct cloud_call *c, struct slice upload)
 {
     (void)upload;
@@ -262,7 +269,7 @@ static void complete(struct cloud_call *c, struct slice upload)
 }
 
 static const struct cloud_upload upload = {
-    .root = "BlockList", .no_etag = true, .metadata_last = true, .part = part, .put_part = put_part, .complete = complete};
+    .root = "BlockList", .no_etag = true, .metadata_last = true, .part = part, .put_part = put_part, .parts = parts, .complete = complete};
 
 const struct cloud_protocol cloud_azure = {
     .scheme = "azure",

@@ -112,7 +112,9 @@ static struct cloud_signer signer_of(const struct cloud_store *s, int64_t wall_u
                                  .bearer = !fixed && s->o.protocol != &cloud_s3,
                                  .delegation = &k->delegation,
                                  .region = slice_of(s->region),
-                                 .service = slice_of(s->o.protocol == &cloud_gcs ? "storage" : "s3"),
+                                 .service = slice_of(s->o.service                  ? s->o.service
+                                                     : s->o.protocol == &cloud_gcs ? "storage"
+                                                                                   : "s3"),
                                  .wall_us = wall_us + s->skew_us};
 }
 

@@ -30,14 +30,19 @@ static void put_part(struct buf *out, uint32_t number, const char *etag, struct 
     buf_printf(out, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>", number, etag);
 }
 
-static void complete(struct cloud_call *c, struct slice upload)
+static void parts(struct cloud_call *c, struct slice upload)
 {
-    c->method = "POST";
     cloud_add_query(c, "uploadId", upload);
 }
 
+static void complete(struct cloud_call *c, struct slice upload)
+{
+    c->method = "POST";
+    parts(c, upload);
+}
+
 static const struct cloud_upload upload = {
-    .root = "CompleteMultipartUpload", .begin = begin, .part = part, .put_part = put_part, .complete = complete};
+    .root = "CompleteMultipartUpload", .begin = begin, .part = part, .put_part = put_part, .parts = parts, .complete = complete};
 
 const struct cloud_protocol cloud_s3 = {
     .scheme = "s3",

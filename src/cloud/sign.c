@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { STAMP = sizeof "20130524T000000Z", DATE = 8, TEXT_MAX = 256 * KIB };
+enum { DATE = 8, TEXT_MAX = 256 * KIB };
 
 struct words {
     const char *algorithm, *prefix, *end; /* end: of the scope */
@@ -75,7 +75,7 @@ struct canonical {
     struct http_header headers[CLOUD_HEADERS + 1]; /* sorted, names in lower case; Host is one of them */
     uint32_t count;
     struct slice names; /* "a;b" */
-    char stamp[STAMP];
+    char stamp[CLOUD_STAMP];
     struct slice scope;
 };
 
@@ -97,12 +97,12 @@ static void sort_headers(const struct cloud_request *r, struct canonical *c, str
     c->names = arena_dup(a, buf_slice(&names));
 }
 
-static void write_stamp(int64_t wall_us, char stamp[STAMP])
+void cloud_stamp(int64_t wall_us, char stamp[CLOUD_STAMP])
 {
     char text[TIME_TEXT_MAX];
     struct slice time = time_format(wall_us, text); /* 2013-05-24T00:00:00Z */
     size_t n = 0;
-    for (size_t i = 0; i < time.len && n < STAMP - 1; i++)
+    for (size_t i = 0; i < time.len && n < CLOUD_STAMP - 1; i++)
         if (time.ptr[i] != '-' && time.ptr[i] != ':')
             stamp[n++] = time.ptr[i];
     stamp[n] = '\0';
@@ -110,7 +110,7 @@ static void write_stamp(int64_t wall_us, char stamp[STAMP])
 
 static void begin(struct canonical *c, const struct words *w, const struct cloud_signer *s, struct arena *a)
 {
-    write_stamp(s->wall_us, c->stamp);
+    cloud_stamp(s->wall_us, c->stamp);
     c->scope = arena_printf(a, "%.*s/%.*s/%.*s/%s", DATE, c->stamp, SLICE_ARG(s->region), SLICE_ARG(s->service), w->end);
 }
 
@@ -201,7 +201,8 @@ static void begin_query(struct cloud_request *r, const struct words *w, const st
 {
     begin(c, w, s, a);
     sort_headers(r, c, a);
-    r->payload = SLICE(CLOUD_UNSIGNED);
+    if (!slice_is(s->service, "sts")) /* its requests have no body */
+        r->payload = SLICE(CLOUD_UNSIGNED);
     const struct http_header given[] = {{SLICE("Algorithm"), slice_of(w->algorithm)},
                                         {SLICE("Credential"), arena_printf(a, "%.*s/%.*s", SLICE_ARG(s->keys.id), SLICE_ARG(c->scope))},
                                         {SLICE("Date"), arena_dup(a, slice_of(c->stamp))},

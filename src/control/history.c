@@ -43,3 +43,19 @@ void history_status(struct op *op, const struct record *c, struct jval object)
     jout_kval(&w, "status", json_get(object, "status"));
     add(op, c, &w);
 }
+
+void history_tasks(struct op *op, const struct record *c, struct slice summary)
+{
+    __attribute__((cleanup(buf_free))) struct buf line = {.max = LIMIT_SHIP_BATCH};
+    struct jout w;
+    if (!op->o.bucket.journal)
+        return;
+    begin(&w, &line, op, "tasks");
+    if (summary.len > LIMIT_JOB_TASKS)
+        jout_form(&w, "tasks:null,left_out:%zu", summary.len);
+    else
+        jout_form(&w, "tasks:%.*s", SLICE_ARG(summary));
+    for (size_t i = 0; i < line.len; i++) /* between values of a head that lays JSON out */
+        line.ptr[i] = line.ptr[i] == '\n' || line.ptr[i] == '\r' ? ' ' : line.ptr[i];
+    add(op, c, &w);
+}

@@ -17,6 +17,7 @@ static const struct {
     [RAY_DASH_STOP] = {"POST", "/api/jobs/", "/stop"},
     [RAY_DASH_DELETE] = {"DELETE", "/api/jobs/", ""},
     [RAY_DASH_LOG] = {"GET", "/api/jobs/", "/logs"},
+    [RAY_DASH_TASKS] = {"GET", "/api/v0/tasks/summarize?timeout=5", NULL},
     [RAY_DASH_SERVE] = {"GET", "/api/serve/applications/", NULL},
     [RAY_DASH_SERVE_PUT] = {"PUT", "/api/serve/applications/", NULL},
     [RAY_DASH_SERVE_DELETE] = {"DELETE", "/api/serve/applications/", NULL},
@@ -280,6 +281,10 @@ static bool read_document(struct jval root, struct arena *a, struct ray_dash_ans
         done = json_get(root, out->call == RAY_DASH_STOP ? "stopped" : "deleted");
         out->done = json_bool(done, false);
         return json_type(done) == JSON_BOOL;
+    case RAY_DASH_TASKS:
+        done = json_get(root, "data.result.result.node_id_to_summary.cluster");
+        out->log = json_raw(done);
+        return json_type(done) == JSON_OBJECT;
     case RAY_DASH_SERVE:
         return read_apps(root, a, out) && read_proxies(root, a, out);
     default:

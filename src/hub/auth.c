@@ -114,26 +114,31 @@ static bool unknown_pays(struct call *c)
            rate_pays(&h->auth.unknown_ms, HUB_UNKNOWN_MS, HUB_UNKNOWN_BURST, h->now);
 }
 
-/* Sends the review in h->body. known: the token was accepted lately, and the budget of unknown tokens is not charged. */
-static void ask_review(struct call *c, struct slice path, bool known, call_step *then)
+/* Sends a request about a token, which lies in h->body and is wiped there. known: the token was accepted lately, and the budget of unknown
+ * tokens is not charged. */
+static void ask(struct call *c, struct kube_client *to, struct kube_request *r, bool known, call_step *then)
 {
     struct hub *h = c->hub;
-    struct kube_request r = {.method = SLICE("POST"),
-                             .path = path,
-                             .content_type = SLICE(KUBE_TYPE_JSON),
-                             .body = buf_slice(&h->body),
-                             .secret = true,
-                             .timeout_ms = HUB_REVIEW_MS};
+    r->secret = true;
+    r->timeout_ms = HUB_REVIEW_MS;
     if (h->auth.reviews >= LIMIT_HUB_REVIEWS || (!known && !unknown_pays(c))) {
         call_refuse(c, &refuse_later, "too many %stokens are being reviewed at this moment", known ? "" : "unknown ");
     } else {
         h->auth.reviews++;
         h->auth.unknown_reviews += !known;
         c->then = then;
-        hub_ask(h, c, &r, review_done, known ? NULL : h);
+        hub_ask_at(h, to, c, r, review_done, known ? NULL : h);
     }
     mem_wipe(h->body.ptr, h->body.cap);
     buf_clear(&h->body);
+}
+
+/* Sends the review in h->body. */
+static void ask_review(struct call *c, struct slice path, bool known, call_step *then)
+{
+    struct hub *h = c->hub;
+    struct kube_request r = {.method = SLICE("POST"), .path = path, .content_type = SLICE(KUBE_TYPE_JSON), .body = buf_slice(&h->body)};
+    ask(c, h->client, &r, known, then);
 }
 
 /* The status of the review that came back; not there: it was refused, and so is the call. */
@@ -196,6 +201,28 @@ static void on_token(struct call *c)
     known(c, remember(c->hub, &c->hub->auth.users, c->token, r.yes, texts));
 }
 
+static void on_caller(struct call *c)
+{
+    struct slice texts[3] = {SLICE_NONE, SLICE_NONE, SLICE_NONE};
+    if (!caller_answer(c, c->answer, &texts[0], &texts[2]))
+        return;
+    bool yes = !slice_empty(texts[0]);
+    struct review *r = remember(c->hub, &c->hub->auth.users, c->token, yes, texts);
+    r->until_ms += yes ? HUB_PROOF_MS : 0;
+    known(c, r);
+}
+
+/* The token claims to be a proof. False: it cannot be one, and the call is refused. */
+static bool check_proof(struct call *c, struct slice token)
+{
+    static const struct refusal nobody = {401, "Unauthorized", "give the operator and the control plane the same --sts-url", 0};
+    const char *why = !c->hub->auth.sts ? "this control plane takes none: it has no --sts-url" : caller_check(token, c->hub->now.wall_us);
+    c->proven = caller_cloud(token);
+    if (why)
+        call_refuse(c, &nobody, "the proof of an identity of AWS is not valid: %s", why);
+    return why == NULL;
+}
+
 void auth_who(struct call *c, call_step *then)
 {
     static const struct refusal nobody = {401, "Unauthorized", "send the header Authorization: Bearer TOKEN", 0};
@@ -206,6 +233,8 @@ void auth_who(struct call *c, call_step *then)
         call_refuse(c, &nobody, "the request carries no bearer token");
         return;
     }
+    if (caller_cloud(token).ptr && !check_proof(c, token))
+        return;
     tls_sha256_hex(token, hex);
     c->token = arena_dup(&c->arena, slice_of(hex));
     c->next_step = then;
@@ -216,6 +245,12 @@ void auth_who(struct call *c, call_step *then)
     }
     if (r) {
         known(c, r);
+        return;
+    }
+    if (c->proven.ptr) {
+        struct kube_request proof;
+        caller_request(h, token, &proof);
+        ask(c, h->auth.sts, &proof, is_known(before, h->now), on_caller);
         return;
     }
     buf_clear(&h->body);
@@ -260,8 +295,9 @@ void auth_may(struct call *c, call_step *then)
 {
     struct hub *h = c->hub;
     struct jout w;
+    static const struct review operators_only = {.reason = SLICE("an identity of AWS is that of an operator")};
     c->next_step = then;
-    const struct review *r = remembered(h, &h->auth.verdicts, right_key(c, &c->arena));
+    const struct review *r = c->proven.ptr ? &operators_only : remembered(h, &h->auth.verdicts, right_key(c, &c->arena));
     if (r) {
         allowed(c, r);
         return;

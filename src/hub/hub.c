@@ -18,6 +18,18 @@ static void on_figures(void *owner, struct serve_ask *q, struct now now)
     buf_free(&text);
 }
 
+static bool open_sts(struct hub *h, struct err *e)
+{
+    const struct kube_config_url to = {.url = h->o.sts, .setting = "--sts-url", .name = "STS"};
+    if (!h->o.sts)
+        return true;
+    h->auth.sts_config = kube_config_url(&to, e);
+    if (!h->auth.sts_config || (h->o.allow && !kube_config_allow(h->auth.sts_config, h->o.allow, e)))
+        return false;
+    h->auth.sts = kube_client_new(h->net, h->auth.sts_config, rng_next(&h->rng), "mobula-control-plane/" MOBULA_VERSION);
+    return true;
+}
+
 struct hub *hub_new(struct net *net, struct kube_config *config, const struct hub_options *o, struct err *e)
 {
     static const struct serve_user figures = {.ask = on_figures};
@@ -45,7 +57,7 @@ struct hub *hub_new(struct net *net, struct kube_config *config, const struct hu
     h->metrics =
         serve_new(&(struct serve_options){.user = &figures, .owner = h, .request_ms = HEALTH_HEAD_MS, .answer_ms = HEALTH_ANSWER_MS});
     hub_cert_start(h);
-    if (hub_store_start(h, e))
+    if (open_sts(h, e) && hub_store_start(h, e))
         return h;
     hub_free(h);
     return NULL;
@@ -59,6 +71,9 @@ void hub_free(struct hub *h)
     serve_free(h->metrics);
     hub_store_stop(h);
     peers_free(h);
+    if (h->auth.sts)
+        kube_client_free(h->auth.sts);
+    kube_config_free(h->auth.sts_config);
     kube_client_free(h->client); /* no callback is called from here on */
     calls_free(h);
     hub_store_free(h);
@@ -82,8 +97,8 @@ int64_t hub_step(struct hub *h, struct now now)
     int64_t next = calls_tick(h), cert = hub_cert_tick(h), client = kube_client_tick(h->client, now);
     next = next < client ? next : client;
     next = next < cert ? next : cert;
-    int64_t peers = peers_tick(h);
-    next = next < peers ? next : peers;
+    next = earlier(next, peers_tick(h));
+    next = h->auth.sts ? earlier(next, kube_client_tick(h->auth.sts, now)) : next;
     return next < h->care_ms ? next : h->care_ms;
 }
 

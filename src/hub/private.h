@@ -146,6 +146,8 @@ struct hub {
     struct map clouds, ids, configs, workloads; /* by "ns/name", deployment id, "ns/name", uid */
     struct {
         struct map users, verdicts;
+        struct kube_config *sts_config;
+        struct kube_client *sts;                       /* NULL: no proofs of AWS are taken */
         uint32_t reviews, unknown_reviews;             /* in flight: all of them, and those of unknown tokens */
         int64_t unknown_ms, address_ms[HUB_ADDRESSES]; /* for rate_pays: reviews of unknown tokens, in all and by address */
     } auth;
@@ -234,7 +236,8 @@ struct call {
     struct arena arena;
     const char *verb; /* for the audit, and what is asked of the API server */
     struct slice project, resource, name;
-    struct slice token; /* SHA-256 of it */
+    struct slice token;  /* SHA-256 of it */
+    struct slice proven; /* the token is a proof of an identity of AWS (caller.c): the deployment id that it is for; ptr NULL: it is none */
     struct slice user, subject;
     call_step *then;      /* when the API server has answered all of it */
     call_step *touch;     /* when until_ms has come, or its cloud has changed */
@@ -314,6 +317,13 @@ bool auth_pays(int64_t *full_ms, struct now now);
 void auth_keep(struct call *c, struct slice key, bool yes, struct slice words);
 struct slice auth_kept(struct call *c, struct slice key);
 void auth_free(struct hub *h);
+
+/* caller.c: proofs of an identity of AWS */
+struct slice caller_cloud(struct slice token);                 /* the deployment id that it is for; ptr NULL: the token is no proof */
+const char *caller_check(struct slice token, int64_t wall_us); /* NULL, or why it cannot be valid */
+void caller_request(struct hub *h, struct slice token, struct kube_request *r); /* its path lies in h->body */
+/* Reads the answer of STS: an ARN, or why there is none. False: there is no answer, and the call is refused. */
+bool caller_answer(struct call *c, const struct kube_answer *a, struct slice *arn, struct slice *why);
 
 /* ---- the subject of a call ---- */
 

@@ -221,13 +221,17 @@ static void take(struct call *c)
 
 void operator_may(struct call *c, call_step *then)
 {
-    static const struct refusal identity = {403, "Forbidden", "use the token of the account that the cloud's operatorIdentity names", 0};
+    static const struct refusal identity = {403, "Forbidden", "use the token or the role that the cloud's operatorIdentity names", 0};
     const struct cloud *cloud = c->cloud;
-    bool other = !slice_empty(cloud->identity) && !slice_eq(cloud->identity, c->user);
+    bool proof = c->proven.ptr != NULL, elsewhere = proof && !slice_is(c->proven, cloud->id);
+    bool other = elsewhere || ((proof || !slice_empty(cloud->identity)) && !slice_eq(cloud->identity, c->user));
     if (other && c->hide)
         c->hide(c);
     else if (other)
-        call_refuse(c, &identity, "%.*s is not the operator of cloud %s", SLICE_ARG(c->user), cloud->key);
+        call_refuse(c, &identity, "%.*s%s is not the operator of cloud %s", SLICE_ARG(c->user),
+                    elsewhere ? " with a proof for another cloud" : "", cloud->key);
+    else if (proof) /* the Cloud names its ARN: there is no user of the API server to ask about */
+        then(c);
     else
         auth_may(c, then);
 }

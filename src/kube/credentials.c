@@ -33,6 +33,11 @@ static bool set_authorization(struct kube_config *c, const char *scheme, struct 
     return buf_put(to, slice_of(scheme)) && buf_put(to, value);
 }
 
+void kube_config_set_token(struct kube_config *c, struct slice token)
+{
+    set_authorization(c, "Bearer ", token);
+}
+
 static bool token_is_sound(struct slice token)
 {
     for (size_t i = 0; i < token.len; i++)

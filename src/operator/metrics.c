@@ -1,6 +1,8 @@
 /* Prometheus text. Few series, none per object: their number does not grow with the cluster. */
 #include "op.h"
 
+#include <mobula/ship.h>
+
 static void one(struct buf *b, const char *name, const char *type, const char *help, int64_t value)
 {
     buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n%s %lld\n", name, help, name, type, name, (long long)value);
@@ -139,6 +141,9 @@ void metrics_write(const struct op *op, struct buf *b)
     write_actions(op, b);
     counter(b, "mobula_dashboard_calls_total", "Requests to the dashboards of heads.", op->stats.dash_calls);
     counter(b, "mobula_dashboard_failures_total", "Requests to dashboards that got no answer, or an error.", op->stats.dash_failures);
+    if (op->o.bucket.expiry)
+        counter(b, "mobula_logs_deleted_total", "Objects of logs that were deleted from the bucket: above its retention.",
+                ship_expiry_done(op->o.bucket.expiry)->objects);
     workloads_figures(op, b);
     route_tls_figures(op, b);
     write_api(op, b);

@@ -38,6 +38,11 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     checks_init(op);
     if (o->bucket.with)
         op->o.bucket.journal = ship_journal_new(net, o->bucket.with, o->bucket.logs);
+    if (o->bucket.with && (o->bucket.keep_ms || o->bucket.keep_bytes))
+        op->o.bucket.expiry = ship_expiry_new(net, &(struct ship_expiry_options){.with = o->bucket.with,
+                                                                                 .prefix = o->bucket.logs,
+                                                                                 .keep_ms = o->bucket.keep_ms,
+                                                                                 .keep_bytes = (uint64_t)o->bucket.keep_bytes});
     op->serve.health = health_new(op, HEALTH_PROBES);
     op->serve.status = health_new(op, HEALTH_STATUS);
     op->serve.metrics = health_new(op, HEALTH_FIGURES);
@@ -69,6 +74,7 @@ void operator_free(struct op *op)
     kube_client_free(op->client);
     checks_free(op);
     ship_journal_free(op->o.bucket.journal);
+    ship_expiry_free(op->o.bucket.expiry);
     tools_free(op);
     heads_free(op);
     settings_free(op);
@@ -188,6 +194,8 @@ int64_t operator_step(struct op *op, struct now now)
     next = earlier(next, heads_tick(op));
     if (op->o.bucket.journal)
         next = earlier(next, ship_journal_step(op->o.bucket.journal, now));
+    if (op->o.bucket.expiry)
+        next = earlier(next, ship_expiry_step(op->o.bucket.expiry, decides, now));
     next = earlier(next, kube_events_tick(op->events, now));
     next = earlier(next, kube_client_tick(op->client, now));
     if (op->phase.farewell_ms || op->phase.stop_ms)

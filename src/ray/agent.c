@@ -233,7 +233,7 @@ static bool add_to(struct jval *template, struct agent_build *b, struct err *e)
 
 bool ray_add_agent(struct ray_cluster *c, bool reports, const struct ray_options *o, struct arena *a, struct err *e)
 {
-    bool ships = o->ship && c->kind == RAY_V1 && o->tools != RAY_TOOLS_NONE;
+    bool ships = o->ship && o->tools != RAY_TOOLS_NONE;
     struct agent_build b = {.cluster = c, .options = o, .arena = a, .ship = ships ? o->ship : NULL, .reports = reports};
     bool well = (!reports && !ships) || add_to(&c->head.template, &b, e);
     b.reports = false;

@@ -335,7 +335,8 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"patches-configmap", o->with.shapes ? SLICE("patches") : SLICE(""), SLICE("")},
         {"control-plane-url", o->hub.url, SLICE("")},
         {"cloud-deployment-id", o->hub.cloud, SLICE("")},
-        {"control-plane-token-file", plane ? SLICE(PLANE_FOLDER "/token") : SLICE(""), SLICE("")},
+        {"control-plane-token-file", plane && slice_empty(o->hub.sts) ? SLICE(PLANE_FOLDER "/token") : SLICE(""), SLICE("")},
+        {"sts-url", o->hub.sts, SLICE("")},
         {"control-plane-ca-file", plane ? SLICE(PLANE_FOLDER "/ca.crt") : SLICE(""), SLICE("")},
         {"status-addr", plane ? SLICE("127.0.0.1:2113") : SLICE(""), SLICE("")}, /* for kubectl port-forward */
         {"egress-ca-file", slice_empty(o->args.egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
@@ -350,6 +351,8 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"bucket", o->bucket.url, SLICE("")},
         {"bucket-endpoint", o->bucket.endpoint, SLICE("")},
         {"bucket-region", o->bucket.region, SLICE("")},
+        {"bucket-retention", o->bucket.keep, SLICE("")},
+        {"bucket-retention-bytes", o->bucket.keep_bytes, SLICE("")},
         {"bucket-secret", o->bucket.secret, SLICE("")},
         {"bucket-credentials-dir", slice_empty(o->bucket.secret) ? SLICE("") : SLICE(BUCKET_FOLDER), SLICE("")},
         {"bucket-ca-file", slice_empty(o->bucket.ca) ? SLICE("") : SLICE(BUCKET_FOLDER "/ca.crt"), SLICE("")},
@@ -391,7 +394,8 @@ static void fill_flags(struct variables *v, const struct install_options *o, con
     struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
     set(v, "WATCH",
         o->all_namespaces ? SLICE(FLAG_LINE "all-namespaces\n") : arena_printf(a, FLAG_LINE "namespace=%.*s\n", SLICE_ARG(watch)));
-    set(v, "FLAGS", o->plane ? plane_flags(o, a) : operator_flags(o, want, a));
+    struct slice sts = slice_empty(o->hub.sts) ? SLICE("") : arena_printf(a, FLAG_LINE "sts-url=%.*s\n", SLICE_ARG(o->hub.sts));
+    set(v, "FLAGS", o->plane ? arena_printf(a, "%.*s%.*s", SLICE_ARG(plane_flags(o, a)), SLICE_ARG(sts)) : operator_flags(o, want, a));
 }
 
 static struct slice key_source(const char *kind, struct slice text, struct slice usual, const char *path, struct arena *a)
@@ -411,13 +415,15 @@ static void fill_plane(struct variables *v, const struct install_options *o, str
     if (!slice_empty(o->tls.secret))
         sources = arena_printf(a, "          - secret:\n              name: \"%.*s\"\n", SLICE_ARG(o->tls.secret));
     else if (!slice_empty(o->hub.url))
-        sources = arena_printf(
-            a, "%.*s%.*s%.*s",
-            SLICE_ARG(slice_empty(o->hub.token) ? slice_of(own_token) : key_source("secret", o->hub.token, SLICE("token"), "token", a)),
-            SLICE_ARG(key_source("configMap", slice_empty(o->hub.ca) ? SLICE("mobula-control-plane-ca") : o->hub.ca, SLICE("ca.crt"),
-                                 "ca.crt", a)),
-            SLICE_ARG(slice_empty(o->args.egress_ca) ? SLICE_NONE
-                                                     : key_source("configMap", o->args.egress_ca, SLICE("ca.crt"), "egress-ca.crt", a)));
+        sources = arena_printf(a, "%.*s%.*s%.*s",
+                               SLICE_ARG(!slice_empty(o->hub.sts)    ? SLICE_NONE
+                                         : slice_empty(o->hub.token) ? slice_of(own_token)
+                                                                     : key_source("secret", o->hub.token, SLICE("token"), "token", a)),
+                               SLICE_ARG(key_source("configMap", slice_empty(o->hub.ca) ? SLICE("mobula-control-plane-ca") : o->hub.ca,
+                                                    SLICE("ca.crt"), "ca.crt", a)),
+                               SLICE_ARG(slice_empty(o->args.egress_ca)
+                                             ? SLICE_NONE
+                                             : key_source("configMap", o->args.egress_ca, SLICE("ca.crt"), "egress-ca.crt", a)));
     bool any = sources.ptr != NULL;
     set(v, "PLANE_MOUNT",
         any ? SLICE("        - name: control-plane\n          mountPath: " PLANE_FOLDER "\n          readOnly: true\n") : SLICE_NONE);

@@ -119,7 +119,8 @@ static bool check_bucket(const struct install_options *o, uint16_t *port, struct
     struct endpoint host = {.port = 0};
     struct slice authority, rest, endpoint = o->bucket.endpoint;
     if (slice_empty(o->bucket.url))
-        return (slice_empty(endpoint) && slice_empty(o->bucket.region) && slice_empty(o->bucket.secret) && slice_empty(o->bucket.ca)) ||
+        return (slice_empty(endpoint) && slice_empty(o->bucket.region) && slice_empty(o->bucket.secret) && slice_empty(o->bucket.ca) &&
+                slice_empty(o->bucket.keep) && slice_empty(o->bucket.keep_bytes)) ||
                err_set(e, ERR_CONFIG, "--bucket-… flags need --bucket");
     if (!cloud_place(o->bucket.url, &at, e))
         return err_wrap(e, "--bucket");
@@ -129,7 +130,8 @@ static bool check_bucket(const struct install_options *o, uint16_t *port, struct
         return err_set(e, ERR_CONFIG, "--bucket-endpoint: want http[s]://HOST[:PORT]");
     *port = host.port == NET_ALLOW_PORT ? 0 : host.port;
     return check_plain(o->bucket.url, "--bucket", e) && check_plain(endpoint, "--bucket-endpoint", e) &&
-           check_plain(o->bucket.region, "--bucket-region", e) && check_key(o->bucket.ca, "--bucket-ca", e) &&
+           check_plain(o->bucket.region, "--bucket-region", e) && check_plain(o->bucket.keep, "--bucket-retention", e) &&
+           check_plain(o->bucket.keep_bytes, "--bucket-retention-bytes", e) && check_key(o->bucket.ca, "--bucket-ca", e) &&
            (slice_empty(o->bucket.secret) || name_dns1123_subdomain(o->bucket.secret) ||
             err_set(e, ERR_CONFIG, "--bucket-secret: \"%.*s\" is not the name of a Secret", SLICE_ARG(o->bucket.secret)));
 }
@@ -209,8 +211,9 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
         (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||
         !cli_submitter(o->args.submitter, &want->tools, &want->pods, e) || !cli_access(o->args.ray_access, &access, e) ||
         !check_egress(o, e) || !check_proxy(o, &want->proxy_port, e) || !check_plane(o, &want->plane_port, e) ||
-        !check_bucket(o, &want->bucket_port, e) || !check_key(o->tls.secret, "--tls-secret", e) ||
-        !check_pull_secrets(o->pull_secrets, e) || !check_placement(o, e) || !defaults_check(&o->defaults, e))
+        !check_plain(o->hub.sts, "--sts-url", e) || !check_bucket(o, &want->bucket_port, e) ||
+        !check_key(o->tls.secret, "--tls-secret", e) || !check_pull_secrets(o->pull_secrets, e) || !check_placement(o, e) ||
+        !defaults_check(&o->defaults, e))
         return false;
     if (!slice_empty(o->resources) && !ray_tools_resources(o->resources, &want->limits, e))
         return err_wrap(e, "--resources");

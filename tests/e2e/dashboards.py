@@ -48,6 +48,10 @@ class Jobs:
             return 200, {"version": "4", "ray_version": "2.60.0", "session_name": self.session}
         if path.startswith("/api/cluster_status?"):
             return 200, {"result": True, "data": {"clusterStatus": "Pending Demands:\n {'CPU': 1.0}: 4+ pending\x1b[31m"}}
+        if path.startswith("/api/v0/tasks/summarize"):
+            summary = {"cluster": {"summary": {"work": {"func_or_class_name": "work", "type": "NORMAL_TASK",
+                                                        "state_counts": {"FINISHED": 7, "FAILED": 1}}}, "total_tasks": 8}}
+            return 200, {"result": True, "msg": "", "data": {"result": {"total": 8, "result": {"node_id_to_summary": summary}}}}
         name = path.removeprefix("/api/jobs/")
         if method == "POST" and not name:
             return self.submit(json.loads(body))

@@ -80,6 +80,7 @@ class Store:
 
     def __init__(self, kind, folder, command, scheme="http", host="127.0.0.1", path=""):
         self.kind, self.folder, self.port = kind, folder, free_port()
+        self.path = path
         self.url = f"{scheme}://{host}:{self.port}{path}"
         self.log = folder / f"{kind}.log"
         self.command = command(self.port)
@@ -187,6 +188,31 @@ class Tunnel:
                     data = one.recv(65536)
                     if not data:
                         return
+                    (far if one is near else near).sendall(data)
+
+
+class Cut:
+    """A connection to a store that breaks, and is refused, after so many bytes to it."""
+
+    def __init__(self, store, most=2**62):
+        self.store, self.most, self.sent = store, most, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}{getattr(store, 'path', '')}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self.serve, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def serve(self, near):
+        with contextlib.suppress(OSError), near, socket.create_connection(("127.0.0.1", self.store.port)) as far:
+            while self.sent < self.most:
+                for one in select.select([near, far], [], [])[0]:
+                    data = one.recv(65536)
+                    if not data:
+                        return
+                    self.sent += len(data) if one is near else 0
                     (far if one is near else near).sendall(data)
 
 

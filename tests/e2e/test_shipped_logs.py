@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 
-from cluster import MOBULA, PATIENCE, RUN, eventually, raycluster
+from cluster import LEGACY, MOBULA, PATIENCE, RUN, container, eventually, raycluster
 from dashboards import running, start
 from hub import certificate
 from processes import config_of
@@ -178,6 +178,9 @@ def test_reading_back(store, tmp_path):  # noqa: F811
     assert text == "raylet 1\n" * 150000, said
     text, said = logs(store, "service", "j", "-n", "ns", "--file", "serve/*")
     assert text == "served\n" * 2 and said.count("==> j-fghij/") == 2
+    assert logs(store, "service", "j", "-n", "ns", "--file", "s*/rep*.log")[0] == text
+    said = logs(store, "cluster", "j-fghij", "-n", "ns", "--file", "worker-*.out", code=1)[1]
+    assert "has logs of j-fghij, but none that --node, --file and --since leave" in said, said
     assert logs(store, "job", "j", "-n", "ns")[0] == "hello\nworld\n"  # its API server is away
     to = tmp_path / "got"
     to.mkdir()
@@ -244,7 +247,59 @@ def test_an_operator_with_a_bucket(space, operators, tmp_path):
         gate.stop()
 
 
+def test_retention(space, operators, tmp_path):
+    """The leader deletes the oldest logs above the bytes that stay, and nothing else of the bucket."""
+    gate = run_versitygw(tmp_path)
+    gate.bucket("bucket")
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    for name, value in KEYS.items():
+        (secret / name).write_text(value)
+    flags = ("--bucket=s3://bucket/team", f"--bucket-credentials-dir={secret}", f"--bucket-endpoint={gate.url}")
+    root, folder = ray_folder(tmp_path)
+    try:
+        (folder / "old.log").write_bytes(os.urandom(30000))
+        Agent(gate, root, name="ns/c/old.0").end()
+        time.sleep(40)  # ages of objects are told apart by seconds, above 32 s by more
+        (folder / "old.log").unlink()
+        (folder / "new.log").write_bytes(os.urandom(20000))
+        Agent(gate, root, name="ns/c/new.0").end()
+        strangers = ["team/logs/ns/c/notes.txt", "team/work.zip", "logs/ns/c/old.0/f/0123456789abcdef-000000000000.gz"]
+        (tmp_path / "big").write_bytes(bytes(100000))
+        for name in strangers:
+            storage(gate, "put", f"s3://bucket/{name}", "-f", tmp_path / "big")
+        before = names(gate, "")
+        op = operators(*flags, "--bucket-retention=30d", "--bucket-retention-bytes=40k")
+        op.says("old logs were deleted from the bucket", "objects=1")
+        after = names(gate, "")
+        assert [name.split("/")[4:6] for name in set(before) - set(after)] == [["old.0", "old.log"]], after
+        assert op.metrics()["mobula_logs_deleted_total"] == 1
+        op.stop()
+        operators(*flags, "--bucket-retention-bytes=1k").says("old logs were deleted from the bucket", "objects=1")
+        assert sorted(names(gate, "team/logs/ns/c/") + names(gate, "team/w") + names(gate, "logs/")) == sorted(strangers)
+    finally:
+        gate.stop()
+
+
+def test_pods_of_legacy_clusters(space, operators):
+    """Their logs are stored as those of ray.io/v1 are."""
+    operators("--bucket=s3://bucket/team", "--bucket-secret=keys")
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "p-"},
+           "spec": {"restartPolicy": "Never", "containers": [container("ray-node")]}}
+    types = [{"name": "head", "podConfig": pod}, {"name": "small", "minWorkers": 1, "maxWorkers": 1, "podConfig": pod}]
+    space.apply({"apiVersion": "cluster.ray.io/v1", "kind": "RayCluster", "metadata": {"name": "old"},
+                 "spec": {"maxWorkers": 1, "headPodType": "head", "podTypes": types}}, LEGACY)
+    for pod in eventually(lambda: len(got := space.pods("old")) == 2 and got):
+        (agent,) = [one for one in pod["spec"]["containers"] if one["name"] == "mobula-agent"]
+        assert f"--logs-name={space.name}/old/$(POD_NAME).$(POD_UID)" in agent["command"], agent
+        mounts = {one["mountPath"]: one["name"] for one in pod["spec"]["containers"][0]["volumeMounts"]}
+        assert mounts["/tmp/ray"] == {m["mountPath"]: m["name"] for m in agent["volumeMounts"]}["/tmp/ray"], mounts
+    space.ready("old", 2, LEGACY)
+
+
 @pytest.mark.parametrize("flags, words", [
+    (("--bucket=s3://abc", "--bucket-retention-bytes=many"), "--bucket-retention-bytes: "),
+    (("--bucket-retention=30d",), "--bucket-… flags need --bucket"),
     (("--bucket=http://x/y",), "--bucket: "),
     (("--bucket=s3://abc", "--tools=none"), "--bucket needs --tools=configmap or image:REF"),
     (("--bucket-endpoint=https://x",), "--bucket-… flags need --bucket"),
@@ -318,6 +373,8 @@ def test_why_it_failed_last_night(space, operators, board, tmp_path):
         last = [line["status"] for line in lines if line["type"] == "status"][-1]
         assert last["jobStatus"] == "FAILED" and "line one" in last["message"], last
         assert "SubmittedRayJob" in [line["reason"] for line in lines if line["type"] == "event"], lines
+        (tasks,) = [line["tasks"] for line in lines if line["type"] == "tasks"]
+        assert tasks["summary"]["work"]["state_counts"] == {"FINISHED": 7, "FAILED": 1} and tasks["total_tasks"] == 8, tasks
         lines = history("cluster", cluster)
         assert "CreatedHeadPod" in [line.get("reason") for line in lines], lines
         assert "ready" in [line["status"]["state"] for line in lines if line["type"] == "status"], lines

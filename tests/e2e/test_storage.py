@@ -17,7 +17,7 @@ import pytest
 
 from cluster import MOBULA, RUN, eventually
 from hub import GROUP, PEOPLE, account, certificate, definitions, deployment_id, hubs, meet, operator_rule  # noqa: F401 (two are fixtures)
-from stores import KEYS, Tunnel, run_moto, run_versitygw, store  # noqa: F401 (store is a fixture)
+from stores import KEYS, Cut, Tunnel, run_moto, run_versitygw, store  # noqa: F401 (store is a fixture)
 
 NAMES = ["plain", "dir/a b+c", "ü/✓.txt", "looks%2Fencoded", "quote'\"&<>;=?#", "x" * 200 + "/" + "y" * 200]
 
@@ -69,6 +69,28 @@ def test_a_file_in_parts(store, tmp_path):
     storage(store, "get", "s3://bucket/large", "-f", back)
     assert file.read_bytes() == back.read_bytes()
     storage(store, "rm", "s3://bucket/large")
+
+
+def test_an_upload_that_was_broken_off(store, tmp_path):
+    """Parts that are stored are not sent again; of other content all are."""
+    size, file, back = 5 * 8 * 2**20 + 4711, tmp_path / "large", tmp_path / "back"
+    file.write_bytes(os.urandom(size))
+    storage(Cut(store, 22 * 2**20), "put", "s3://bucket/broken", "-f", file, code=1)
+    assert "broken.mobula-upload" in storage(store, "ls", "s3://bucket/").decode()
+    again = Cut(store)
+    storage(again, "put", "s3://bucket/broken", "-f", file)
+    assert again.sent < size - 2 * 8 * 2**20 + 2**17, again.sent
+    storage(store, "get", "s3://bucket/broken", "-f", back)
+    assert file.read_bytes() == back.read_bytes()
+    storage(Cut(store, 22 * 2**20), "put", "s3://bucket/broken", "-f", file, code=1)
+    file.write_bytes(os.urandom(size))
+    again = Cut(store)
+    storage(again, "put", "s3://bucket/broken", "-f", file)
+    assert again.sent > size, again.sent
+    storage(store, "get", "s3://bucket/broken", "-f", back)
+    assert file.read_bytes() == back.read_bytes()
+    storage(store, "rm", "s3://bucket/broken")
+    assert b"mobula-upload" not in storage(store, "ls", "s3://bucket/")
 
 
 def test_pages_of_a_list(store):

@@ -94,10 +94,18 @@ void job_doubt(struct record *c)
 }
 
 static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now);
+static void ask_head(struct job *j, enum ray_dash_call call);
 
 static void hear(struct job *j, const struct ray_dash_answer *answer)
 {
     struct op *op = j->op;
+    if (answer->call == RAY_DASH_TASKS) { /* before the log, with whose answer the job is over */
+        op->stats.dash_failures += answer->outcome >= RAY_DASH_DENIED;
+        if (answer->outcome == RAY_DASH_OK)
+            history_tasks(op, j->c, answer->log);
+        ask_head(j, RAY_DASH_LOG);
+        return;
+    }
     bool looks = j->verb == &rayjob_look && answer->call == RAY_DASH_VERSION && answer->outcome == RAY_DASH_OK && j->id[0];
     arena_reset(&op->arenas.event, 64 * KIB);
     op->stats.dash_failures += answer->outcome >= RAY_DASH_DENIED;
@@ -110,13 +118,19 @@ static void hear(struct job *j, const struct ray_dash_answer *answer)
     }
     if (answer->call == RAY_DASH_SUBMIT && (answer->outcome == RAY_DASH_OK || answer->outcome == RAY_DASH_EXISTS))
         say_submitted(j, answer->outcome == RAY_DASH_EXISTS);
-    struct err e = {0};
     j->said.asking = looks;
-    if (looks && !head_asked(j, RAY_DASH_JOB, on_answer, &e)) {
-        const struct ray_dash_answer none = {.call = RAY_DASH_JOB, .outcome = RAY_DASH_UNSENT, .err = e};
-        hear(j, &none);
-    }
+    if (looks)
+        ask_head(j, RAY_DASH_JOB);
     record_touch(op, j->c);
+}
+
+static void ask_head(struct job *j, enum ray_dash_call call)
+{
+    struct err e = {0};
+    if (head_asked(j, call, on_answer, &e))
+        return;
+    const struct ray_dash_answer none = {.call = call, .outcome = RAY_DASH_UNSENT, .err = e};
+    hear(j, &none);
 }
 
 static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now)
@@ -142,7 +156,8 @@ void job_ask(struct op *op, struct record *c, const struct action *act)
 {
     struct job *j = job_of(op, c);
     enum ray_dash_call call = call_of(act->verb);
-    struct err e = {0};
+    if (call == RAY_DASH_LOG && op->o.bucket.journal)
+        call = RAY_DASH_TASKS;
     if (j->said.asking)
         heads_forget(op, j); /* of a cluster that is not the job's any more */
     if (!slice_eq(j->said.cluster, act->name)) {
@@ -153,8 +168,5 @@ void job_ask(struct op *op, struct record *c, const struct action *act)
     slice_copy(act->text, j->id, sizeof j->id);
     j->verb = act->verb;
     j->said.asking = true;
-    if (head_asked(j, call, on_answer, &e))
-        return;
-    const struct ray_dash_answer none = {.call = call, .outcome = RAY_DASH_UNSENT, .err = e};
-    hear(j, &none);
+    ask_head(j, call);
 }

@@ -12,10 +12,10 @@ struct fake {
     struct net net;
     struct slice in;
     struct buf one; /* the request that is being received */
-    unsigned puts, heads;
-    struct buf seen;        /* heads of all PUTs */
-    const char *put, *head; /* answers */
-    char text[256], room[LIMIT_HTTP_HEAD];
+    unsigned puts, heads, lists, deletes;
+    struct buf seen;                        /* heads of all PUTs and DELETEs */
+    const char *put, *head, *list, *delete; /* answers; list: a body */
+    char text[4 * KIB], room[LIMIT_HTTP_HEAD];
 };
 
 static struct fake *of(struct link *l)
@@ -46,18 +46,22 @@ static void wrote(struct link *l, size_t n)
     buf_put(&f->one, (struct slice){f->room, n});
     struct slice one = buf_slice(&f->one);
     ptrdiff_t end = slice_find_text(one, "\r\n\r\n");
-    bool put = slice_starts(one, SLICE("PUT ")), head = slice_starts(one, SLICE("HEAD "));
+    bool put = slice_starts(one, SLICE("PUT ")), head = slice_starts(one, SLICE("HEAD ")), del = slice_starts(one, SLICE("DELETE "));
+    const char *body = put || head || del ? "" : f->list ? f->list : EMPTY;
     if (end < 0 || (put && one.len == (size_t)end + 4))
         return;
     f->puts += put;
-    if (put && f->seen.max)
+    f->deletes += del;
+    f->lists += slice_starts(one, SLICE("GET "));
+    if ((put || del) && f->seen.max)
         buf_put(&f->seen, slice_head(one, (size_t)end + 4));
     f->heads += head;
     snprintf(f->text, sizeof f->text, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s",
              put    ? f->put
              : head ? f->head
+             : del  ? f->delete
                     : "200 OK",
-             put || head ? (size_t)0 : strlen(EMPTY), put || head ? "" : EMPTY);
+             strlen(body), body);
     f->in = slice_of(f->text);
     buf_clear(&f->one);
     net_wake(l);

@@ -1,0 +1,234 @@
+/* Uploads of files, in parts if large. An upload that is broken off leaves its parts in the store, and an object NOTE beside the one to
+ * store: the SHA-256 of the content, and the store's id of the upload. The next upload of the same content goes on with them. */
+#include "storage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HASH_PIECE = 64 * KIB };
+#define NOTE ".mobula-upload"
+
+struct part {
+    int fd;
+    uint64_t from;
+};
+
+struct upload {
+    struct storage *s;
+    const struct cloud_upload *how;
+    struct slice key, id; /* id: of the upload, for the store */
+    struct slice sha256;  /* of the file, in hexadecimal */
+    uint64_t size, part;  /* bytes of the file, and of each of its parts but the last */
+    const char **stored;  /* by number - 1: ETags of parts that are in the store; NULL: it is not */
+    uint32_t parts;
+};
+
+static bool read_part(void *owner, uint64_t at, char *to, size_t n, struct err *e)
+{
+    const struct part *p = owner;
+    while (n > 0) {
+        ssize_t got = pread(p->fd, to, n, (off_t)(p->from + at));
+        if (got <= 0)
+            return err_set(e, ERR_IO, "the file %s", got ? strerror(errno) : "became shorter while it was sent");
+        to += got;
+        at += (uint64_t)got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+static bool hash_part(struct part *p, uint64_t size, char hex[TLS_SHA256_HEX], struct err *e)
+{
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    char *piece = arena_alloc(&a, HASH_PIECE);
+    struct tls_sha256 h;
+    tls_sha256_begin(&h);
+    for (uint64_t at = 0, n; at < size; at += n) {
+        n = size - at < HASH_PIECE ? size - at : HASH_PIECE;
+        if (!read_part(p, at, piece, (size_t)n, e))
+            return false;
+        tls_sha256_add(&h, (struct slice){piece, (size_t)n});
+    }
+    tls_sha256_end(&h, hex);
+    return true;
+}
+
+/* ---- parts in the store ---- */
+
+static uint64_t size_of(const struct upload *u, uint64_t number)
+{
+    uint64_t rest = u->size - (number - 1) * u->part;
+    return rest < u->part ? rest : u->part;
+}
+
+/* The number of a part, or of a block of Azure, whose name is the number in base64. 0: it is none of this upload. */
+static uint32_t number_of(const struct upload *u, struct slice name)
+{
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = 64};
+    char text[sizeof "000001"] = "";
+    if (!u->how->begin && base64_decode(name, &b, &(struct err){0}))
+        name = buf_slice(&b);
+    unsigned long n = slice_copy(name, text, sizeof text) ? strtoul(text, NULL, 10) : 0;
+    return n <= u->parts ? (uint32_t)n : 0;
+}
+
+/* A part of another size is sent again. False: the store does not have the upload. */
+static bool list_parts(struct upload *u)
+{
+    struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = u->key};
+    struct slice name, text, id = SLICE(""), etag = SLICE("");
+    struct err e = {0};
+    int64_t size = 0;
+    u->how->parts(&c, u->id);
+    if (!storage_call(u->s, &c, &e))
+        return false;
+    struct cloud_xml x = {.rest = u->s->answer.body};
+    for (enum cloud_xml_step step; (step = cloud_xml_next(&x, &u->s->a, &name, &text, &e)) < CLOUD_XML_END;) {
+        if (step != CLOUD_XML_CLOSE)
+            continue;
+        if (slice_is(name, "PartNumber") || slice_is(name, "Name"))
+            id = text;
+        else if (slice_is(name, "ETag"))
+            etag = text;
+        else if (slice_is(name, "Size"))
+            slice_int(text, &size);
+        uint32_t number = slice_is(name, "Part") || slice_is(name, "Block") ? number_of(u, id) : 0;
+        if (number && (uint64_t)size == size_of(u, number) && etag.len < CLOUD_ETAG_MAX)
+            u->stored[number - 1] = arena_dup(&u->s->a, etag).ptr;
+    }
+    return true;
+}
+
+/* ---- sending parts ---- */
+
+/* Uploads one part and adds it to the list of parts. TLS protects its content; without TLS its hash is signed instead. */
+static bool put_part(struct upload *u, struct part *p, uint32_t number, struct buf *list, struct err *e)
+{
+    struct storage *s = u->s;
+    char hex[TLS_SHA256_HEX];
+    uint64_t size = size_of(u, number);
+    const char *stored = u->stored[number - 1];
+    struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = u->key, .read = read_part, .owner = p, .size = size};
+    if (!stored) {
+        if (!s->with.store.at.tls && !hash_part(p, size, hex, e))
+            return false;
+        c.sha256 = s->with.store.at.tls ? SLICE_NONE : slice_of(hex);
+        u->how->part(&c, u->id, number, &s->a);
+        if (!storage_call(s, &c, e))
+            return false;
+        stored = s->etag;
+    }
+    u->how->put_part(list, number, stored, &s->a);
+    return u->how->no_etag || stored[0] || err_set(e, ERR_STATUS, "the store gave no ETag for a part");
+}
+
+/* Large enough that there are at most LIMIT_CLOUD_PARTS. */
+uint64_t storage_part(uint64_t size)
+{
+    return size <= (uint64_t)CLOUD_PART * LIMIT_CLOUD_PARTS ? CLOUD_PART : (size / LIMIT_CLOUD_PARTS / MIB + 1) * MIB;
+}
+
+static bool put_parts(struct upload *u, int fd, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf list = {.max = 4 * MIB};
+    char hex[TLS_SHA256_HEX];
+    struct part p = {.fd = fd};
+    buf_printf(&list, "<%s>", u->how->root);
+    for (uint32_t number = 1; number <= u->parts; number++, p.from += u->part)
+        if (!put_part(u, &p, number, &list, e))
+            return false;
+    buf_printf(&list, "</%s>", u->how->root);
+    tls_sha256_hex(buf_slice(&list), hex);
+    struct cloud_call c = {.right = CLOUD_WRITE, .key = u->key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};
+    u->how->complete(&c, u->id);
+    if (u->how->metadata_last)
+        cloud_add_header(&c, u->s->with.protocol->sha256, u->sha256);
+    return storage_call(u->s, &c, e);
+}
+
+/* ---- the beginning: a new upload, or the one that was broken off ---- */
+
+static struct slice note_of(const struct upload *u)
+{
+    return arena_printf(&u->s->a, "%.*s" NOTE, SLICE_ARG(u->key));
+}
+
+static bool take_note(void *owner, struct slice piece, struct err *e)
+{
+    return buf_put(owner, piece) || err_set(e, ERR_LIMIT, "it is no note of an upload");
+}
+
+/* Finds the upload that a note names. Of other content its parts are deleted, which the store would bill for otherwise; Azure does so by
+ * itself. */
+static bool find_upload(struct upload *u)
+{
+    struct storage *s = u->s;
+    __attribute__((cleanup(buf_free))) struct buf note = {.max = KIB};
+    struct err e = {0};
+    if (!storage_get(s, note_of(u), take_note, &note, &e))
+        return false;
+    struct slice rest = arena_dup(&s->a, buf_slice(&note)), sha256 = slice_cut(&rest, ' ');
+    u->id = rest;
+    if (slice_eq(sha256, u->sha256))
+        return list_parts(u);
+    struct cloud_call c = {.method = "DELETE", .right = CLOUD_ABORT, .key = u->key};
+    cloud_add_query(&c, "uploadId", u->id);
+    if (u->how->begin && !slice_empty(u->id))
+        storage_call(s, &c, &e);
+    return false;
+}
+
+static bool begin_upload(struct upload *u, struct err *e)
+{
+    struct storage *s = u->s;
+    struct cloud_call c = {.method = "POST", .right = CLOUD_WRITE, .key = u->key, .sha256 = u->sha256};
+    if (find_upload(u))
+        return true;
+    u->id = SLICE("-");
+    if (u->how->begin) {
+        cloud_add_header(&c, s->with.protocol->sha256, c.sha256);
+        u->how->begin(&c);
+        if (!storage_call(s, &c, e))
+            return false;
+        u->id = arena_dup(&s->a, cloud_xml_text(s->answer.body, "UploadId", &s->last));
+    }
+    if (slice_empty(u->id))
+        return err_set(e, ERR_STATUS, "the store began no upload: its answer has no UploadId");
+    /* without the right to read it, or to write it, the upload merely cannot be continued */
+    storage_put(s, note_of(u), arena_printf(&s->a, "%.*s %.*s", SLICE_ARG(u->sha256), SLICE_ARG(u->id)), &(struct err){0});
+    return true;
+}
+
+bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e)
+{
+    struct stat st;
+    struct part p = {.fd = fd};
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return err_set(e, ERR_CONFIG, "only a regular file can be stored");
+    *size = (uint64_t)st.st_size;
+    return hash_part(&p, *size, hex, e);
+}
+
+bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e)
+{
+    char hex[TLS_SHA256_HEX];
+    struct part p = {.fd = fd};
+    struct upload u = {.s = s, .how = s->with.protocol->upload, .key = key, .sha256 = {hex, TLS_SHA256_HEX - 1}};
+    if (!storage_hash_file(fd, hex, &u.size, e))
+        return false;
+    if (u.size <= CLOUD_PART || !u.how) {
+        struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = key, .read = read_part, .owner = &p, .size = u.size};
+        c.sha256 = u.sha256;
+        storage_add_put(s, &c);
+        return storage_call(s, &c, e);
+    }
+    u.part = storage_part(u.size);
+    u.parts = (uint32_t)((u.size + u.part - 1) / u.part);
+    u.stored = arena_array(&s->a, u.parts, sizeof *u.stored);
+    if (!begin_upload(&u, e) || !put_parts(&u, fd, e))
+        return false;
+    storage_delete(s, note_of(&u), &(struct err){0});
+    return true;
+}
