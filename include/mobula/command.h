@@ -170,8 +170,9 @@ bool cli_egress_entries(const struct flag_texts *given, bool strict, struct net_
 /* --tools=configmap | image:REF | none, as the operator and explain take it. */
 struct ray_options;
 bool cli_tools(struct slice text, struct ray_options *out, struct err *e);
-/* --tools-resources=cpu=100m,memory=90Mi, or empty, as the operator and explain take it. */
-bool cli_tools_resources(struct slice text, struct ray_options *out, struct err *e);
+/* cpu=100m,memory=90Mi, one of the two, or empty, which leaves *out as it is: --tools-resources and others. */
+struct ray_tools_resources;
+bool cli_resources(const char *flag, struct slice text, struct ray_tools_resources *out, struct err *e);
 /* --submitter=operator | pod, beside those tools, as the operator and install take it. */
 bool cli_submitter(struct slice text, const struct ray_options *tools, bool *pods, struct err *e);
 /* --namespace and --all-namespaces. */

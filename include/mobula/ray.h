@@ -221,11 +221,12 @@ struct ray_options {
     enum ray_tools tools;     /* where workers get the binary for wait-gcs-ready from */
     struct slice tools_image; /* RAY_TOOLS_IMAGE */
     struct ray_tools_resources tools_resources;
-    struct slice cluster_domain; /* "cluster.local" */
-    struct slice version;        /* mobula's, for Ray's usage tags */
-    int64_t unscheduled_ms;      /* a worker of a cluster with instance types that has had no node for so long is made again; 0: never */
-    int64_t zone_ms;             /* how long a cluster's minimum may take in one zone; 0: RAYCLUSTER_ZONE_MS */
-    int64_t starting_ms;         /* a cluster that was not ready for the first time within so long is reported as late; 0: never */
+    struct ray_tools_resources agent_resources; /* of RAY_AGENT_CONTAINER; what is empty: tools_resources */
+    struct slice cluster_domain;                /* "cluster.local" */
+    struct slice version;                       /* mobula's, for Ray's usage tags */
+    int64_t unscheduled_ms; /* a worker of a cluster with instance types that has had no node for so long is made again; 0: never */
+    int64_t zone_ms;        /* how long a cluster's minimum may take in one zone; 0: RAYCLUSTER_ZONE_MS */
+    int64_t starting_ms;    /* a cluster that was not ready for the first time within so long is reported as late; 0: never */
     int64_t spot_fallback_ms, spot_retry_ms; /* 0: RAYCLUSTER_SPOT_FALLBACK_MS, RAYCLUSTER_SPOT_RETRY_MS */
     bool sidecar;                            /* default autoscaler: KubeRay's, as a container of the head */
     const struct slice *agent;               /* arguments of `mobula agent` in heads, ended by one without ptr; NULL: there is none */

@@ -205,7 +205,7 @@ struct install_options {
         struct slice secret;  /* NAME or NAME/KEY: what $(PROXY_CREDENTIALS) in them stands for */
     } proxy;
     struct {
-        struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
+        struct slice kinds, tools, tools_resources, agent_resources, autoscaler, submitter, ray_access, egress;
         struct slice egress_ca; /* NAME or NAME/KEY of a ConfigMap; empty: none */
         struct slice route_ca;  /* NAME of a Secret; empty: none */
         bool egress_strict;

@@ -81,6 +81,26 @@ static bool get_deployment(struct check *c, const char *name, struct slice ns, s
     return true;
 }
 
+/* A Deployment with the operator's labels and another name: the rest of the manifests holds the name that they were printed with. */
+static void on_renamed(struct check *c, void *state, struct jval deployment)
+{
+    *(bool *)state = true;
+    struct slice name = json_get_str(deployment, "metadata.name", c->a), ns = json_get_str(deployment, "metadata.namespace", c->a);
+    check_say(c, CHECK_FAIL, "apply the manifests as mobula install --print writes them, and remove these: kubectl delete -k FOLDER",
+              "the operator's Deployment in namespace %.*s is called %.*s, as by kustomize's namePrefix or nameSuffix: the admission "
+              "policy does not restrict its account, and upgrade, rollback and uninstall do not find it",
+              SLICE_ARG(ns), SLICE_ARG(name));
+}
+
+static bool look_for_renamed(struct check *c, struct slice ns)
+{
+    bool renamed = false;
+    check_list(
+        c, arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments?labelSelector=app.kubernetes.io%%2Fname%%3Dmobula", SLICE_ARG(ns)),
+        on_renamed, &renamed);
+    return renamed;
+}
+
 /* The operator's Deployment is looked for where the clusters are, then in namespace mobula; --operator-namespace names another one. A
  * control plane may be there beside it. */
 void check_operators(struct check *c)
@@ -97,7 +117,7 @@ void check_operators(struct check *c)
         c->deployment = deployment;
         c->args = inventory_arguments(deployment);
         check_allowlist(c);
-    } else if (absent && !hub)
+    } else if (absent && !hub && !look_for_renamed(c, ns))
         check_say(c, CHECK_SKIP, "mobula install --print --create-namespace | kubectl apply --server-side -f -",
                   "no Deployment mobula in namespace %.*s; if it runs in another one, set --operator-namespace", SLICE_ARG(ns));
     check_list(c, SLICE("/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dkuberay-operator"), on_kuberay, NULL);

@@ -103,7 +103,7 @@ int cli_explain(int argc, char **argv)
         return flags_wrong(&flags, "-f is needed");
     if (!how.json && !slice_eq(o.output, SLICE("yaml")))
         return flags_wrong(&flags, "--output: want yaml or json");
-    if (!cli_tools(o.tools, &how.ray, &e) || !cli_tools_resources(o.tools_resources, &how.ray, &e) ||
+    if (!cli_tools(o.tools, &how.ray, &e) || !cli_resources("tools-resources", o.tools_resources, &how.ray.tools_resources, &e) ||
         !cli_scaler(o.autoscaler, &scaler, &e) || !cli_submitter(o.submitter, &how.ray, &how.submitter_pods, &e) ||
         !cli_domain(o.cluster_domain, &e) || !defaults_check(&o.defaults, &e))
         return flags_wrong(&flags, "%s", e.text);

@@ -38,6 +38,7 @@ static const struct flag list[] = {
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL},
     {"tools", FLAG_TEXT, AT(args.tools), "configmap|image:REF|none"},
     {"tools-resources", FLAG_TEXT, AT(args.tools_resources), "cpu=N,memory=N"},
+    {"agent-resources", FLAG_TEXT, AT(args.agent_resources), "cpu=N,memory=N"},
     {"autoscaler", FLAG_TEXT, AT(args.autoscaler), "operator|sidecar|off"},
     {"submitter", FLAG_TEXT, AT(args.submitter), "operator|pod"},
     {"ray-access", FLAG_TEXT, AT(args.ray_access), "direct|service|proxy"},

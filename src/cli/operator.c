@@ -41,7 +41,7 @@ struct options {
     struct default_patches defaults;
     struct {
         struct slice url, cloud, token, sts, ca, policy_file, image;
-        struct slice agent, agent_addr, agent_url; /* of head pods */
+        struct slice agent, agent_addr, agent_url, agent_resources; /* of head pods */
         bool own;
     } plane; /* the control plane that is called */
     struct slice egress_ca;
@@ -103,6 +103,7 @@ static const struct flag list[] = {
     {"policy-file", FLAG_TEXT, AT(plane.policy_file), "FILE"},
     {"default-image", FLAG_TEXT, AT(plane.image), "REF"},
     {"agent", FLAG_TEXT, AT(plane.agent), "off|operator|direct"},
+    {"agent-resources", FLAG_TEXT, AT(plane.agent_resources), "cpu=N,memory=N"},
     {"agent-addr", FLAG_TEXT, AT(plane.agent_addr), "[HOST]:PORT"},
     {"agent-url", FLAG_TEXT, AT(plane.agent_url), "URL"},
     BUCKET_FLAGS(AT(bucket)),
@@ -166,7 +167,8 @@ static bool check_flags(const struct options *o, struct err *e)
     enum operator_access access;
     enum operator_kinds family;
     return cli_access(o->ray_access, &access, e) && cli_kinds(o->kinds, &family, e) && cli_scaler(o->autoscaler, &scaler, e) &&
-           cli_tools(o->tools, &tools, e) && cli_tools_resources(o->tools_resources, &tools, e) &&
+           cli_tools(o->tools, &tools, e) && cli_resources("tools-resources", o->tools_resources, &tools.tools_resources, e) &&
+           cli_resources("agent-resources", o->plane.agent_resources, &tools.agent_resources, e) &&
            cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e) &&
            check_name(o->types.name, "ConfigMap", "--instance-types-configmap", e) &&
            check_name(o->patches.name, "ConfigMap", "--patches-configmap", e) &&
@@ -255,7 +257,9 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->zone_file = read_zone;
     to->zones = &o->zoneinfo;
     if (!defaults_read(&o->defaults, &p->arena, &to->patches, e) || !cli_access(o->ray_access, &to->access, e) ||
-        !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) || !cli_tools_resources(o->tools_resources, &to->ray, e) ||
+        !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) ||
+        !cli_resources("tools-resources", o->tools_resources, &to->ray.tools_resources, e) ||
+        !cli_resources("agent-resources", o->plane.agent_resources, &to->ray.agent_resources, e) ||
         !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) || !read_peers(to, e) ||
         !cli_projects(o->namespaces, o->all_namespaces, p->config->namespace_, &p->watched, e))
         return false;

@@ -19,11 +19,10 @@ bool cli_tools(struct slice text, struct ray_options *out, struct err *e)
     return true;
 }
 
-bool cli_tools_resources(struct slice text, struct ray_options *out, struct err *e)
+bool cli_resources(const char *flag, struct slice text, struct ray_tools_resources *out, struct err *e)
 {
     struct err why = {0};
-    return slice_empty(text) || ray_tools_resources(text, &out->tools_resources, &why) ||
-           err_set(e, ERR_CONFIG, "--tools-resources: %s", why.text);
+    return slice_empty(text) || ray_tools_resources(text, out, &why) || err_set(e, ERR_CONFIG, "--%s: %s", flag, why.text);
 }
 
 /* One of three words; *out is its place. */

@@ -93,6 +93,10 @@ static void write_ray_mount(struct jout *w, const struct agent_build *b)
 static void write_resources(struct jout *w, const struct agent_build *b)
 {
     struct ray_options o = *b->options;
+    if (!slice_empty(o.agent_resources.cpu))
+        o.tools_resources.cpu = o.agent_resources.cpu;
+    if (!slice_empty(o.agent_resources.memory))
+        o.tools_resources.memory = o.agent_resources.memory;
     if (b->ship && slice_empty(o.tools_resources.cpu))
         o.tools_resources.cpu = SLICE("50m");
     if (b->ship && slice_empty(o.tools_resources.memory))

@@ -6,19 +6,6 @@
 
 #include <stdio.h>
 
-const struct install_options install_defaults = {
-    .ns = SLICE("mobula"),
-    .args.kinds = SLICE("ray.io"),
-    .args.tools = SLICE("configmap"),
-    .args.autoscaler = SLICE("operator"),
-    .args.submitter = SLICE("operator"),
-    .args.ray_access = SLICE("direct"),
-    .tls.made = SLICE("mobula-control-plane-tls"),
-    .timeout_ms = 2 * 60 * 1000,
-};
-
-const char *const install_plane_kinds[] = {"clouds.mobula.dev", "computeconfigs.mobula.dev", "workloads.mobula.dev", NULL};
-
 /* ---- templates: text with @NAMES@ in it ---- */
 
 struct variable {
@@ -326,6 +313,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"kinds", o->args.kinds, SLICE_NONE},
         {"tools", o->args.tools, SLICE_NONE},
         {"tools-resources", o->args.tools_resources, SLICE("")},
+        {"agent-resources", o->args.agent_resources, SLICE("")},
         {NULL, SLICE_NONE, SLICE_NONE}, /* here: kinds that it does without */
         {"submitter", want->pods ? o->args.submitter : d->args.submitter, d->args.submitter},
         {"leader-elect", SLICE(""), want->elect ? SLICE("no") : SLICE("")},

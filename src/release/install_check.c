@@ -207,18 +207,17 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
     want->replicas = o->replicas ? o->replicas : 1 + (o->plane || o->edge);
     if (!check_parts(o, a, e) || !cli_namespace(o->ns, "--namespace", e) || !cli_namespaces(watch, "--watch-namespace", &want->watch, e) ||
         !cli_kinds(o->args.kinds, &want->kinds, e) || !choose_image(o, a, &want->image, e) || !cli_tools(o->args.tools, &want->tools, e) ||
-        !cli_tools_resources(o->args.tools_resources, &want->tools, e) || !cli_scaler(o->args.autoscaler, &scaler, e) ||
+        !cli_resources("tools-resources", o->args.tools_resources, &want->tools.tools_resources, e) ||
+        !cli_resources("agent-resources", o->args.agent_resources, &want->tools.agent_resources, e) ||
+        !cli_scaler(o->args.autoscaler, &scaler, e) ||
         (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||
         !cli_submitter(o->args.submitter, &want->tools, &want->pods, e) || !cli_access(o->args.ray_access, &access, e) ||
         !check_egress(o, e) || !check_proxy(o, &want->proxy_port, e) || !check_plane(o, &want->plane_port, e) ||
         !check_plain(o->hub.sts, "--sts-url", e) || !check_bucket(o, &want->bucket_port, e) ||
         !check_key(o->tls.secret, "--tls-secret", e) || !check_pull_secrets(o->pull_secrets, e) || !check_placement(o, e) ||
-        !defaults_check(&o->defaults, e))
+        !defaults_check(&o->defaults, e) || !cli_resources("resources", o->resources, &want->limits, e) ||
+        !cli_resources("requests", o->place.requests, &want->requests, e))
         return false;
-    if (!slice_empty(o->resources) && !ray_tools_resources(o->resources, &want->limits, e))
-        return err_wrap(e, "--resources");
-    if (!slice_empty(o->place.requests) && !ray_tools_resources(o->place.requests, &want->requests, e))
-        return err_wrap(e, "--requests");
     if (slice_empty(want->requests.cpu))
         want->requests.cpu = o->edge ? SLICE("50m") : SLICE("10m");
     if (slice_empty(want->requests.memory))

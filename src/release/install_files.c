@@ -5,6 +5,19 @@
 #include <mobula/kinds.h>
 #include <mobula/route.h>
 
+const struct install_options install_defaults = {
+    .ns = SLICE("mobula"),
+    .args.kinds = SLICE("ray.io"),
+    .args.tools = SLICE("configmap"),
+    .args.autoscaler = SLICE("operator"),
+    .args.submitter = SLICE("operator"),
+    .args.ray_access = SLICE("direct"),
+    .tls.made = SLICE("mobula-control-plane-tls"),
+    .timeout_ms = 2 * 60 * 1000,
+};
+
+const char *const install_plane_kinds[] = {"clouds.mobula.dev", "computeconfigs.mobula.dev", "workloads.mobula.dev", NULL};
+
 const struct install_file install_files[] = {
     /* objects that need a cluster's admin, the ClusterRole of --all-namespaces left out: its rights are the operator's */
     {"plane-reviews", ALWAYS, OF_PLANE, INSTALL_ADMIN},

@@ -111,8 +111,8 @@ def objects(text):
      "--bucket=s3://ray/team-a --bucket-endpoint=https://minio.example:9000 --bucket-region=eu-1 --bucket-secret=keys "
      "--bucket-ca=corp/x.pem"),
     ("bucket=gs://ray,bucketEndpoint=http://store.example", "--bucket=gs://ray --bucket-endpoint=http://store.example"),
-    ("image=registry.example:5000/mobula:1,toolsResources=cpu=100m\\,memory=90Mi",
-     "--image=registry.example:5000/mobula:1 --tools-resources=cpu=100m,memory=90Mi"),
+    ("image=registry.example:5000/mobula:1,toolsResources=cpu=100m\\,memory=90Mi,agentResources=cpu=1",
+     "--image=registry.example:5000/mobula:1 --tools-resources=cpu=100m,memory=90Mi --agent-resources=cpu=1"),
 ])
 def test_the_chart_renders_what_install_prints(helm, chart, values, flags):
     rendered = render(helm, chart, *(["--set", values] if values else [])).stdout
@@ -223,7 +223,8 @@ def test_the_charts_bring_the_definitions(chart, plane_chart):
                                     "controlPlaneUrl=https://hub.example", "noProxy=a",
                                     "submitter=pod,tools=none", "allNamespaces=true,watchNamespaces={a}", "agentDirect=true",
                                     "proxySecret=p", "proxySecret=p,proxy=http://p.example",
-                                    "toolsResources=much", "pullSecrets={1}", "image=a b", "podLabels.a=1", "tolerations=all",
+                                    "toolsResources=much", "agentResources=cpu", "pullSecrets={1}", "image=a b", "podLabels.a=1",
+                                    "tolerations=all",
                                     "controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,kinds=legacy"])
 def test_the_schema_refuses(helm, chart, values):
     out = render(helm, chart, "--set", values, check=False)

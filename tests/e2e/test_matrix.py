@@ -347,14 +347,15 @@ def test_kustomize_with_another_namespace(made, tmp_path):  # noqa: F811
 
 def test_kustomize_with_a_prefix(made, tmp_path):  # noqa: F811
     """The pod runs, but mobula's commands do not find its Deployment, and the admission policy restricts an account that does not exist, as
-    docs/commands.md says. check reports the missing Deployment."""
+    docs/commands.md says. check reports it."""
     (tmp_path / "mobula.yaml").write_text(manifests("--namespace", made))
     (tmp_path / "kustomization.yaml").write_text("namePrefix: x-\nresources: [mobula.yaml]\n")
     kubectl("apply", "--server-side", "--force-conflicts", "-k", tmp_path)
     try:
         kubectl("-n", made, "rollout", "status", "deployment/x-mobula", "--timeout=120s")
-        assert f"no Deployment mobula in namespace {made}; if it runs in another one" in run(
-            "check", "-n", made, "--operator-namespace", made, status=None)[0]
+        said, _ = run("check", "-n", made, "--operator-namespace", made, status=3)
+        assert f"the operator's Deployment in namespace {made} is called x-mobula, as by kustomize's namePrefix" in said
+        assert "kubectl delete -k FOLDER" in said
         policy = kubectl("get", "validatingadmissionpolicy", f"x-mobula.{made}", "-o", "yaml").stdout
         assert f"system:serviceaccount:{made}:mobula" in policy and "x-mobula" not in policy.split("\nspec:\n")[1]
         assert "no installation in namespace" in run("uninstall", "--apply", "--namespace", made)[1]

@@ -36,6 +36,44 @@ static bool read_cluster(const char *annotations, const char *container, struct 
     return CHECK(json_parse(doc, arena_printf(a, cluster, annotations, container), a, &e)) && ray_read(json_root(doc), a, out, errors);
 }
 
+/* Of the container mobula-agent: its own flag, then that of all added containers, then what storing logs needs; the annotation wins. */
+static void test_agent(void)
+{
+    static const struct {
+        const char *annotations, *all, *agent, *want; /* all, agent: the flags */
+    } rows[] = {
+        {"", "", "", BOTH("50m", "32Mi")},
+        {"", "memory=90Mi", "", BOTH("50m", "90Mi")},
+        {"", "cpu=200m,memory=90Mi", "cpu=300m", BOTH("300m", "90Mi")},
+        {"", "", "memory=64Mi", BOTH("50m", "64Mi")},
+        {SAID, "cpu=200m", "cpu=300m,memory=64Mi", BOTH("100m", "90Mi")},
+    };
+    static const struct slice none[] = {{NULL, 0}};
+    static const struct ray_ship ship = {.args = none};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena a = {0};
+        struct ray_cluster c;
+        struct spec_errors errors = {0};
+        struct json pod;
+        struct err e = {0};
+        struct ray_options o = {.cluster_domain = SLICE("cluster.local"), .version = SLICE("0"), .ship = &ship};
+        __attribute__((cleanup(buf_free))) struct buf out;
+        test_case("agent: annotation {%s}, --tools-resources=%s, --agent-resources=%s", rows[i].annotations, rows[i].all, rows[i].agent);
+        buf_init(&out, MIB);
+        if (rows[i].all[0])
+            CHECK(ray_tools_resources(slice_of(rows[i].all), &o.tools_resources, &e));
+        if (rows[i].agent[0])
+            CHECK(ray_tools_resources(slice_of(rows[i].agent), &o.agent_resources, &e));
+        if (CHECK(read_cluster(rows[i].annotations, "", &a, &c, &errors)) && CHECK(ray_add_agent(&c, false, &o, &a, &e)) &&
+            CHECK(ray_build_worker_pod(&c, &c.groups[0], 0, SLICE_NONE, &o, &a, &out, &e)) &&
+            CHECK(json_parse(&pod, buf_slice(&out), &a, &e)))
+            CHECK_STR(json_raw(json_get(list_find(json_get(json_root(&pod), "spec.containers"), "name", SLICE(RAY_AGENT_CONTAINER)),
+                                        "resources")),
+                      rows[i].want);
+        arena_free(&a);
+    }
+}
+
 static void test_wrong(void)
 {
     static const struct {
@@ -81,5 +119,6 @@ int main(void)
         arena_free(&a);
     }
     test_wrong();
+    test_agent();
     return test_done();
 }
