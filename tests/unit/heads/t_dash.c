@@ -16,6 +16,7 @@ static void asking(void)
         {RAY_DASH_STOP, "a b", "POST", "/api/jobs/a%20b/stop"},
         {RAY_DASH_DELETE, "job-1", "DELETE", "/api/jobs/job-1"},
         {RAY_DASH_LOG, "job-1", "GET", "/api/jobs/job-1/logs"},
+        {RAY_DASH_TASKS, "", "GET", "/api/v0/tasks/summarize?timeout=5"},
         {RAY_DASH_SERVE, "", "GET", "/api/serve/applications/"},
         {RAY_DASH_SERVE_PUT, "", "PUT", "/api/serve/applications/"},
         {RAY_DASH_SERVE_DELETE, "", "DELETE", "/api/serve/applications/"},
@@ -95,6 +96,9 @@ static void jobs(void)
     CHECK(slice_starts(r.session, SLICE("session_2026-11-21_")));
     r = read_recorded(RAY_DASH_LOG, 200, "job-logs-ok.json", &a);
     CHECK(slice_ends(r.log, SLICE("\nline one\nline two\n")) && !r.log_cut);
+    r = read_recorded(RAY_DASH_TASKS, 200, "tasks-summary.json", &a);
+    CHECK(slice_has(r.log, "\"state_counts\": {\"FINISHED\": 4, \"FAILED\": 1}") && slice_ends(r.log, SLICE("\"func_name\"}")));
+    CHECK_INT(read_recorded(RAY_DASH_TASKS, 200, "version.json", &a).outcome, RAY_DASH_FAILED);
     arena_free(&a);
 }
 
