@@ -153,7 +153,7 @@ headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-
 # are the files of the fast rooms that no event waits for.
 speed_json := $(FAST)
 speed_base := $(FAST)
-unhurried := base64 deflate deflate_far err fatal gzip inflate intern log names nearest quantity random slab slice time equal form merge \
+unhurried := base64 chains deflate err fatal gzip inflate intern log names nearest quantity random slab slice time equal form merge \
     number patch pointer tree write
 $(foreach f,$(unhurried),$(eval speed_$(f) := $(SMALLEST)))
 speed_pack_fit := $(FAST)
@@ -232,10 +232,10 @@ $(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/mobula.o,$(OBJECTS)) $(libraries
 
 # The stub that begins the carried form of the program (src/artifact/carry.c). It is linked without a libc and has one segment, no data
 # and no relocations.
-$(STUB): src/artifact/carried/stub.c src/base/inflate.c $(addprefix include/mobula/,carried.h base.h limits.h) $(MUSL)/lib/libc.a \
-    $(DIR_whole)/.flags
+$(STUB): src/artifact/carried/stub.c src/artifact/unpack.c src/artifact/coder.h $(addprefix include/mobula/,carried.h base.h limits.h) \
+    $(MUSL)/lib/libc.a $(DIR_whole)/.flags
 	@echo '  STUB    $@'
-	$(Q)$(CC) $(COMMON) -Os -ffreestanding -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables \
+	$(Q)$(CC) $(COMMON) -O2 -ffreestanding -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables \
 	    -ffunction-sections -fno-tree-loop-distribute-patterns $(HARDEN_$(ARCH)) $(MUSL_INCLUDE) -B$(LLD) -fuse-ld=lld \
 	    -nostdlib -static -no-pie -s -Wl,--no-rosegment,--gc-sections,--build-id=none,-z,noexecstack -o $@ $(filter %.c,$^)
 $(DIR_whole)/src/artifact/carry.o: $(STUB)
@@ -390,10 +390,14 @@ check-stages: ## the tool that runs the parts of make test and adds up what they
 valgrind: build/host/mobula build/apiserver ## the operator under valgrind against the model API server
 	$(Q)tests/tools/valgrind build/host/mobula build/apiserver
 
-check-binary: $(OUT)/mobula ## what the artefact must be: static-pie, hardened, small, runs alone; and its carried form
+check-binary: $(OUT)/mobula $(OUT)/unpack ## what the artefact must be: static-pie, hardened, small, runs alone; and its carried form
 	$(Q)tests/tools/check-binary $(OUT)/mobula $(if $(CROSS),$(QEMU_$(ARCH)))
-	$(Q)tests/tools/check-carried $(OUT)/mobula $(if $(CROSS),$(QEMU_$(ARCH)))
+	$(Q)tests/tools/check-carried $(OUT)/mobula $(OUT)/unpack $(if $(CROSS),$(QEMU_$(ARCH)))
 	$(Q)tests/tools/check-share '$(CC)' $(if $(CROSS),$(QEMU_$(ARCH)))
+
+$(OUT)/unpack: tests/bench/unpack.c src/artifact/unpack.c src/artifact/coder.h include/mobula/carried.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(COMMON) -O2 -static -o $@ $(filter %.c,$^)
 
 check-sandbox: ## the sandbox's table for arm64: its numbers, and the calls that the operator makes under an emulator
 	@tests/tools/setup build arm64

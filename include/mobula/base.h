@@ -299,13 +299,9 @@ bool inflate(struct slice in, struct buf *out, struct err *e);
 /* Appends `in`, which is less than 4 GiB, as such a stream. False: out is full. */
 bool deflate(struct slice in, struct buf *out);
 bool deflate_quick(struct slice in, struct buf *out); /* in less time, and larger */
-/* The smallest form, which only inflate_far reads: DEFLATE whose distances reach back 2 MiB. Their codes go on as RFC 1951 §3.2.5 begins
- * them, 30 to 41, and the number of them in a block has 6 bits instead of 5. A block of type 3 has DEFLATE_LANES codes for literals and
- * lengths, one for each offset modulo that number: instructions of 4 bytes compress better so. It takes ten times as long. */
-enum { DEFLATE_LANES = 4 };
-/* lanes: 1, or DEFLATE_LANES for blocks of type 3. */
-bool deflate_far(struct slice in, unsigned lanes, struct buf *out);
-/* out: empty. */
+/* The stream that stubs of older programs unpack (src/artifact/carry.c): the number of a block's codes for distances has 6 bits instead of
+ * 5, because those stubs also read distances up to 2 MiB. */
+bool deflate_far(struct slice in, struct buf *out);
 bool inflate_far(struct slice in, struct buf *out, struct err *e);
 /* A gzip file. gunzip takes only those that gzip writes: one member without a name. */
 bool gzip(struct slice in, struct buf *out);
@@ -313,6 +309,20 @@ bool gunzip(struct slice in, struct buf *out, struct err *e);
 unsigned deflate_nth_length(
     unsigned i); /* for inflate and deflate: the order in which code lengths of the code length alphabet are written, RFC 1951 §3.2.7 */
 uint32_t crc32(struct slice in); /* as in zip files */
+
+/* Chains: earlier places of a text with the same first bytes, for those who compress it. */
+struct chains {
+    unsigned bytes, bits; /* how many bytes are hashed, and to how many bits */
+    size_t window;        /* bytes, a power of 2 */
+    uint32_t *before;     /* for each of the window: the place before it with the same hash, as in head */
+    uint32_t head[];      /* 1 + the last place of bytes with this hash; 0: none */
+};
+
+/* To be freed with mem_free. */
+struct chains *chains_new(unsigned bytes, unsigned bits, size_t window);
+/* The next place within the window of `at` that has the same hash: first call: from 0. 1 + the place; 0: none. */
+size_t chains_next(const struct chains *c, struct slice in, size_t at, size_t from);
+void chains_enter(struct chains *c, struct slice in, size_t at);
 
 /* Kubernetes quantities ("500m", "1.5Gi", "2e3") in units of 10^-decimals: 0 for bytes and counts, 3 for milli-CPU. What is finer than
  * one unit is rounded up, as the API server does. Negative values are refused. *out is written only on success. */

@@ -8,8 +8,13 @@
 
 #include <elf.h>
 
-/* Stands in stubs that unpack blocks of type 3 (DEFLATE_LANES). Stubs of older programs have no such text. */
-#define CARRIED_LANES "form: lanes"
+/* Begins a stub inside a program, in place of ELFMAG. Older programs, which pack for other stubs (deflate_far), do not find it then. */
+#define CARRIED_MAGIC "\177MOB"
+
+/* squeeze.c: appends the text, less than 2 GiB, in a form that unpack.c reads. False: out is full. */
+bool carried_pack(struct slice text, uint16_t machine, struct buf *out);
+/* Unpacks to `size` bytes of text. False: `packed` is damaged. */
+bool carried_unpack(struct slice packed, uint16_t machine, char *text, size_t size);
 
 static inline uint32_t branch_load(const char *from)
 {

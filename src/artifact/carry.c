@@ -12,17 +12,20 @@ enum { STUB_MAX = 16 * KIB, SEGMENTS_MAX = 8 };
 
 #ifdef MOBULA_STUB
 __asm__(".pushsection .rodata.stub,\"aR\"\n"
-        ".incbin \"" MOBULA_STUB "\"\n"
+        ".ascii \""
+        "\\177MOB"
+        "\"\n" /* CARRIED_MAGIC */
+        ".incbin \"" MOBULA_STUB "\", 4\n"
         ".popsection\n");
 #endif
 
-/* The offset of the program header of the stub's segment; 0: no stub begins here. */
+/* The offset of the program header of the stub's segment; 0: no stub begins here. Its first bytes are not looked at. */
 static size_t find_segment(struct slice at, uint16_t machine, Elf64_Phdr *load)
 {
-    static const unsigned char ident[] = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
+    static const unsigned char ident[] = {ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
     Elf64_Ehdr head;
     size_t place = sizeof head;
-    if (at.len < sizeof head || memcmp(at.ptr, ident, sizeof ident) != 0)
+    if (at.len < sizeof head || memcmp(at.ptr + SELFMAG, ident, sizeof ident) != 0)
         return 0;
     memcpy(&head, at.ptr, sizeof head);
     if (head.e_type != ET_EXEC || head.e_machine != machine || head.e_phoff != sizeof head || head.e_phnum > SEGMENTS_MAX)
@@ -35,8 +38,8 @@ static size_t find_segment(struct slice at, uint16_t machine, Elf64_Phdr *load)
     return 0;
 }
 
-/* The stub within the program. A program that was built for tests, or is a carried form itself, contains none. */
-static struct slice find_stub(struct slice program)
+/* The stub within the program that begins with this. A program that was built for tests, or is a carried form itself, contains none. */
+static struct slice find_stub(struct slice program, const char *magic)
 {
     uint16_t machine;
     Elf64_Phdr load;
@@ -44,7 +47,7 @@ static struct slice find_stub(struct slice program)
         return SLICE_NONE;
     memcpy(&machine, program.ptr + offsetof(Elf64_Ehdr, e_machine), sizeof machine);
     struct slice at = slice_skip(program, 1);
-    for (ptrdiff_t next; (next = slice_find_text(at, ELFMAG)) >= 0; at = slice_skip(at, 1)) {
+    for (ptrdiff_t next; (next = slice_find_text(at, magic)) >= 0; at = slice_skip(at, 1)) {
         at = slice_skip(at, (size_t)next);
         if (find_segment(at, machine, &load))
             return slice_head(at, load.p_filesz);
@@ -68,28 +71,32 @@ static void write_headers(struct slice file, uint32_t stub)
     memcpy(to + place, &load, sizeof load);
 }
 
-/* Appends the program, compressed, after branches_turn, which makes code compress better. Instructions of arm64 have 4 bytes each. */
-static bool put_packed(struct slice program, struct slice stub, struct buf *out)
+/* Appends the program, compressed, after branches_turn, which makes code compress better. old: for a stub of an older program. */
+static bool put_packed(struct slice program, bool old, struct buf *out)
 {
     uint16_t machine;
     char *turned = mem_alloc(program.len);
     memcpy(turned, program.ptr, program.len);
     memcpy(&machine, program.ptr + offsetof(Elf64_Ehdr, e_machine), sizeof machine);
     branches_turn(turned, program.len, machine, false);
-    unsigned lanes = machine == EM_AARCH64 && slice_has(stub, CARRIED_LANES) ? DEFLATE_LANES : 1;
-    bool done = deflate_far((struct slice){turned, program.len}, lanes, out);
+    struct slice text = {turned, program.len};
+    bool done = old ? deflate_far(text, out) : carried_pack(text, machine, out);
     mem_free(turned);
     return done;
 }
 
 bool program_carry(struct slice program, struct buf *out)
 {
-    struct slice stub = find_stub(program);
+    struct slice stub = find_stub(program, CARRIED_MAGIC);
+    bool old = slice_empty(stub);
+    if (old)
+        stub = find_stub(program, ELFMAG);
     if (slice_empty(stub))
         return buf_put(out, program);
     size_t begin = out->len;
     uint32_t size = (uint32_t)program.len;
-    if (!buf_put(out, stub) || !buf_put(out, (struct slice){(const char *)&size, sizeof size}) || !put_packed(program, stub, out))
+    if (!buf_put(out, SLICE(ELFMAG)) || !buf_put(out, slice_skip(stub, SELFMAG)) ||
+        !buf_put(out, (struct slice){(const char *)&size, sizeof size}) || !put_packed(program, old, out))
         return false;
     write_headers(slice_skip(buf_slice(out), begin), (uint32_t)stub.len);
     return true;

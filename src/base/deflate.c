@@ -1,23 +1,51 @@
 /* Compresses to DEFLATE (RFC 1951): blocks with dynamic Huffman codes, or with the fixed codes where those are shorter. */
-#include "deflate.h"
+#include <mobula/base.h>
 
 enum {
-    LITERALS = DEFLATE_LITERALS,
-    DISTANCES = DEFLATE_DISTANCES,
-    DISTANCES_FIXED = 30,
-    FIXED = DEFLATE_FIXED,
-    END_OF_BLOCK = DEFLATE_END_OF_BLOCK,
+    HASH_BITS = 15,
+    WINDOW = 32 * 1024,
+    SHORTEST = 3, /* bytes of a copy */
+    LONGEST = 258,
+    LITERALS = 286,
+    DISTANCES = 30,
+    FIXED = 288, /* symbols of the fixed literal/length code: 286 and 287 are never used */
+    END_OF_BLOCK = 256,
     LENGTHS = 19,
     LENGTHS_BITS = 7,
     CODE_BITS = 15,
-    TRIES = 128,    /* places that are compared with each one to compress */
-    QUICK_BITS = 13 /* deflate_quick compares one place: the last one with the same hash */
+    TOKENS = 20 * 1024, /* most literals and copies of a block */
+    TRIES = 128,        /* places that are compared with each one to compress */
+    QUICK_BITS = 13     /* deflate_quick compares one place: the last one with the same hash */
+};
+
+struct writer {
+    struct buf *out;
+    uint64_t held; /* bits that are not written yet, the first one lowest */
+    unsigned count;
+    bool far; /* the stream is one of deflate_far() */
+};
+
+struct code {
+    uint32_t uses[FIXED];
+    uint8_t bits[FIXED];
+    uint16_t code[FIXED]; /* bits in reverse: codes are written highest bit first, all else lowest first */
+};
+
+struct token {
+    uint32_t length : 9; /* of a copy; 0: a literal */
+    uint32_t value : 23; /* the literal byte, or the copy's distance minus 1 */
+};
+
+struct block {
+    struct code literals, distances;
+    unsigned count;
+    struct token tokens[TOKENS];
 };
 
 /* ---- bits ---- */
 
 /* The lowest bits of value, lowest first. */
-__attribute__((noinline)) static void put(struct deflate_writer *w, uint32_t value, unsigned bits)
+__attribute__((noinline)) static void put(struct writer *w, uint32_t value, unsigned bits)
 {
     w->held |= (uint64_t)value << w->count;
     w->count += bits;
@@ -42,7 +70,7 @@ static unsigned take_lightest(const uint32_t *weight, uint16_t *parent, unsigned
 }
 
 /* Computes code lengths with Huffman's tree; weights are uses >> shift. False: a code is longer than limit bits. */
-static bool measure(struct deflate_code *c, unsigned symbols, unsigned limit, unsigned shift)
+static bool measure(struct code *c, unsigned symbols, unsigned limit, unsigned shift)
 {
     uint32_t weight[2 * FIXED];
     uint16_t parent[2 * FIXED] = {0};
@@ -67,7 +95,7 @@ static bool measure(struct deflate_code *c, unsigned symbols, unsigned limit, un
 }
 
 /* Assigns the canonical codes to their lengths (RFC 1951 §3.2.2). */
-static void number_codes(struct deflate_code *c, unsigned symbols)
+static void number_codes(struct code *c, unsigned symbols)
 {
     unsigned next = 0;
     for (unsigned bits = 1; bits <= CODE_BITS; bits++, next <<= 1)
@@ -81,7 +109,7 @@ static void number_codes(struct deflate_code *c, unsigned symbols)
 }
 
 /* Halves the weights until no code is longer than limit bits. At least two symbols get a code: some decoders refuse fewer. */
-static void make_code(struct deflate_code *c, unsigned symbols, unsigned limit)
+static void make_code(struct code *c, unsigned symbols, unsigned limit)
 {
     unsigned used = 0, shift = 0;
     for (unsigned i = 0; i < symbols; i++)
@@ -96,7 +124,7 @@ static void make_code(struct deflate_code *c, unsigned symbols, unsigned limit)
     number_codes(c, symbols);
 }
 
-static void put_symbol(struct deflate_writer *w, const struct deflate_code *c, unsigned symbol)
+static void put_symbol(struct writer *w, const struct code *c, unsigned symbol)
 {
     put(w, c->code[symbol], c->bits[symbol]);
 }
@@ -111,50 +139,43 @@ static unsigned range_of(uint32_t value, unsigned same, unsigned *extra)
     return (*extra << same) + (value >> *extra);
 }
 
-unsigned deflate_symbol(struct deflate_token t, unsigned *extra)
+/* The symbol of a literal or of a copy's length; *extra: how many bits select a value among those of the symbol. */
+static unsigned symbol_of(struct token t, unsigned *extra)
 {
     *extra = 0;
     if (t.length == 0)
         return t.value;
-    return t.length == DEFLATE_LONGEST ? LITERALS - 1 : END_OF_BLOCK + 1 + range_of(t.length - DEFLATE_SHORTEST, 2, extra);
+    return t.length == LONGEST ? LITERALS - 1 : END_OF_BLOCK + 1 + range_of(t.length - SHORTEST, 2, extra);
 }
 
-unsigned deflate_distance(struct deflate_token t, unsigned *extra)
-{
-    return range_of(t.value, 1, extra);
-}
-
-void deflate_add(struct deflate_block *b, struct deflate_token t)
+static void add(struct block *b, struct token t)
 {
     unsigned extra;
     b->tokens[b->count++] = t;
-    b->literals[b->at & (b->lanes - 1)].uses[deflate_symbol(t, &extra)]++;
+    b->literals.uses[symbol_of(t, &extra)]++;
     if (t.length)
-        b->distances.uses[deflate_distance(t, &extra)]++;
-    b->at += deflate_length(t);
+        b->distances.uses[range_of(t.value, 1, &extra)]++;
 }
 
-static void put_tokens(struct deflate_writer *w, const struct deflate_block *b)
+static void put_tokens(struct writer *w, const struct block *b)
 {
     unsigned extra;
-    size_t at = b->begin;
-    for (const struct deflate_token *t = b->tokens; t < b->tokens + b->count; at += deflate_length(*t++)) {
-        const struct deflate_code *c = &b->literals[at & (b->lanes - 1)];
-        unsigned symbol = deflate_symbol(*t, &extra), bits = c->bits[symbol];
-        put(w, c->code[symbol] | ((t->length - DEFLATE_SHORTEST) & ((1u << extra) - 1)) << bits, bits + extra);
+    for (const struct token *t = b->tokens; t < b->tokens + b->count; t++) {
+        unsigned symbol = symbol_of(*t, &extra), bits = b->literals.bits[symbol];
+        put(w, b->literals.code[symbol] | ((t->length - SHORTEST) & ((1u << extra) - 1)) << bits, bits + extra);
         if (t->length == 0)
             continue;
-        put_symbol(w, &b->distances, deflate_distance(*t, &extra));
+        put_symbol(w, &b->distances, range_of(t->value, 1, &extra));
         put(w, t->value & ((1u << extra) - 1), extra);
     }
-    put_symbol(w, &b->literals[at & (b->lanes - 1)], END_OF_BLOCK);
+    put_symbol(w, &b->literals, END_OF_BLOCK);
 }
 
 /* The code lengths of a dynamic block, Huffman-coded themselves (RFC 1951 §3.2.7): symbols 0 to 15 are lengths, 16 to 18 repeat one. */
 struct lengths {
-    uint8_t of[DEFLATE_LANES * LITERALS + DISTANCES];
+    uint8_t of[LITERALS + DISTANCES];
     unsigned count, literals, distances, codes;
-    struct deflate_code code;
+    struct code code;
 };
 
 /* Chooses the symbol for the length at `at`. Returns how many lengths it stands for. */
@@ -175,23 +196,20 @@ static unsigned repeated(const struct lengths *l, unsigned at, unsigned *symbol)
     return !as_before ? 1 : run < 6 ? run : 6;
 }
 
-static unsigned used_of(const struct deflate_code *c, unsigned most, unsigned least)
+static unsigned used_of(const struct code *c, unsigned most, unsigned least)
 {
     while (most > least && c->bits[most - 1] == 0)
         most--;
     return most;
 }
 
-static void measure_lengths(struct lengths *l, const struct deflate_block *b)
+static void measure_lengths(struct lengths *l, const struct block *b)
 {
     unsigned symbol;
-    *l = (struct lengths){.literals = END_OF_BLOCK + 1, .distances = used_of(&b->distances, DISTANCES, 1)};
-    for (unsigned i = 0; i < b->lanes; i++)
-        l->literals = used_of(&b->literals[i], LITERALS, l->literals);
-    for (unsigned i = 0; i < b->lanes; i++, l->count += l->literals)
-        memcpy(l->of + l->count, b->literals[i].bits, l->literals);
-    memcpy(l->of + l->count, b->distances.bits, l->distances);
-    l->count += l->distances;
+    *l = (struct lengths){.literals = used_of(&b->literals, LITERALS, END_OF_BLOCK + 1), .distances = used_of(&b->distances, DISTANCES, 1)};
+    memcpy(l->of, b->literals.bits, l->literals);
+    memcpy(l->of + l->literals, b->distances.bits, l->distances);
+    l->count = l->literals + l->distances;
     for (unsigned at = 0; at < l->count;) {
         at += repeated(l, at, &symbol);
         l->code.uses[symbol]++;
@@ -201,7 +219,7 @@ static void measure_lengths(struct lengths *l, const struct deflate_block *b)
         l->codes--;
 }
 
-static void put_lengths(struct deflate_writer *w, const struct lengths *l)
+static void put_lengths(struct writer *w, const struct lengths *l)
 {
     unsigned symbol;
     put(w, l->literals - 257, 5);
@@ -217,7 +235,7 @@ static void put_lengths(struct deflate_writer *w, const struct lengths *l)
     }
 }
 
-static uint64_t cost_code(const struct deflate_code *c, unsigned symbols)
+static uint64_t cost_code(const struct code *c, unsigned symbols)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < symbols; i++)
@@ -226,12 +244,9 @@ static uint64_t cost_code(const struct deflate_code *c, unsigned symbols)
 }
 
 /* Bits of a block's symbols, without the extra bits, which are the same with any code. */
-static uint64_t cost(const struct deflate_block *b)
+static uint64_t cost(const struct block *b)
 {
-    uint64_t sum = cost_code(&b->distances, DISTANCES);
-    for (unsigned i = 0; i < b->lanes; i++)
-        sum += cost_code(&b->literals[i], LITERALS);
-    return sum;
+    return cost_code(&b->literals, LITERALS) + cost_code(&b->distances, DISTANCES);
 }
 
 static uint64_t cost_lengths(const struct lengths *l)
@@ -240,109 +255,44 @@ static uint64_t cost_lengths(const struct lengths *l)
     return 14 + 3 * l->codes + cost_code(&l->code, LENGTHS) + 2 * uses[16] + 3 * uses[17] + 7 * uses[18];
 }
 
-static void make_fixed(struct deflate_block *b)
+static void make_fixed(struct block *b)
 {
-    memset(b->literals->bits, 8, FIXED);
-    memset(b->literals->bits + 144, 9, 256 - 144);
-    memset(b->literals->bits + 256, 7, 280 - 256);
-    memset(b->distances.bits, 0, DISTANCES);
-    memset(b->distances.bits, 5, DISTANCES_FIXED);
-    number_codes(b->literals, FIXED);
+    memset(b->literals.bits, 8, FIXED);
+    memset(b->literals.bits + 144, 9, 256 - 144);
+    memset(b->literals.bits + 256, 7, 280 - 256);
+    memset(b->distances.bits, 5, DISTANCES);
+    number_codes(&b->literals, FIXED);
     number_codes(&b->distances, DISTANCES);
 }
 
-void deflate_measure(struct deflate_block *b)
-{
-    for (unsigned i = 0; i < b->lanes; i++)
-        make_code(&b->literals[i], LITERALS, CODE_BITS);
-    make_code(&b->distances, DISTANCES, CODE_BITS);
-}
-
-void deflate_clear(struct deflate_block *b, size_t begin)
-{
-    b->count = 0;
-    b->begin = b->at = begin;
-    for (unsigned i = 0; i < b->lanes; i++)
-        memset(b->literals[i].uses, 0, sizeof b->literals[i].uses);
-    memset(b->distances.uses, 0, sizeof b->distances.uses);
-}
-
-void deflate_put(struct deflate_writer *w, struct deflate_block *b, bool last)
+/* Writes the tokens as a block, and removes them. */
+static void put_block(struct writer *w, struct block *b, bool last)
 {
     struct lengths l;
-    b->literals[b->at & (b->lanes - 1)].uses[END_OF_BLOCK]++;
-    deflate_measure(b);
+    b->literals.uses[END_OF_BLOCK]++;
+    make_code(&b->literals, LITERALS, CODE_BITS);
+    make_code(&b->distances, DISTANCES, CODE_BITS);
     measure_lengths(&l, b);
     uint64_t own = cost(b) + cost_lengths(&l);
-    struct deflate_code literals = *b->literals, distances = b->distances;
+    struct code literals = b->literals, distances = b->distances;
     bool fixed = false;
     if (!w->far) {
         make_fixed(b);
         fixed = cost(b) <= own;
     }
     if (!fixed) {
-        *b->literals = literals;
+        b->literals = literals;
         b->distances = distances;
     }
     put(w, last, 1);
-    put(w, fixed ? 1 : b->lanes == 1 ? 2 : 3, 2);
+    put(w, fixed ? 1 : 2, 2);
     if (!fixed)
         put_lengths(w, &l);
     put_tokens(w, b);
-    *b->literals = literals;
-    b->distances = distances;
-    deflate_clear(b, b->at);
-}
-
-void deflate_end(struct deflate_writer *w)
-{
-    for (put(w, 0, 7); w->count >= 8; w->count -= 8, w->held >>= 8)
-        buf_putc(w->out, (char)(w->held & 0xff));
-}
-
-struct deflate_block *deflate_block_new(unsigned lanes, size_t tokens)
-{
-    struct deflate_block *b = mem_alloc(sizeof *b + tokens * sizeof *b->tokens);
-    *b = (struct deflate_block){.lanes = lanes};
-    return b;
+    memset(b, 0, offsetof(struct block, tokens));
 }
 
 /* ---- search for copies ---- */
-
-struct deflate_chains *deflate_chains_new(unsigned bytes, unsigned bits, size_t window)
-{
-    size_t heads = (size_t)1 << bits;
-    struct deflate_chains *c = mem_alloc(sizeof *c + (heads + window) * sizeof *c->head);
-    *c = (struct deflate_chains){.bytes = bytes, .bits = bits, .window = window, .before = c->head + heads};
-    return c;
-}
-
-static size_t hash(const struct deflate_chains *c, struct slice in, size_t at)
-{
-    uint64_t n = 0;
-    memcpy(&n, in.ptr + at, c->bytes);
-    return n * 0x9e3779b97f4a7c15u >> (64 - c->bits);
-}
-
-size_t deflate_first(const struct deflate_chains *c, struct slice in, size_t at)
-{
-    return in.len - at < c->bytes ? 0 : c->head[hash(c, in, at)];
-}
-
-size_t deflate_next(const struct deflate_chains *c, size_t from)
-{
-    size_t next = c->before[(from - 1) & (c->window - 1)];
-    return next < from ? next : 0; /* not below: its place was given to a later one */
-}
-
-void deflate_enter(struct deflate_chains *c, struct slice in, size_t at)
-{
-    if (in.len - at < c->bytes)
-        return;
-    uint32_t *head = c->head + hash(c, in, at);
-    c->before[at & (c->window - 1)] = *head;
-    *head = (uint32_t)at + 1;
-}
 
 /* How many of at most `most` bytes are equal. */
 static size_t count_equal(const char *a, const char *b, size_t most)
@@ -360,24 +310,24 @@ static size_t count_equal(const char *a, const char *b, size_t most)
     return n;
 }
 
-/* The longest copy of the text at `at`, of at most `room` bytes; below DEFLATE_SHORTEST: none. */
-static size_t find(struct deflate_chains *c, struct slice in, size_t at, size_t room, size_t *distance)
+/* The longest copy of the text at `at`, of at most `room` bytes; below SHORTEST: none. */
+static size_t find(struct chains *c, struct slice in, size_t at, size_t room, size_t *distance)
 {
-    size_t best = 0, from = deflate_first(c, in, at);
-    for (int tries = TRIES; from && at - (from - 1) <= c->window && tries > 0; tries--, from = deflate_next(c, from)) {
+    size_t best = 0, from = 0;
+    for (int tries = TRIES; tries > 0 && (from = chains_next(c, in, at, from)) != 0; tries--) {
         size_t n = count_equal(in.ptr + from - 1, in.ptr + at, room);
         if (n > best) {
             best = n;
             *distance = at - (from - 1);
         }
     }
-    for (size_t n = best < DEFLATE_SHORTEST ? 1 : best; n > 0; n--)
-        deflate_enter(c, in, at++);
+    for (size_t n = best < SHORTEST ? 1 : best; n > 0; n--)
+        chains_enter(c, in, at++);
     return best;
 }
 
 /* The same of the last place with the same hash. Places inside copies are left out. */
-static size_t find_quick(struct deflate_chains *c, struct slice in, size_t at, size_t room, size_t *distance)
+static size_t find_quick(struct chains *c, struct slice in, size_t at, size_t room, size_t *distance)
 {
     uint32_t bytes;
     if (room < sizeof bytes)
@@ -387,22 +337,26 @@ static size_t find_quick(struct deflate_chains *c, struct slice in, size_t at, s
     size_t from = *head;
     *head = (uint32_t)at + 1;
     *distance = at + 1 - from;
-    return from && *distance <= DEFLATE_WINDOW ? count_equal(in.ptr + from - 1, in.ptr + at, room) : 0;
+    return from && *distance <= WINDOW ? count_equal(in.ptr + from - 1, in.ptr + at, room) : 0;
 }
 
-static bool compress(struct slice in, struct deflate_chains *c, __typeof__(find) *search, struct buf *out)
+static bool compress(struct slice in, struct chains *c, __typeof__(find) *search, bool far, struct buf *out)
 {
-    struct deflate_block *b = deflate_block_new(1, DEFLATE_TOKENS);
-    struct deflate_writer w = {.out = out};
-    for (size_t at = 0; at < in.len && !out->full; at = b->at) {
-        size_t distance = 0, length = search(c, in, at, in.len - at < DEFLATE_LONGEST ? in.len - at : DEFLATE_LONGEST, &distance);
-        struct deflate_token literal = {0, (unsigned char)in.ptr[at]};
-        if (b->count == DEFLATE_TOKENS)
-            deflate_put(&w, b, false);
-        deflate_add(b, length < DEFLATE_SHORTEST ? literal : deflate_copy(length, distance));
+    struct block *b = mem_alloc(sizeof *b);
+    struct writer w = {.out = out, .far = far};
+    for (size_t at = 0; at < in.len && !out->full;) {
+        size_t distance = 0, length = search(c, in, at, in.len - at < LONGEST ? in.len - at : LONGEST, &distance);
+        struct token t = {0, (unsigned char)in.ptr[at]};
+        if (length >= SHORTEST)
+            t = (struct token){(uint32_t)length & 0x1ff, (uint32_t)(distance - 1) & 0x7fffff};
+        if (b->count == TOKENS)
+            put_block(&w, b, false);
+        add(b, t);
+        at += t.length ? t.length : 1;
     }
-    deflate_put(&w, b, true);
-    deflate_end(&w);
+    put_block(&w, b, true);
+    for (put(&w, 0, 7); w.count >= 8; w.count -= 8, w.held >>= 8)
+        buf_putc(out, (char)(w.held & 0xff));
     mem_free(b);
     mem_free(c);
     return !out->full;
@@ -410,12 +364,17 @@ static bool compress(struct slice in, struct deflate_chains *c, __typeof__(find)
 
 bool deflate(struct slice in, struct buf *out)
 {
-    return compress(in, deflate_chains_new(DEFLATE_SHORTEST, DEFLATE_HASH_BITS, DEFLATE_WINDOW), find, out);
+    return compress(in, chains_new(SHORTEST, HASH_BITS, WINDOW), find, false, out);
+}
+
+bool deflate_far(struct slice in, struct buf *out)
+{
+    return compress(in, chains_new(SHORTEST, HASH_BITS, WINDOW), find, true, out);
 }
 
 bool deflate_quick(struct slice in, struct buf *out)
 {
-    return compress(in, deflate_chains_new(sizeof(uint32_t), QUICK_BITS, 0), find_quick, out);
+    return compress(in, chains_new(sizeof(uint32_t), QUICK_BITS, 0), find_quick, false, out);
 }
 
 uint32_t crc32(struct slice in)

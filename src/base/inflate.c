@@ -8,7 +8,7 @@ struct stream {
     uint32_t held; /* bits of bytes that were begun, the next one lowest */
     unsigned count;
     bool ended; /* more bits were asked for than there are: they were 0 */
-    bool far;   /* distances up to 2 MiB: a block has up to 42 codes for them, and their number has 6 bits */
+    bool far;   /* a block has up to 42 codes for distances, and their number has 6 bits */
     struct buf *out;
 };
 
@@ -101,10 +101,10 @@ static bool copy(struct stream *s, size_t distance, size_t length)
     return true;
 }
 
-static bool read_block(struct stream *s, const struct code *literals, unsigned lanes, const struct code *distances)
+static bool read_block(struct stream *s, const struct code *literals, const struct code *distances)
 {
     while (!s->ended) {
-        unsigned symbol = take_symbol(s, &literals[s->out->len % lanes]);
+        unsigned symbol = take_symbol(s, literals);
         if (symbol == END_OF_BLOCK)
             return !s->ended;
         if (symbol >= LITERALS)
@@ -132,7 +132,7 @@ static bool read_fixed(struct stream *s)
     make_code(&literals, lengths, sizeof lengths);
     memset(lengths, 5, DISTANCES);
     make_code(&distances, lengths, DISTANCES);
-    return read_block(s, &literals, 1, &distances);
+    return read_block(s, &literals, &distances);
 }
 
 /* The lengths of a block's own codes are compressed themselves: 16 to 18 repeat a length. */
@@ -153,26 +153,24 @@ static bool read_lengths(struct stream *s, const struct code *c, uint8_t *length
     return true;
 }
 
-/* 16, 17, 18, 0, 8, 7, 9, 6, 10, ... 1, 15. Computed, not a
- * table, to keep the stub of the carried form small, which contains this file. */
+/* 16, 17, 18, 0, 8, 7, 9, 6, 10, ... 1, 15 */
 unsigned deflate_nth_length(unsigned i)
 {
     return i < 3 ? 16 + i : i == 3 ? 0 : i % 2 ? 8 - (i - 3) / 2 : 8 + (i - 4) / 2;
 }
 
-static bool read_dynamic(struct stream *s, unsigned lanes)
+static bool read_dynamic(struct stream *s)
 {
-    struct code literals[DEFLATE_LANES], distances;
-    uint8_t lengths[DEFLATE_LANES * LITERALS + DISTANCES_FAR] = {0};
+    struct code literals, distances;
+    uint8_t lengths[LITERALS + DISTANCES_FAR] = {0};
     unsigned nliterals = 257 + take(s, 5), ndistances = 1 + take(s, s->far ? 6 : 5), ncodes = 4 + take(s, 4);
     if (nliterals > LITERALS || ndistances > (s->far ? DISTANCES_FAR : DISTANCES))
         return false;
     for (unsigned i = 0; i < ncodes; i++)
         lengths[deflate_nth_length(i)] = (uint8_t)take(s, 3);
-    bool ok = make_code(literals, lengths, LENGTH_CODES) && read_lengths(s, literals, lengths, lanes * nliterals + ndistances);
-    for (unsigned i = 0; ok && i < lanes; i++)
-        ok = make_code(&literals[i], lengths + i * nliterals, nliterals);
-    return ok && make_code(&distances, lengths + lanes * nliterals, ndistances) && read_block(s, literals, lanes, &distances);
+    return make_code(&literals, lengths, LENGTH_CODES) && read_lengths(s, &literals, lengths, nliterals + ndistances) &&
+           make_code(&literals, lengths, nliterals) && make_code(&distances, lengths + nliterals, ndistances) &&
+           read_block(s, &literals, &distances);
 }
 
 static bool read_stored(struct stream *s)
@@ -198,10 +196,10 @@ static bool read_stream(struct slice in, bool far, struct buf *out, struct err *
             ok = read_fixed(&s);
             break;
         case 2:
-            ok = read_dynamic(&s, 1);
+            ok = read_dynamic(&s);
             break;
         default:
-            ok = far && read_dynamic(&s, DEFLATE_LANES);
+            ok = false;
         }
         if (!ok && out->full)
             return err_set(e, ERR_LIMIT, "compressed data is more than %zu bytes", out->max);

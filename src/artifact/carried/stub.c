@@ -11,13 +11,9 @@
 #define FOLDER "MOBULA_UNPACK"
 enum { IN_MEMORY_CLOSED = 1, IN_MEMORY_RUN = 16, PATH_ROOM = 4096, TRIES = 100, SIZE_BYTES = 4, STATUS_ERROR = 1 };
 
-__asm__(".pushsection .rodata.form,\"aR\"\n"
-        ".ascii \"" CARRIED_LANES "\"\n"
-        ".popsection\n");
-
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
-/* ---- system calls, and the functions that src/base/inflate.c calls ---- */
+/* ---- system calls, and the functions that the compiler calls ---- */
 
 #if defined __x86_64__
 __asm__(".globl _start\n_start: xor %ebp, %ebp\n mov %rsp, %rdi\n and $-16, %rsp\n call begin\n");
@@ -59,34 +55,6 @@ void *memset(void *to, int c, size_t n)
     for (size_t i = 0; i < n; i++)
         ((char *)to)[i] = (char)c;
     return to;
-}
-
-void err_put(struct err *e, enum err_code code, const char *fmt, ...)
-{
-    (void)e, (void)code, (void)fmt;
-}
-
-/* The only buffer is the mapped output file, which has its final length already: it never grows. */
-char *buf_room(struct buf *b, size_t n)
-{
-    return n <= b->max - b->len ? b->ptr + b->len : NULL;
-}
-
-bool buf_putc(struct buf *b, char c)
-{
-    bool room = b->len < b->max;
-    if (room)
-        b->ptr[b->len++] = c;
-    return room;
-}
-
-bool buf_put(struct buf *b, struct slice s)
-{
-    char *room = buf_room(b, s.len);
-    if (room)
-        memcpy(room, s.ptr, s.len);
-    b->len += room ? s.len : 0;
-    return room != NULL;
 }
 
 /* ---- error messages ---- */
@@ -140,12 +108,11 @@ static long unpack(long fd)
     long at = call(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
     if (at < 0 && at > -PATH_ROOM)
         return at;
-    struct buf out = {.ptr = (char *)at, .cap = size, .max = size};
-    if (!inflate_far(packed, &out, NULL) || out.len != size) {
+    if (!carried_unpack(packed, __ehdr_start.e_machine, (char *)at, size)) {
         say("mobula: the file is damaged: the program in it cannot be unpacked; copy it again and compare its checksum\n");
         leave();
     }
-    branches_turn(out.ptr, out.len, __ehdr_start.e_machine, true);
+    branches_turn((char *)at, size, __ehdr_start.e_machine, true);
     return call(SYS_munmap, at, size, 0, 0, 0);
 }
 

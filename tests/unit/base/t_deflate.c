@@ -42,21 +42,11 @@ static const struct {
 } texts[] = {
     {"one byte", zeros, 1}, {"every byte", every_byte, 2}, {"noise", noise, 101}, {"words", words, 20}, {"far back", far_back, 101}};
 
-static bool one_lane(struct slice in, struct buf *out)
-{
-    return deflate_far(in, 1, out);
-}
-
-static bool four_lanes(struct slice in, struct buf *out)
-{
-    return deflate_far(in, DEFLATE_LANES, out);
-}
-
 static const struct {
     const char *name;
     bool (*pack)(struct slice in, struct buf *out);
     bool (*unpack)(struct slice in, struct buf *out, struct err *e);
-} packers[] = {{"deflate", deflate, inflate}, {"deflate_far", one_lane, inflate_far}, {"four lanes", four_lanes, inflate_far}};
+} packers[] = {{"deflate", deflate, inflate}, {"deflate_far", deflate_far, inflate_far}};
 
 static void there_and_back(size_t t, size_t len, size_t p)
 {
@@ -82,57 +72,6 @@ static void there_and_back(size_t t, size_t len, size_t p)
     buf_free(&small);
 }
 
-static void smaller(void)
-{
-    __attribute__((cleanup(buf_free))) struct buf text = {.max = SIZE}, first = {.max = SIZE}, best = {.max = SIZE};
-    struct rng rng;
-    rng_seed(&rng, 1);
-    for (size_t i = 0; i < SIZE; i++)
-        buf_putc(&text, (char)words(i, &rng));
-    CHECK(deflate(buf_slice(&text), &first) && deflate_far(buf_slice(&text), 1, &best));
-    CHECK(best.len < first.len * 96 / 100);
-}
-
-/* Noise, and its first KiB again. */
-static size_t packed_with_copy(size_t distance)
-{
-    enum { PIECE = KIB };
-    __attribute__((cleanup(buf_free))) struct buf text = {.max = 4 * MIB}, packed = {.max = 4 * MIB}, out = {.max = 4 * MIB};
-    struct rng rng;
-    struct err e = {0};
-    rng_seed(&rng, 1);
-    for (size_t i = 0; i < distance; i++)
-        buf_putc(&text, (char)rng_next(&rng));
-    for (size_t i = 0; i < PIECE; i++)
-        buf_putc(&text, text.ptr[i]);
-    CHECK(deflate_far(guarded(buf_slice(&text)), 1, &packed));
-    CHECK(inflate_far(guarded(buf_slice(&packed)), &out, &e));
-    CHECK(slice_eq(buf_slice(&out), buf_slice(&text)));
-    return packed.len;
-}
-
-/* Words of 4 bytes, each byte of another range, as in instructions of arm64. */
-static void lanes(void)
-{
-    __attribute__((cleanup(buf_free))) struct buf text = {.max = SIZE}, one = {.max = 2 * SIZE}, four = {.max = SIZE}, out = {.max = SIZE};
-    struct rng rng;
-    struct err e = {0};
-    rng_seed(&rng, 1);
-    for (size_t i = 0; i < SIZE; i++)
-        buf_putc(&text, (char)(64 * (i % 4) + rng_below(&rng, 64)));
-    CHECK(one_lane(buf_slice(&text), &one) && four_lanes(buf_slice(&text), &four));
-    CHECK(four.len < one.len * 80 / 100);
-    for (size_t i = 0; i < four.len; i += 997) {
-        buf_clear(&out);
-        CHECK(!inflate_far(guarded((struct slice){four.ptr, i}), &out, &e));
-    }
-}
-
-static void farthest(void)
-{
-    CHECK(packed_with_copy(2 * MIB) + KIB / 2 < packed_with_copy(2 * MIB + 1));
-}
-
 int main(void)
 {
     static const size_t sizes[] = {0, 1, 2, 3, 4, 257, 258, 259, 260, 261, 32768, 32769, SIZE};
@@ -142,12 +81,6 @@ int main(void)
                 test_case("%s: %s, %zu bytes", packers[p].name, texts[t].name, sizes[i]);
                 there_and_back(t, sizes[i], p);
             }
-    test_case("deflate_far is smaller than deflate");
-    smaller();
-    test_case("four lanes are smaller for words of four bytes");
-    lanes();
-    test_case("deflate_far copies from 2 MiB back, and from no farther");
-    farthest();
     test_case("gzip files that are no such ones, or damaged");
     static const char *const bad[] = {"", "\x1f\x8b\x08 0123456789abcdef", "PK0123456789abcdefghij"};
     struct buf packed = {.max = KIB}, out = {.max = KIB};
