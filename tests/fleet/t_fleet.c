@@ -17,6 +17,7 @@ struct item {
     char name[16], uid[64], job[64], state[24];
     bool made, ended, deleted;
     uint32_t jobs; /* RayJobs that were seen */
+    uint64_t seen; /* hash of the workload and its RayJob at the last look */
 };
 
 struct run {
@@ -42,6 +43,16 @@ static struct slice text_of(struct run *r, const char *resource, const char *nam
     struct err e = {0};
     struct slice all = apiserver_get(r->w.server, slice_of(resource), SLICE("n"), slice_of(name), a);
     return all.ptr && json_parse(doc, all, a, &e) ? json_get_str(json_root(doc), path, a) : SLICE_NONE;
+}
+
+/* Whether the workload or its RayJob is another one than at the last look: what has not changed is not parsed again. */
+static bool has_changed(struct run *r, struct item *t)
+{
+    struct slice job = apiserver_get(r->w.server, SLICE("rayjobs.ray.io"), SLICE("n"), slice_of(t->name), &r->w.arena);
+    struct slice work = apiserver_get(r->w.server, SLICE("workloads.mobula.dev"), SLICE("n"), slice_of(t->name), &r->w.arena);
+    uint64_t before = t->seen;
+    t->seen = hash64(work, hash64(job, 1));
+    return t->seen != before;
 }
 
 static bool is_over(struct slice state)
@@ -210,6 +221,8 @@ static void look(struct run *r)
     look_holder(r);
     for (uint32_t i = 0; i < r->items; i++) {
         struct item *t = &r->item[i];
+        if (!has_changed(r, t))
+            continue;
         struct slice job = text_of(r, "rayjobs.ray.io", t->name, "metadata.uid");
         struct slice state = text_of(r, "workloads.mobula.dev", t->name, "status.state");
         if (!slice_empty(job) && !slice_eq(job, slice_of(t->job))) {
@@ -227,10 +240,9 @@ static void look(struct run *r)
 
 static bool item_settled(struct run *r, const struct item *t)
 {
-    struct slice uid = text_of(r, "workloads.mobula.dev", t->name, "metadata.uid");
-    if (t->deleted)
-        return slice_empty(uid) && slice_empty(text_of(r, "rayjobs.ray.io", t->name, "metadata.uid"));
-    return is_over(slice_of(t->state));
+    return t->deleted ? slice_empty(text_of(r, "workloads.mobula.dev", t->name, "metadata.uid")) &&
+                            slice_empty(text_of(r, "rayjobs.ray.io", t->name, "metadata.uid"))
+                      : is_over(slice_of(t->state));
 }
 
 static bool settled(struct run *r)
