@@ -144,6 +144,7 @@ bool cli_plane_url(struct slice url, struct slice *host, uint16_t *port, struct 
 bool cli_cloud_id(struct slice text, struct err *e);
 
 /* --cluster-domain of the operator and of explain: names of services end in it. */
+bool cli_route_hosts(struct slice hosts, struct err *e); /* patterns of hosts that the CA of routes signs for */
 bool cli_domain(struct slice text, struct err *e);
 
 /* --namespace of the operator and --watch-namespace of install: "a,b". The names lie in the text. */

@@ -471,20 +471,25 @@ typedef bool verb_answer(struct op *op, struct flight *f, const struct kube_answ
 typedef void verb_failed(struct op *op, struct record *c, const struct action *act, const char *text);
 
 /* Carries out one verb. */
+/* The parts of a handler that few verbs have; each may be NULL. */
+struct verb_more {
+    /* Sees op->body as it will be sent: what `make` has built, after control_parts.amend. False with *e: it cannot be sent. */
+    bool (*seal)(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
+    void (*by_us)(struct op *op, struct slice uid, bool by_us); /* VERB_DELETE */
+    /* The call failed and its record is gone meanwhile: undoes what was marked when it was sent. */
+    void (*undone)(struct op *op, const struct flight *f, const struct kube_answer *a);
+    bool (*outdated)(const struct op *op, const struct action *act); /* the object has changed since the decision: skip the action */
+    bool (*secret)(int32_t index);                                   /* request and answer hold a secret: wiped after use */
+};
 struct verb_handler {
     const struct verb *verb; /* NULL: end of a list */
-    verb_do *carry_out;      /* of VERB_ASK, VERB_SAY, VERB_MOVE */
-    verb_make *make;         /* this and the rest of all others */
-    /* Sees op->body as it will be sent: what `make` has built, after control_parts.amend. False with *e: it cannot be sent. May be NULL. */
-    bool (*seal)(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
+    union {
+        verb_do *carry_out; /* of VERB_ASK, VERB_SAY, VERB_MOVE */
+        verb_make *make;    /* this and the rest of all others */
+    };
     verb_answer *answer;
     verb_failed *failed;
-    void (*by_us)(struct op *op, struct slice uid, bool by_us); /* VERB_DELETE; may be NULL */
-    /* The call failed and its record is gone meanwhile: undoes what was marked when it was sent. May be NULL. */
-    void (*undone)(struct op *op, const struct flight *f, const struct kube_answer *a);
-    bool (*outdated)(const struct op *op,
-                     const struct action *act); /* the object has changed since the decision: skip the action; NULL: never */
-    bool (*secret)(int32_t index);              /* request and answer hold a secret: wiped after use; NULL: no */
+    const struct verb_more *more; /* NULL: none of these */
 };
 
 /* Verbs are numbered for counters: first those of every kind, then those of each kind. NULL: there are no more. */

@@ -1,12 +1,12 @@
-/* kind_route: records of Ingresses, Gateways and HTTPRoutes, and how their owners have them written. Each kind is watched on demand, from
- * the first owner that asks for one. */
+/* kind_route: records of Ingresses, Gateways, HTTPRoutes, GRPCRoutes and VirtualServices, and how their owners have them written. Each kind
+ * is watched on demand, from the first owner that asks for one. */
 #ifndef MOBULA_KIND_ROUTE_H
 #define MOBULA_KIND_ROUTE_H
 
 #include <mobula/control.h>
 #include <mobula/route.h>
 
-extern const struct kind kind_ingress, kind_gateway, kind_httproute;
+extern const struct kind kind_ingress, kind_gateway, kind_httproute, kind_grpcroute, kind_virtualservice;
 
 /* The view that the decision about `c` has of its route of this name; begins to watch the kind. `want` and `apply` are the caller's. */
 struct route_view route_look(struct op *op, struct record *c, const struct kind *k, struct slice name);
@@ -14,10 +14,9 @@ struct route_view route_look(struct op *op, struct record *c, const struct kind 
 bool route_seen(const struct op *op, const struct record *c, const struct kind *k, struct slice name);
 void routes_respecified(struct op *op, struct record *c); /* the owner's generation changed: what was refused is tried again at once */
 /* For verb_make of an apply. False with *e: the name is taken by another object of ours. */
-bool route_make(struct op *op, struct record *c, const struct kind *k, const struct action *act, struct flight *f, struct call_text *t,
-                struct err *e);
+verb_make route_make;
 /* The rest of an apply's struct verb_handler. A refusal is counted against the route alone: nothing else of its owner waits. */
-bool route_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
+extern const struct verb_more route_sealed;
 verb_answer route_answer;
 verb_failed route_failed;
 /* ---- certificates of host names (--route-ca) ---- */

@@ -86,6 +86,7 @@ struct operator_options {
     struct operator_configmap settings[OPERATOR_SETTINGS];
     const struct shape_patches *patches; /* below those of the ConfigMap; NULL: none */
     struct slice route_ca;               /* Secret in settings_ns with the CA of routes' certificates; empty: none are made */
+    struct slice route_hosts;            /* patterns of hosts that it signs for, "a.example.org,*.b.example.org"; empty: all */
     uint64_t seed;
 };
 

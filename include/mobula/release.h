@@ -206,8 +206,9 @@ struct install_options {
     } proxy;
     struct {
         struct slice kinds, tools, tools_resources, agent_resources, autoscaler, submitter, ray_access, egress;
-        struct slice egress_ca; /* NAME or NAME/KEY of a ConfigMap; empty: none */
-        struct slice route_ca;  /* NAME of a Secret; empty: none */
+        struct slice egress_ca;   /* NAME or NAME/KEY of a ConfigMap; empty: none */
+        struct slice route_ca;    /* NAME of a Secret; empty: none … */
+        struct slice route_hosts; /* … and for which hosts it is; empty: all */
         bool egress_strict;
     } args;                           /* of the operator */
     struct slice kubeconfig, context; /* of apply */

@@ -1,5 +1,6 @@
-/* route: objects that lead requests to Services: Ingress, Gateway, HTTPRoute. They are leaf kinds: nothing is decided on them, their owner
- * is. Here: what a decision sees of one, and what it may have done. Pure; implemented in src/kinds/route. */
+/* route: objects that lead requests to Services: Ingress, Gateway, HTTPRoute, GRPCRoute, Istio's VirtualService. They are leaf kinds:
+ * nothing is decided on them, their owner is. Here: what a decision sees of one, and what it may have done. Pure; implemented in
+ * src/kinds/route. */
 #ifndef MOBULA_ROUTE_H
 #define MOBULA_ROUTE_H
 
@@ -9,7 +10,8 @@
 
 struct pairs;
 
-extern const struct verb ingress_delete, gateway_delete, httproute_delete; /* name, uid; why */
+/* name, uid; why */
+extern const struct verb ingress_delete, gateway_delete, httproute_delete, grpcroute_delete, virtualservice_delete;
 
 /* The kept part of a route. */
 struct route {
@@ -38,7 +40,8 @@ struct route_want route_want_of(struct slice plain, const struct shape_patches *
 struct route_tls_view;
 /* Input of a decision. */
 struct route_view {
-    const struct verb *apply, *remove; /* apply: name; text: route_want.plain */
+    const struct verb *apply, *remove; /* apply: name; text: route_want.plain; both: index */
+    int32_t index;                     /* of the kind of route */
     struct slice name;
     bool known;               /* `have` is what the server has; else because `why_not`, or because the list is under way */
     struct slice why_not;     /* … which begins with what is missing: "ingresses.networking.k8s.io cannot be listed: …" */

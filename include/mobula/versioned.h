@@ -10,6 +10,7 @@
 #define VERSIONED_HASH "mobula.dev/version-hash"       /* annotation of its RayServices: hash of the spec that they were given */
 /* Annotation: the generation whose rollout is to be rolled back. One of another generation has no effect. */
 #define VERSIONED_BACK "mobula.dev/rollback"
+#define VERSIONED_ISTIO_LIST "gateways"           /* of spec.istio */
 #define VERSION_HEADER "X-Mobula-Version"         /* a request with it gets the version that it names … */
 #define VERSION_HEADER_OTHER "X-ANYSCALE-VERSION" /* … and so does one with this */
 

@@ -75,7 +75,7 @@ static int by_name(const void *a, const void *b)
 
 static bool put_file(struct buf *out, struct slice folder, struct slice name, struct slice content, struct err *e)
 {
-    static const char zeros[TAR_BLOCK];
+    const char zeros[TAR_BLOCK] = "";
     char block[TAR_BLOCK], path[2 * TAR_NAME_MAX];
     int n = snprintf(path, sizeof path, "%.*s%.*s", SLICE_ARG(folder), SLICE_ARG(name));
     if (n >= TAR_NAME_MAX)
@@ -98,7 +98,7 @@ static struct slice last_part(struct slice path)
 
 bool bundle_body(struct slice from, struct arena *a, struct buf *out, struct err *e)
 {
-    static const char zeros[2 * TAR_BLOCK];
+    const char zeros[2 * TAR_BLOCK] = "";
     struct creation c = {a, from, arena_new(a, struct bundle), e};
     struct slice folder = arena_printf(a, "%.*s/", SLICE_ARG(last_part(from)));
     char hex[TLS_SHA256_HEX];

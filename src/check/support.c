@@ -248,7 +248,7 @@ static bool write_all(struct support *s, struct slice bytes)
 /* One file of the tar, in ustar form, and the part is empty again. */
 static void put_part(struct support *s, const char *name)
 {
-    static const char blank[TAR_BLOCK];
+    const char blank[TAR_BLOCK] = "";
     char block[TAR_BLOCK], path[TAR_NAME_MAX];
     snprintf(path, sizeof path, "mobula-support/%s", name);
     tar_header(block, path, s->part.len, s->check->wall_us / 1000000, 0600);

@@ -70,6 +70,7 @@ static const struct flag list[] = {
     {"drop-flags", FLAG_SWITCH, AT(mode.drop_flags), NULL},
     {"ray-auth", FLAG_SWITCH, AT(with.ray_auth), NULL},
     {"route-ca", FLAG_TEXT, AT(args.route_ca), "NAME"},
+    {"route-hosts", FLAG_LIST, AT(args.route_hosts), "HOST[,HOST]"},
 #undef AT
 };
 

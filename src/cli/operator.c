@@ -46,7 +46,7 @@ struct options {
     } plane; /* the control plane that is called */
     struct slice egress_ca;
     struct {
-        struct slice gateway, gateway_ns, ingress_class, ca;
+        struct slice gateway, gateway_ns, ingress_class, ca, hosts;
     } route; /* of dashboards and services */
     struct bucket_options bucket;
     struct flag_texts egress, excluded;
@@ -114,6 +114,7 @@ static const struct flag list[] = {
     {"gateway-namespace", FLAG_TEXT, AT(route.gateway_ns), "NS"},
     {"ingress-class", FLAG_TEXT, AT(route.ingress_class), "NAME"},
     {"route-ca", FLAG_TEXT, AT(route.ca), "NAME"},
+    {"route-hosts", FLAG_LIST, AT(route.hosts), "HOST[,HOST]"},
     {"metrics-addr", FLAG_TEXT, AT(serve.metrics), "[HOST]:PORT"},
     TLS_FLAG,
     SANDBOX_FLAG(AT(sandbox)),
@@ -173,7 +174,7 @@ static bool check_flags(const struct options *o, struct err *e)
            check_name(o->types.name, "ConfigMap", "--instance-types-configmap", e) &&
            check_name(o->patches.name, "ConfigMap", "--patches-configmap", e) &&
            check_name(o->policy.name, "ConfigMap", "--policy-configmap", e) && check_name(o->route.ca, "Secret", "--route-ca", e) &&
-           defaults_check(&o->defaults, e);
+           cli_route_hosts(o->route.hosts, e) && defaults_check(&o->defaults, e);
 }
 
 /* Makes the carried form of this program, once: ConfigMap mobula-tools holds it. */
@@ -251,6 +252,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->ray.version = SLICE(MOBULA_VERSION);
     to->settings_ns = to->lease.ns;
     to->route_ca = o->route.ca;
+    to->route_hosts = o->route.hosts;
     to->settings[OPERATOR_INSTANCE_TYPES] = o->types;
     to->settings[OPERATOR_PATCHES] = o->patches;
     to->settings[OPERATOR_POLICY] = o->policy;

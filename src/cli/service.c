@@ -20,6 +20,7 @@ static const struct flag list[] = {
     {"in-place", FLAG_SWITCH, AT(in_place), NULL},
     {"gateway", FLAG_TEXT, AT(gateway), "[NS/]NAME"},
     {"ingress-class", FLAG_TEXT, AT(class), "NAME"},
+    {"istio-gateway", FLAG_LIST, AT(istio), "[NS/]NAME[,…]"},
     {"hostname", FLAG_LIST, AT(hosts), "HOST[,HOST]"},
     {"wait", FLAG_SWITCH, AT(wait), NULL},
     {"wait-timeout", FLAG_DURATION, AT(wait_ms), "TIME"},

@@ -103,25 +103,35 @@ static bool put_versions(struct deploy *p, struct err *e)
     return well;
 }
 
+static void put_list(struct deploy *p, const char *key, struct slice list)
+{
+    jout_karray(&p->w, key);
+    while (list.len)
+        jout_str(&p->w, slice_cut(&list, ','));
+    jout_end(&p->w);
+}
+
 /* Of a service that is made now. */
 static bool put_route(struct deploy *p, struct err *e)
 {
     const struct service_options *o = &p->d->o;
     ptrdiff_t slash = slice_find(o->gateway, '/');
-    struct slice ns = slice_head(o->gateway, slash > 0 ? (size_t)slash : 0), name = slice_skip(o->gateway, (size_t)(slash + 1)), host,
-                 hosts = o->hosts;
-    if (slice_empty(o->gateway) == slice_empty(o->class))
-        return err_set(e, ERR_CONFIG, "--gateway [NS/]NAME or --ingress-class NAME is needed: %.*s does not exist yet", SLICE_ARG(o->name));
-    if (o->class.len)
-        jout_kstr(&p->w, "ingressClassName", o->class);
+    struct slice ns = slice_head(o->gateway, slash > 0 ? (size_t)slash : 0), name = slice_skip(o->gateway, (size_t)(slash + 1));
+    int given = (o->gateway.len > 0) + (o->class.len > 0) + (o->istio.len > 0);
+    if (given != 1)
+        return err_set(e, ERR_CONFIG,
+                       "--gateway [NS/]NAME, --ingress-class NAME or --istio-gateway [NS/]NAME is needed: %.*s does not exist yet",
+                       SLICE_ARG(o->name));
+    jout_form(&p->w, "ingressClassName?:'%.*s'", SLICE_ARG(o->class));
     if (o->gateway.len)
         jout_form(&p->w, "gateway:{name:'%.*s',namespace?:'%.*s'}", SLICE_ARG(name), SLICE_ARG(ns));
-    if (slice_empty(hosts))
-        return true;
-    jout_karray(&p->w, "hostnames");
-    while ((host = slice_cut(&hosts, ',')).len)
-        jout_str(&p->w, host);
-    jout_end(&p->w);
+    if (o->istio.len) {
+        jout_kobject(&p->w, "istio");
+        put_list(p, VERSIONED_ISTIO_LIST, o->istio);
+        jout_end(&p->w);
+    }
+    if (o->hosts.len)
+        put_list(p, "hostnames", o->hosts);
     return true;
 }
 

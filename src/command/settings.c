@@ -133,6 +133,16 @@ bool cli_domain(struct slice text, struct err *e)
                    SLICE_ARG(text));
 }
 
+bool cli_route_hosts(struct slice hosts, struct err *e)
+{
+    while (hosts.len) {
+        struct slice one = slice_cut(&hosts, ','), name = slice_starts(one, SLICE("*.")) ? slice_skip(one, 2) : one;
+        if (!name_dns1123_subdomain(name))
+            return err_set(e, ERR_CONFIG, "--route-hosts has \"%.*s\": want NAME, or *.NAME for every name below it", SLICE_ARG(one));
+    }
+    return true;
+}
+
 bool cli_submitter(struct slice text, const struct ray_options *tools, bool *pods, struct err *e)
 {
     *pods = slice_eq(text, SLICE("pod"));

@@ -142,8 +142,8 @@ bool answer_troubled(const struct kube_answer *a)
 static void too_late(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     const struct verb_handler *h = verb_handler(op, f->verb);
-    if (a->outcome != KUBE_OK && h->undone)
-        h->undone(op, f, a);
+    if (a->outcome != KUBE_OK && h->more && h->more->undone)
+        h->more->undone(op, f, a);
 }
 
 /* The call waited too long for a connection or for a busy server and was never sent. The record is decided again. If the server answered
@@ -151,8 +151,8 @@ static void too_late(struct op *op, struct flight *f, const struct kube_answer *
 static void not_sent(struct op *op, const struct flight *f, const struct err *why)
 {
     const struct verb_handler *h = verb_handler(op, f->verb);
-    if (h->by_us)
-        h->by_us(op, slice_of(f->uid), false);
+    if (h->more && h->more->by_us)
+        h->more->by_us(op, slice_of(f->uid), false);
     work_drop(f->c);
     if (why->code == ERR_STATUS)
         log_trouble(op, f->c, f, why->text, op->now.mono_ms);

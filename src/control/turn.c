@@ -15,10 +15,10 @@ static bool writes_object(enum verb_how how)
 static bool execute_one(struct op *op, struct record *c, const struct action *act)
 {
     const struct verb_handler *h = verb_handler(op, act->verb);
-    if (h->outdated && h->outdated(op, act))
+    if (h->more && h->more->outdated && h->more->outdated(op, act))
         return true;
     uint64_t *begun = &op->stats.actions[verb_number(op, act->verb)];
-    if (h->carry_out) {
+    if (act->verb->how >= VERB_ASK) {
         ++*begun;
         h->carry_out(op, c, act);
         return true;
@@ -33,9 +33,9 @@ static bool execute_one(struct op *op, struct record *c, const struct action *ac
     bool object = writes_object(act->verb->how);
     if (object) /* a status is in its action, and what is deleted has a name there */
         model_load(op, c);
-    bool secret = h->secret && h->secret(act->index);
+    bool secret = verb_secret(op, act->verb, act->index);
     bool made = h->make(op, c, act, f, &t, &e) && !op->out.body.full && (!object || op->parts->amend(op, secret, &op->out.body, &e)) &&
-                (!h->seal || h->seal(op, c, act, f, &e));
+                (!h->more || !h->more->seal || h->more->seal(op, c, act, f, &e));
     if (!made || op->out.body.full || op->out.path.full) {
         err_set(&e, ERR_LIMIT, "object does not fit %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
         slab_free(&op->slabs.flight, f);
@@ -63,8 +63,8 @@ static bool execute_one(struct op *op, struct record *c, const struct action *ac
         slab_free(&op->slabs.flight, f);
         return false;
     }
-    if (h->by_us)
-        h->by_us(op, slice_of(f->uid), true);
+    if (h->more && h->more->by_us)
+        h->more->by_us(op, slice_of(f->uid), true);
     ++*begun;
     c->in_flight++;
     op->flights++;

@@ -49,7 +49,7 @@ const char *verb_refusal(const struct verb *v, int32_t group)
 bool verb_secret(const struct op *op, const struct verb *v, int32_t index)
 {
     const struct verb_handler *h = verb_handler(op, v);
-    return h->secret && h->secret(index);
+    return h->more && h->more->secret && h->more->secret(index);
 }
 
 uint32_t kind_count(const struct op *op)

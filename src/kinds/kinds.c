@@ -7,7 +7,7 @@
 /* Lowest first. A new kind is one word here; it need not be declared anywhere else unless another kind speaks of it. */
 #define KINDS(kind)                                                                                                                        \
     kind(raycluster) kind(raycluster_legacy) kind(rayjob) kind(raycronjob) kind(rayservice) kind(versioned) kind(workload) kind(pod)       \
-        kind(kservice) kind(ingress) kind(gateway) kind(httproute)
+        kind(kservice) kind(ingress) kind(gateway) kind(httproute) kind(grpcroute) kind(virtualservice)
 #define DECLARATION(name) extern const struct kind kind_##name;
 #define ENTRY(name) &kind_##name,
 KINDS(DECLARATION)

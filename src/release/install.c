@@ -331,6 +331,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"policy-configmap", plane ? SLICE("mobula-policy") : SLICE(""), SLICE("")},
         {"default-image", slice_empty(o->hub.default_image) ? SLICE("") : o->hub.default_image, SLICE("")},
         {"route-ca", o->args.route_ca, SLICE("")},
+        {"route-hosts", o->args.route_hosts, SLICE("")},
         {"agent",
          !o->with.agent         ? SLICE("")
          : o->with.agent_direct ? SLICE("direct")
@@ -348,8 +349,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
     struct flag_texts entries = install_egress(o);
     struct cli_items it = {.of = &entries};
     struct slice item;
-    __attribute__((cleanup(buf_free))) struct buf out;
-    buf_init(&out, MIB);
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = MIB};
     for (size_t i = 0; i < COUNT_OF(given); i++)
         if (!given[i].flag)
             put_left_out(want, &out);

@@ -193,6 +193,7 @@ static bool check_parts(const struct install_options *o, struct arena *a, struct
         return err_set(e, ERR_CONFIG, "--agent needs --control-plane-url, and --tools=configmap or image:REF");
     return (slice_empty(o->args.route_ca) || name_dns1123_subdomain(o->args.route_ca) ||
             err_set(e, ERR_CONFIG, "--route-ca: want the name of a Secret")) &&
+           cli_route_hosts(o->args.route_hosts, e) &&
            (name_dns1123_subdomain(o->tls.made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&
            cli_server_names(o->tls.names, a, &names, &count, e);
 }

@@ -14,6 +14,7 @@ from services import Service
 
 numbers = itertools.count(1)
 GATEWAY_API = "v1.4.0"
+ISTIO_API = "v1.28.0"
 
 
 @pytest.fixture(scope="session")
@@ -111,17 +112,28 @@ def service(space):
     return Service(space)
 
 
-@pytest.fixture(scope="module")
-def gateway_api():
-    """The definitions of the Gateway API, of its Go module."""
-    out = subprocess.run(["go", "mod", "download", "-json", f"sigs.k8s.io/gateway-api@{GATEWAY_API}"], capture_output=True, text=True,
-                         cwd=ROOT / "tests", check=False)
+def definitions_of(module, files):
+    """Applies definitions of a Go module, and deletes them afterwards."""
+    out = subprocess.run(["go", "mod", "download", "-json", module], capture_output=True, text=True, cwd=ROOT / "tests", check=False)
     assert out.returncode == 0, out.stdout + out.stderr
-    folder = Path(json.loads(out.stdout)["Dir"]) / "config/crd/standard"
-    files = [folder / f"gateway.networking.k8s.io_{name}.yaml" for name in ("gatewayclasses", "gateways", "httproutes", "referencegrants")]
+    files = [Path(json.loads(out.stdout)["Dir"]) / file for file in files]
     for file in files:
         kubectl("apply", "--server-side", "-f", file)
     kubectl("wait", "--for=condition=Established", *(arg for file in files for arg in ("-f", file)), "--timeout=120s")
     yield
     for file in files:
         kubectl("delete", "-f", file, "--timeout=60s")
+
+
+@pytest.fixture(scope="module")
+def gateway_api():
+    """The definitions of the Gateway API."""
+    names = "gatewayclasses", "gateways", "httproutes", "grpcroutes", "referencegrants"
+    yield from definitions_of(f"sigs.k8s.io/gateway-api@{GATEWAY_API}",
+                              [f"config/crd/standard/gateway.networking.k8s.io_{name}.yaml" for name in names])
+
+
+@pytest.fixture(scope="module")
+def istio_api():
+    """The definitions of Istio."""
+    yield from definitions_of(f"istio.io/api@{ISTIO_API}", ["kubernetes/customresourcedefinitions.gen.yaml"])

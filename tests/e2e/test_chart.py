@@ -72,6 +72,7 @@ def objects(text):
     ("replicas=2,watchNamespaces={a,b}", "--replicas=2 --watch-namespace=a,b"),
     ("leaderElect=true,autoscaler=sidecar,rayAuth=true", "--leader-elect --autoscaler=sidecar --ray-auth"),
     ("routeCa=mobula-route-ca", "--route-ca=mobula-route-ca"),
+    ("routeCa=corp,routeHosts={a.example.org,*.b.example.org}", "--route-ca=corp --route-hosts=a.example.org,*.b.example.org"),
     ("routeCa=corp,watchNamespaces={a,b}", "--route-ca=corp --watch-namespace=a,b"),
     ("shapes=true", "--shapes"),
     ("controlPlaneUrl=https://hub.example:9443,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,defaultImage=r.example/ray:2",

@@ -197,6 +197,22 @@ def test_a_ca_of_the_admin(space, operators, tmp_path):
     space.rest(operator)
 
 
+def test_hosts_that_the_ca_signs_for(space, operators):
+    """--route-hosts: one host by name, and all below another. A route with a host outside runs without a certificate."""
+    grant(space)
+    operator = operators(f"--route-ca={OWN}", "--route-hosts=a.example.com,*.i.example.com")
+    for name, host in ("a", "a.example.com"), ("b", "x.y.i.example.com"), ("c", "bank.example.net"), ("d", "i.example.com"):
+        space.apply(dashboard(name, ingressOptions={"host": host}))
+    for name in "ab":
+        of_cluster(space, name, f"Secret {name}-head-tls is valid until")
+    for name, host in ("c", "bank.example.net"), ("d", "i.example.com"):
+        words = f'no certificate is made for host "{host}": the operator\'s --route-hosts has a.example.com'
+        told = of_cluster(space, name, words, "False")
+        assert "have the host added" in told["message"] and space.find(space.path("secrets", f"{name}-head-tls")) is None
+        eventually(lambda: space.find(space.path("ingresses", f"{name}-head-ingress", NETWORKING)))
+    space.rest(operator)
+
+
 def test_without_the_right(space, operators):
     """The cluster runs, and the condition names the flag of the installation. Without the flag nothing is asked."""
     audit = Audit()

@@ -149,12 +149,16 @@ class Controller:
             if gateway["spec"]["gatewayClassName"] == "good" and not gateway["status"].get("addresses"):
                 self.tell("gateways", gateway, {"addresses": [{"value": "192.0.2.9"}], "conditions": conditions(
                     gateway["metadata"]["generation"], Accepted="True", Programmed="True")})
-        for route in self.space.api.get(self.space.path("httproutes", group=GATEWAY))["items"]:
+        for kind in "httproutes", "grpcroutes":
+            self.take_up(kind)
+
+    def take_up(self, kind):
+        for route in self.space.api.get(self.space.path(kind, group=GATEWAY))["items"]:
             generation, word = route["metadata"]["generation"], "True" if self.admits else "False"
             parents = route.get("status", {}).get("parents")
             told = parents[0]["conditions"][0] if parents else {"status": None, "observedGeneration": 0}
             if (told["status"], told["observedGeneration"]) != (word, generation):
-                self.tell("httproutes", route, {"parents": [{
+                self.tell(kind, route, {"parents": [{
                     "parentRef": route["spec"]["parentRefs"][0], "controllerName": "example.com/test",
                     "conditions": conditions(generation, Accepted=word, ResolvedRefs="True")}]})
 

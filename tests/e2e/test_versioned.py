@@ -10,6 +10,7 @@ from services import Service, needs_address, spec
 from test_routes import GATEWAY, NETWORKING, Controller
 
 MOBULA = "/apis/mobula.dev/v1"
+ISTIO = "/apis/networking.istio.io/v1"
 pytestmark = needs_address
 
 
@@ -263,6 +264,94 @@ def test_ingresses(operators, space, boards):
     eventually(lambda: leads("rag-ingress") == "rag-v2-serve-svc" and ingress("rag-canary-ingress") is None)
 
 
+def test_grpc(controller, operators, space, boards):
+    """A GRPCRoute beside the HTTPRoute, with the same weights and pins, to the gRPC port of the same Services."""
+    service, old, new = Versioned(space), boards(), boards()
+    operator = operators()
+    route = {"gateway": {"name": "public"}, "hostnames": ["rag.example.org"], "grpc": {"hostnames": ["grpc.example.org"]}}
+    service.create(version("v1", old, 80), version("v2", new, 20, app="v2"), route=route)
+    for name, board in ("v1", old), ("v2", new):
+        service.serve(name, board)
+    service.phase("Complete")
+    ports = space.find(space.path("services", "rag-v2-serve-svc"))["spec"]["ports"]
+    assert [(p["name"], p["port"], p.get("appProtocol")) for p in ports] == [("serve", 8000, None), ("grpc", 9000, "kubernetes.io/h2c")]
+
+    def rules():
+        made = space.find(space.path("grpcroutes", "rag-grpcroute", GATEWAY))
+        return made and made["spec"]["rules"]
+
+    def shares():
+        return {b["name"]: (b["port"], b["weight"]) for b in rules()[0]["backendRefs"]}
+
+    eventually(lambda: rules() and shares() == {"rag-v1-serve-svc": (9000, 80), "rag-v2-serve-svc": (9000, 20)})
+    made = space.find(space.path("grpcroutes", "rag-grpcroute", GATEWAY))
+    assert made["spec"]["hostnames"] == ["grpc.example.org"] and made["spec"]["parentRefs"][0]["name"] == "public"
+    assert "matches" not in rules()[0] and made["metadata"]["ownerReferences"][0]["uid"] == service.get()["metadata"]["uid"]
+    assert {(m["headers"][0]["name"], m["headers"][0]["value"]): rule["backendRefs"][0]["name"].removesuffix("-serve-svc")
+            for rule in rules()[1:] for m in rule["matches"]} == pinned(v1="v1", v2="v2", primary="v1", canary="v2") == pins(space)
+    eventually(lambda: condition(service.get(), "RoutesReady")["status"] == "True")
+    assert service.status()["routeKind"] == "HTTPRoute,GRPCRoute"
+    space.rest(operator)
+    controller.admits = False
+    service.change(version("v1", old, 60), version("v2", new, 40, app="v2"))
+    service.says("RoutesReady", "is not Accepted: Invalid: of the test")
+    controller.admits = True
+    eventually(lambda: service.phase("Complete") and shares()["rag-v2-serve-svc"] == (9000, 40) and weights(space)["rag-v2"] == 40)
+    space.api.patch(service.path, {"spec": {"grpc": None}})
+    eventually(lambda: rules() is None)
+    eventually(lambda: [p["name"] for p in space.find(space.path("services", "rag-v2-serve-svc"))["spec"]["ports"]] == ["serve"])
+    eventually(lambda: service.status()["routeKind"] == "HTTPRoute")
+    space.rest(operator)
+
+
+def test_istio(istio_api, operators, space, boards):
+    """A VirtualService: pins first, then the weights. Then the service changes to Ingresses, and it is deleted."""
+    service, old, new = Versioned(space), boards(), boards()
+    operator = operators()
+
+    def http():
+        made = space.find(space.path("virtualservices", "rag-virtualservice", ISTIO))
+        return made and made["spec"]["http"]
+
+    def shares():
+        return {r["destination"]["host"].removesuffix("-serve-svc"): r["weight"] for r in http()[-1]["route"]} if http() else {}
+
+    service.create(version("v1", old), route={"istio": {"gateways": ["infra/public", "mesh"]}, "hostnames": ["rag.example.org"]},
+                   stepPercent=50)
+    service.serve("v1", old)
+    service.phase("Complete")
+    eventually(lambda: shares() == {"rag-v1": 100})
+    made = space.find(space.path("virtualservices", "rag-virtualservice", ISTIO))
+    assert made["spec"]["gateways"] == ["infra/public", "mesh"] and made["spec"]["hosts"] == ["rag.example.org"]
+    assert made["metadata"]["annotations"]["anyscale.com/ingress-type"] == "istio"
+    assert http()[-1]["route"][0]["destination"] == {"host": "rag-v1-serve-svc", "port": {"number": 8000}}
+    service.change(version("v2", new, app="v2"))
+    service.serve("v2", new)
+    service.hurry()
+    eventually(lambda: shares() == {"rag-v1": 50, "rag-v2": 50})
+    assert {(header, match["exact"]): rule["route"][0]["destination"]["host"].removesuffix("-serve-svc")
+            for rule in http()[:-1] for m in rule["match"] for header, match in m["headers"].items()} == {
+                (header.lower(), name): to for (header, name), to in pinned(v1="v1", v2="v2", primary="v1", canary="v2").items()}
+    service.phase("Complete")
+    eventually(lambda: shares() == {"rag-v2": 100})
+    space.api.patch(space.path("virtualservices", "rag-virtualservice", ISTIO), {"spec": {"http": None}})
+    eventually(lambda: shares() == {"rag-v2": 100})  # set right
+    eventually(lambda: condition(service.get(), "RoutesReady")["status"] == "True")
+    space.rest(operator)
+    space.api.patch(service.path, {"spec": {"istio": None, "ingressClassName": "nginx"}})
+    eventually(lambda: http() is None and space.find(space.path("ingresses", "rag-ingress", NETWORKING)))
+    eventually(lambda: service.status()["routeKind"] == "Ingress")
+
+
+def test_without_istio(operators, space, boards):
+    """Neither definition nor right: the condition names the flag, and the versions run."""
+    service, old = Versioned(space), boards()
+    operators("--virtualservices=false")
+    service.create(version("v1", old), route={"istio": {"gateways": ["public"]}})
+    service.serve("v1", old)
+    service.says("RoutesReady", "see `mobula install --virtualservices`")
+
+
 def test_what_is_wrong(operators, space, boards, tmp_path):
     """The versions that there are serve on, and a condition names field and remedy."""
     service, old = Versioned(space), boards()
@@ -288,7 +377,7 @@ def test_what_is_wrong(operators, space, boards, tmp_path):
     out = mobula("validate", "-f", str(file))
     words = out.stdout + out.stderr
     assert out.returncode != 0 and "as another version's: each needs its own" in words and "has weights of 200 in all" in words
-    assert "spec.gateway: or spec.ingressClassName must be given" in words and RUN
+    assert "spec.gateway: or spec.ingressClassName or spec.istio must be given" in words and RUN
 
 
 def test_commands(operators, space, boards, tmp_path):
@@ -307,7 +396,7 @@ def test_commands(operators, space, boards, tmp_path):
         return f"-f={path}"
 
     one, two = file("one.yaml", old, "hello"), file("two.yaml", new, "v2")
-    command("deploy", one, fails="--gateway [NS/]NAME or --ingress-class NAME is needed: rag does not exist yet")
+    command("deploy", one, fails="--gateway [NS/]NAME, --ingress-class NAME or --istio-gateway [NS/]NAME is needed: rag does not exist yet")
     command("status", "rag", fails="there is no VersionedService rag")
     command("deploy", one, "--ingress-class=nginx", "--hostname=rag.example.org", "--version-name=v1")
     service.serve("v1", old)

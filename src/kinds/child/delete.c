@@ -60,8 +60,8 @@ void pod_outlived(struct op *op, const struct flight *f, const struct kube_answe
 {
     struct pod_record *r = f->verb == &pod_delete ? map_get(&op->all.pods, slice_of(f->uid)) : NULL;
     const struct verb_handler *h = verb_handler(op, f->verb);
-    if (h->by_us)
-        h->by_us(op, slice_of(f->uid), false);
+    if (h->more && h->more->by_us)
+        h->more->by_us(op, slice_of(f->uid), false);
     if (!r || (a->outcome != KUBE_UNKNOWN && !answer_troubled(a)))
         return;
     r->pod.ours.asked = true;

@@ -47,9 +47,7 @@ static const struct verb_handler handlers[] = {
      .make = make_delete,
      .answer = answer_delete,
      .failed = call_failed,
-     .by_us = pod_by_us,
-     .undone = pod_outlived,
-     .outdated = pod_has_newer_version},
+     .more = &(const struct verb_more){.by_us = pod_by_us, .undone = pod_outlived, .outdated = pod_has_newer_version}},
     {.verb = NULL},
 };
 

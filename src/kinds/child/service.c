@@ -33,8 +33,7 @@ static const struct verb_handler handlers[] = {
      .make = make_delete,
      .answer = answer_delete,
      .failed = call_failed,
-     .by_us = kservice_by_us,
-     .undone = pod_outlived},
+     .more = &(const struct verb_more){.by_us = kservice_by_us, .undone = pod_outlived}},
     {.verb = NULL},
 };
 

@@ -199,7 +199,7 @@ int64_t tools_from_ms(const struct op *op, const struct istr *ns);
 
 /* ---- handlers of verbs ---- */
 
-verb_make make_pod, make_service, make_ingress, account_make, adopt_make;
+verb_make make_pod, make_service, account_make, adopt_make;
 bool seal_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
 verb_answer adopt_answer, answer_create, answer_try, answer_service, account_answer;
 verb_failed group_failed_by;

@@ -38,8 +38,3 @@ const struct route_view *view_ingress(struct op *op, struct record *c)
         v->want.trouble = arena_printf(a, "%s", e.text);
     return v;
 }
-
-bool make_ingress(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
-{
-    return route_make(op, c, &kind_ingress, act, f, t, e);
-}

@@ -43,7 +43,7 @@ int64_t decide_rayservice(struct op *op, struct record *c, struct plan *p);
 
 /* route_calls.c */
 void view_routes(struct op *op, struct record *c, struct service_view *v); /* the model is loaded */
-verb_make rayservice_make_gateway, rayservice_make_route, rayservice_make_announcement;
+verb_make rayservice_make_announcement;
 
 /* dashboard.c */
 struct serve_asked *asked_of(struct op *op, struct record *c, const struct record *cluster, struct slice head_uid);

@@ -38,17 +38,6 @@ void view_routes(struct op *op, struct record *c, struct service_view *v)
         v->gateway->want.trouble = arena_printf(a, "%s", e.text);
 }
 
-bool rayservice_make_gateway(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t,
-                             struct err *e)
-{
-    return route_make(op, c, &kind_gateway, act, f, t, e);
-}
-
-bool rayservice_make_route(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
-{
-    return route_make(op, c, &kind_httproute, act, f, t, e);
-}
-
 bool rayservice_make_announcement(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t,
                                   struct err *e)
 {

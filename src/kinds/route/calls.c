@@ -25,7 +25,8 @@ bool route_seen(const struct op *op, const struct record *c, const struct kind *
 
 struct route_view route_look(struct op *op, struct record *c, const struct kind *k, struct slice name)
 {
-    struct route_view v = {.remove = route_kinds[route_kind_of(k)].remove, .name = name};
+    int32_t index = route_kind_of(k);
+    struct route_view v = {.remove = route_kinds[index].remove, .index = index, .name = name};
     v.known = source_demand(op, c, k, &v.why_not);
     struct route_record *r = route_named(op, c, k, name);
     v.have = belongs(r, c) ? &r->route : NULL;
@@ -52,13 +53,13 @@ static void set_path(struct op *op, const struct record *c, const struct flight 
     kube_path(&op->out.path, kind_of_flight(f)->kind->resource, istr_slice(c->ns), slice_of(f->name), SLICE_NONE);
 }
 
-bool route_make(struct op *op, struct record *c, const struct kind *k, const struct action *act, struct flight *f, struct call_text *t,
-                struct err *e)
+bool route_make(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
+    const struct kind *k = route_kinds[act->index].kind;
     const struct route_record *r = route_named(op, c, k, act->name);
     bool ours = belongs(r, c);
     slice_copy(act->name, f->name, sizeof f->name);
-    f->index = route_kind_of(k);
+    f->index = act->index;
     f->fresh = !ours;
     if (r && !ours)
         return err_set(e, ERR_CONFIG, "%s %.*s exists and belongs to somebody else, and is left as it is: delete it or rename this %s",
@@ -83,10 +84,7 @@ bool route_seal(struct op *op, struct record *c, const struct action *act, struc
 bool route_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
-    int32_t i = 0;
-    while (route_kinds[i].remove != act->verb)
-        i++;
-    f->index = i;
+    f->index = act->index;
     slice_copy(act->name, f->name, sizeof f->name);
     slice_copy(act->uid, f->uid, sizeof f->uid);
     utf8_copy(slice_of(act->why), f->why, sizeof f->why);
@@ -114,12 +112,9 @@ static void count(struct op *op, struct record *c, const struct verb *verb, cons
 
 void route_failed(struct op *op, struct record *c, const struct action *act, const char *text)
 {
-    const struct route_kind *k = route_kinds;
     char name[POD_NAME_MAX + 1];
     slice_copy(slice_head(act->name, POD_NAME_MAX), name, sizeof name);
-    while (k[1].kind && k->remove != act->verb && !slice_has(slice_of(act->verb->name), k->kind->word))
-        k++;
-    count(op, c, act->verb, k->kind, name, text);
+    count(op, c, act->verb, route_kinds[act->index].kind, name, text);
 }
 
 /* A webhook or quota may refuse one kind of object for long. Only what says something of the whole server holds back the rest. */

@@ -114,12 +114,29 @@ static bool is_certifiable(struct slice host)
     return name_dns1123_subdomain(name) && digits < last.len && (name.len == host.len || last.len < name.len);
 }
 
+/* Whether one of the patterns is the host, or is "*.NAME" and the host is below NAME. */
+static bool is_allowed(struct slice patterns, struct slice host)
+{
+    bool any = slice_empty(patterns);
+    while (!any && patterns.len) {
+        struct slice one = slice_cut(&patterns, ',');
+        any = slice_eq(one, host) || (slice_starts(one, SLICE("*.")) && slice_ends(host, slice_skip(one, 1)));
+    }
+    return any;
+}
+
 /* Whether a certificate can be made for the hosts of the route. */
-static bool check_hosts(struct slice hosts, struct err *e)
+static bool check_hosts(const struct op *op, struct slice hosts, struct err *e)
 {
     int count = 0;
     for (; !slice_empty(hosts); count++) {
         struct slice one = slice_cut(&hosts, ',');
+        if (!is_allowed(op->o.route_hosts, one))
+            return err_set(
+                e, ERR_CONFIG,
+                "no certificate is made for host \"%.*s\": the operator's --route-hosts has %.*s; use such a host, name a Secret "
+                "of yours in the route, or have the host added",
+                SLICE_ARG(slice_head(one, 80)), SLICE_ARG(slice_head(op->o.route_hosts, 200)));
         if (!is_certifiable(one))
             return err_set(e, ERR_CONFIG,
                            "no certificate is made for host \"%.*s\": use a DNS name, or *. before one that has a dot, in the route",
@@ -197,7 +214,7 @@ static bool judge_secret(struct op *op, struct route_tls *t, struct jval object)
                     t->field ? ": replace it, or remove the field: then the operator creates a Secret" : ": replace or delete it");
     else if (p->there && !t->ours)
         bad = false;
-    else if (!check_hosts(istr_slice(t->hosts), &unfit))
+    else if (!check_hosts(op, istr_slice(t->hosts), &unfit))
         set_trouble(op, t, TLS_SECRET, unfit.text, "");
     else if (!ca->known && (!p->there || !well))
         set_trouble(op, t, TLS_SECRET, "it cannot be written: the CA was not read yet", "");
@@ -395,7 +412,7 @@ static bool write_secret(struct op *op, const struct route_tls *t, const struct 
     struct slice names[NAMES_MAX], rest = istr_slice(t->hosts);
     struct tls_issue how = {.names = names, .subject = "mobula"};
     struct buf cert, key;
-    if (!check_hosts(rest, e))
+    if (!check_hosts(op, rest, e))
         return false;
     while (!slice_empty(rest))
         names[how.name_count++] = slice_cut(&rest, ',');

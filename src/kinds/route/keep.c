@@ -1,4 +1,4 @@
-/* An Ingress, Gateway or HTTPRoute becomes a record. */
+/* An Ingress, Gateway or another route becomes a record. */
 #include "certificate.h"
 
 struct routes *routes_of(const struct op *op, const struct kind *k)
@@ -66,7 +66,8 @@ static void keep_content(struct op *op, struct route_record *r, struct jval obje
 {
     struct arena *a = &op->arenas.event;
     struct slice trouble = SLICE(""), address = SLICE("");
-    route_kinds[route_kind_of(r->kind)].read(object, a, &trouble, &address);
+    if (route_kinds[route_kind_of(r->kind)].read)
+        route_kinds[route_kind_of(r->kind)].read(object, a, &trouble, &address);
     keep_text(op, &r->trouble, &r->route.trouble, arena_clean(a, trouble, LIMIT_POD_WORDS));
     keep_text(op, &r->address, &r->route.address, arena_clean(a, address, LIMIT_KUBE_NAME));
     keep_text(op, &r->text, &r->route.text, text_of(op, object));
@@ -210,17 +211,13 @@ static void free_routes(struct op *op, const struct kind *k)
     *kind_own(op, k) = NULL;
 }
 
-void free_ingresses(struct op *op)
-{
-    free_routes(op, &kind_ingress);
-}
-
-void free_gateways(struct op *op)
-{
-    free_routes(op, &kind_gateway);
-}
-
-void free_httproutes(struct op *op)
-{
-    free_routes(op, &kind_httproute);
-}
+#define FREE(NAME, KIND)                                                                                                                   \
+    void NAME(struct op *op)                                                                                                               \
+    {                                                                                                                                      \
+        free_routes(op, &(KIND));                                                                                                          \
+    }
+FREE(free_ingresses, kind_ingress)
+FREE(free_gateways, kind_gateway)
+FREE(free_httproutes, kind_httproute)
+FREE(free_grpcroutes, kind_grpcroute)
+FREE(free_virtualservices, kind_virtualservice)

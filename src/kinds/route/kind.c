@@ -1,5 +1,5 @@
-/* Ingresses, Gateways and HTTPRoutes as kinds, and what their controllers' statuses say. A new kind of route is a table here, a function
- * that reads its status, and the verb that deletes it. */
+/* Ingresses, Gateways, HTTPRoutes, GRPCRoutes and VirtualServices as kinds, and what their controllers' statuses say. A new kind of route
+ * is a table here, a function that reads its status, and the verb that deletes it. */
 #include "record.h"
 
 /* ---- statuses ---- */
@@ -36,27 +36,40 @@ static void read_gateway(struct jval object, struct arena *a, struct slice *trou
 }
 
 /* Several controllers may speak, one for each parent. Ours has one parent. */
-static void read_httproute(struct jval object, struct arena *a, struct slice *trouble, struct slice *address)
+static void read_parents(struct jval object, const char *kind, struct arena *a, struct slice *trouble)
 {
     static const char *const types[2] = {"Accepted", "ResolvedRefs"};
     struct slice name = json_get_str(object, "metadata.name", a),
                  parent = json_get_str(json_at(json_get(object, "spec.parentRefs"), 0), "name", a);
     struct jval k, p;
-    (void)address;
-    *trouble = arena_printf(a, "Gateway %.*s has not taken up HTTPRoute %.*s yet", SLICE_ARG(parent), SLICE_ARG(name));
+    *trouble = arena_printf(a, "Gateway %.*s has not taken up %s %.*s yet", SLICE_ARG(parent), kind, SLICE_ARG(name));
     for (struct jiter it = json_iter(json_get(object, "status.parents")); json_next(&it, &k, &p);) {
         if (!json_str_eq(json_get(p, "parentRef.name"), parent))
             continue;
-        *trouble = not_true(json_get(p, "conditions"), types, "HTTPRoute", name, a);
+        *trouble = not_true(json_get(p, "conditions"), types, kind, name, a);
         if (slice_empty(*trouble))
             return;
     }
+}
+
+static void read_httproute(struct jval object, struct arena *a, struct slice *trouble, struct slice *address)
+{
+    (void)address;
+    read_parents(object, "HTTPRoute", a, trouble);
+}
+
+static void read_grpcroute(struct jval object, struct arena *a, struct slice *trouble, struct slice *address)
+{
+    (void)address;
+    read_parents(object, "GRPCRoute", a, trouble);
 }
 
 const struct route_kind route_kinds[] = {
     {&kind_ingress, &ingress_delete, SLICE("-ingress"), read_ingress},
     {&kind_gateway, &gateway_delete, SLICE("-gateway"), read_gateway},
     {&kind_httproute, &httproute_delete, SLICE("-httproute"), read_httproute},
+    {&kind_grpcroute, &grpcroute_delete, SLICE("-grpcroute"), read_grpcroute},
+    {&kind_virtualservice, &virtualservice_delete, SLICE("-virtualservice"), NULL},
     {NULL, NULL, SLICE(""), NULL},
 };
 
@@ -64,29 +77,37 @@ const struct route_kind route_kinds[] = {
 
 #define DELETES(VERB)                                                                                                                      \
     {                                                                                                                                      \
-        .verb = &(VERB), .make = route_make_delete, .answer = route_answer_delete, .failed = route_failed, .by_us = route_by_us            \
+        .verb = &(VERB), .make = route_make_delete, .answer = route_answer_delete, .failed = route_failed, .more = &deletes                \
     }
-#define END                                                                                                                                \
-    {                                                                                                                                      \
-        .verb = NULL                                                                                                                       \
-    }
-static const struct verb_handler ingress_handlers[] =
-    {DELETES(ingress_delete),
-     {.verb = &route_write_tls, .make = route_tls_make, .answer = route_tls_answer, .failed = route_tls_failed, .secret = route_tls_secret},
-     END},
-                                 gateway_handlers[] = {DELETES(gateway_delete), END},
-                                 httproute_handlers[] = {DELETES(httproute_delete), END};
+const struct verb_more route_sealed = {.seal = route_seal};
+static const struct verb_more deletes = {.by_us = route_by_us}, secretive = {.secret = route_tls_secret};
 
+/* Of all kinds of routes. */
+static const struct verb_handler handlers[] = {
+    DELETES(ingress_delete),
+    DELETES(gateway_delete),
+    DELETES(httproute_delete),
+    DELETES(grpcroute_delete),
+    DELETES(virtualservice_delete),
+    {.verb = &route_write_tls, .make = route_tls_make, .answer = route_tls_answer, .failed = route_tls_failed, .more = &secretive},
+    {.verb = NULL}};
+
+#define MADE "make such routes (default); =false: none are made"
+#define WITH "with these routes of services (docs/routes.md): five rights more; --kinds=all has them"
+#define GATEWAY_API "gateway.networking.k8s.io"
+#define ISTIO_API "networking.istio.io"
 static const struct kube_resource ingresses = {SLICE("networking.k8s.io"), SLICE("v1"), SLICE("ingresses")},
-                                  gateways = {SLICE("gateway.networking.k8s.io"), SLICE("v1"), SLICE("gateways")},
-                                  httproutes = {SLICE("gateway.networking.k8s.io"), SLICE("v1"), SLICE("httproutes")};
+                                  gateways = {SLICE(GATEWAY_API), SLICE("v1"), SLICE("gateways")},
+                                  httproutes = {SLICE(GATEWAY_API), SLICE("v1"), SLICE("httproutes")},
+                                  grpcroutes = {SLICE(GATEWAY_API), SLICE("v1"), SLICE("grpcroutes")},
+                                  virtualservices = {SLICE(ISTIO_API), SLICE("v1"), SLICE("virtualservices")};
 
 const struct kind kind_ingress = {.name = "Ingress",
                                   .word = "ingress",
                                   .api_version = SLICE("networking.k8s.io/v1"),
                                   .resource = &ingresses,
                                   .plural = "ingresses.networking.k8s.io",
-                                  .handlers = ingress_handlers,
+                                  .handlers = handlers,
                                   .family = OPERATOR_RAY_IO,
                                   .keep = keep_route,
                                   .drop = drop_route,
@@ -94,7 +115,7 @@ const struct kind kind_ingress = {.name = "Ingress",
                                   .free = free_ingresses,
                                   .on_demand = true,
                                   .optional = {.flag = "ingresses",
-                                               .run = "make Ingresses where a RayCluster asks for one (default); =false: none are made",
+                                               .run = MADE,
                                                .install = "with Ingresses for dashboards (headGroupSpec.enableIngress): five rights more; "
                                                           "--kinds=all has them"}};
 
@@ -103,31 +124,49 @@ const struct kind kind_gateway = {.name = "Gateway",
                                   .api_version = SLICE("gateway.networking.k8s.io/v1"),
                                   .resource = &gateways,
                                   .plural = "gateways.gateway.networking.k8s.io",
-                                  .handlers = gateway_handlers,
                                   .family = OPERATOR_RAY_IO,
                                   .keep = keep_route,
                                   .drop = drop_route,
                                   .sweep = sweep_routes,
                                   .free = free_gateways,
                                   .on_demand = true,
-                                  .optional = {.flag = "gateways",
-                                               .run = "make Gateways where a RayService asks for one (default); =false: none are made",
-                                               .install = "with Gateways (gateway.networking.k8s.io) of RayServices that are upgraded "
-                                                          "in steps: five rights more; --kinds=all has them"}};
+                                  .optional = {.flag = "gateways", .run = MADE, .install = WITH}};
 
 const struct kind kind_httproute = {.name = "HTTPRoute",
                                     .word = "httproute",
                                     .api_version = SLICE("gateway.networking.k8s.io/v1"),
                                     .resource = &httproutes,
                                     .plural = "httproutes.gateway.networking.k8s.io",
-                                    .handlers = httproute_handlers,
                                     .family = OPERATOR_RAY_IO,
                                     .keep = keep_route,
                                     .drop = drop_route,
                                     .sweep = sweep_routes,
                                     .free = free_httproutes,
                                     .on_demand = true,
-                                    .optional = {.flag = "httproutes",
-                                                 .run = "make HTTPRoutes where a RayService asks for one (default); =false: none are made",
-                                                 .install = "with HTTPRoutes of RayServices that are upgraded in steps: five rights more; "
-                                                            "--kinds=all has them"}};
+                                    .optional = {.flag = "httproutes", .run = MADE, .install = WITH}};
+
+const struct kind kind_grpcroute = {.name = "GRPCRoute",
+                                    .word = "grpcroute",
+                                    .api_version = SLICE("gateway.networking.k8s.io/v1"),
+                                    .resource = &grpcroutes,
+                                    .plural = "grpcroutes.gateway.networking.k8s.io",
+                                    .family = OPERATOR_RAY_IO,
+                                    .keep = keep_route,
+                                    .drop = drop_route,
+                                    .sweep = sweep_routes,
+                                    .free = free_grpcroutes,
+                                    .on_demand = true,
+                                    .optional = {.flag = "grpcroutes", .run = MADE, .install = WITH}};
+
+const struct kind kind_virtualservice = {.name = "VirtualService",
+                                         .word = "virtualservice",
+                                         .api_version = SLICE("networking.istio.io/v1"),
+                                         .resource = &virtualservices,
+                                         .plural = "virtualservices.networking.istio.io",
+                                         .family = OPERATOR_RAY_IO,
+                                         .keep = keep_route,
+                                         .drop = drop_route,
+                                         .sweep = sweep_routes,
+                                         .free = free_virtualservices,
+                                         .on_demand = true,
+                                         .optional = {.flag = "virtualservices", .run = MADE, .install = WITH}};

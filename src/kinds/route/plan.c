@@ -47,6 +47,7 @@ static void add_apply(const struct route_view *v, struct plan *p)
 {
     struct action *act = plan_add(p, v->apply);
     act->name = v->name;
+    act->index = v->index;
     act->text = v->want.plain;
 }
 
@@ -77,6 +78,7 @@ bool route_end(const struct route_view *v, const char *why, struct now now, stru
     struct action *act = plan_add(p, v->remove);
     act->name = slice_of(v->have->name);
     act->uid = slice_of(v->have->uid);
+    act->index = v->index;
     act->why = why;
     return false;
 }

@@ -31,7 +31,8 @@ struct route_kind {
     const struct kind *kind;
     const struct verb *remove;
     struct slice suffix; /* of the names of ours: of somebody else's objects only those with it are kept, because they may be in the way */
-    /* The content of the object's status: trouble and address as in struct route; in the arena or the object. */
+    /* The content of the object's status: trouble and address as in struct route; in the arena or the object. NULL: it says
+     * nothing, and what is applied is in force. */
     void (*read)(struct jval object, struct arena *a, struct slice *trouble, struct slice *address);
 };
 extern const struct route_kind route_kinds[]; /* ended by one without a kind; flight.index is the place in it */
@@ -44,12 +45,16 @@ void sweep_routes(struct op *op, struct source *from, uint64_t version);
 void free_ingresses(struct op *op);
 void free_gateways(struct op *op);
 void free_httproutes(struct op *op);
+void free_grpcroutes(struct op *op);
+void free_virtualservices(struct op *op);
 /* Keeps an object from an answer to a call. NULL: it is none of ours. */
 struct route_record *extract_route(struct op *op, struct space *space, const struct kind *k, struct jval object, uint64_t version,
                                    uint32_t round);
 struct route_record *route_by_uid(struct op *op, const struct kind *k, struct slice uid);
 struct route_record *route_named(const struct op *op, const struct record *c, const struct kind *k, struct slice name);
 void route_by_us(struct op *op, struct slice uid, bool by_us);
+
+bool route_seal(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
 
 /* certificate.c */
 verb_make route_tls_make;

@@ -15,9 +15,26 @@ struct owner versioned_owner(const struct versioned *s)
 
 /* ---- RayServices ---- */
 
-static struct slice spec_of(struct jval spec, struct slice config, int32_t capacity, struct buf *text, struct arena *a)
+/* The serve Service with the port of gRPC beside that of HTTP, unless the ports are given. */
+static void write_serve_service(struct jout *w, const struct versioned *s, struct jval spec, struct arena *a)
 {
-    static const char *const skipped[] = {"serveConfigV2", NULL};
+    static const char *const of_service[] = {"spec", NULL}, *const of_spec[] = {"ports", NULL};
+    struct jval given = json_get(spec, "serveService"), inner = json_get(given, "spec");
+    struct rayservice_facts facts;
+    rayservice_facts_read(place_root(spec, a), a, &facts, arena_new(a, struct spec_errors));
+    jout_kobject(w, "serveService");
+    splice_members(w, given, of_service, a);
+    jout_kobject(w, "spec");
+    splice_members(w, inner, of_spec, a);
+    jout_form(w, "ports:[{name:'serve',port:%d},{name:'grpc',port:%d,appProtocol:'kubernetes.io/h2c'}]}}", (int)facts.port,
+              (int)s->grpc_port);
+}
+
+static struct slice spec_of(const struct versioned *s, struct jval spec, struct slice config, int32_t capacity, struct buf *text,
+                            struct arena *a)
+{
+    bool ports = s->grpc_port > 0 && json_len(json_get(spec, "serveService.spec.ports")) == 0;
+    const char *const skipped[] = {"serveConfigV2", ports ? "serveService" : NULL, NULL};
     struct jout w;
     jout_init(&w, text);
     jout_object(&w);
@@ -26,6 +43,8 @@ static struct slice spec_of(struct jval spec, struct slice config, int32_t capac
         jout_kstr(&w, "serveConfigV2", rayservice_with_capacity(config, capacity < 100 ? capacity : -1, a));
     else
         jout_kval(&w, "serveConfigV2", json_get(spec, "serveConfigV2"));
+    if (ports)
+        write_serve_service(&w, s, spec, a);
     jout_end(&w);
     return buf_slice(text);
 }
@@ -38,7 +57,7 @@ struct slice versioned_build_child(const struct versioned *s, struct slice versi
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM}, out = {.max = LIMIT_JSON_ITEM};
     struct jout w;
     char *digits = arena_alloc(a, RAY_HASH_TEXT);
-    struct slice body = spec_of(spec, config, capacity, &text, a);
+    struct slice body = spec_of(s, spec, config, capacity, &text, a);
     ray_hash_format(hash64(body, (uint64_t)capacity), digits);
     *hash = (struct slice){digits, RAY_HASH_TEXT};
     pairs_set(&labels, SLICE(VERSIONED_LABEL), s->name);
@@ -61,6 +80,11 @@ static struct slice service_of_version(const struct versioned *s, const struct v
     return rayservice_serve_name(versioned_child_name(s->name, v->name, a), json_get(spec, "serveService"), a);
 }
 
+static int32_t port_of(const struct versioned *s, const struct version *v, bool grpc)
+{
+    return grpc ? s->grpc_port : v->facts.port;
+}
+
 static bool has_service(const struct version *v)
 {
     return v && v->child && v->child->service;
@@ -76,39 +100,19 @@ static void set_share(struct pairs *out, const char *prefix, const struct versio
     pairs_set(out, arena_printf(a, "anyscale.com/%s-weight", prefix), arena_printf(a, "%d", (int)v->share));
 }
 
-static bool write_route(const struct versioned *s, const struct versioned_shares *in, const struct route_object *like,
-                        struct pairs *annotations, const struct buf *spec, struct buf *out, struct err *e)
-{
-    struct pairs labels = pairs_new(annotations->arena);
-    struct route_object o = *like;
-    bool gateway = s->gateway.len > 0;
-    pairs_set(&labels, SLICE(VERSIONED_LABEL), s->name);
-    pairs_set(annotations, SLICE("anyscale.com/ingress-type"), gateway ? SLICE("gateway") : s->class);
-    pairs_set(annotations, SLICE("anyscale.com/canary-exists"), has_service(in->canary) ? SLICE("true") : SLICE("false"));
-    set_share(annotations, "primary", s, in->primary);
-    set_share(annotations, "canary", s, in->canary);
-    o.owner = versioned_owner(s);
-    o.labels = &labels;
-    o.annotations = annotations;
-    o.spec = buf_slice(spec);
-    o.seed = in->seed;
-    return !spec->full ? route_write(&o, annotations->arena, out, e) : err_set(e, ERR_LIMIT, "%s is too large", o.kind);
-}
+struct route_build {
+    const struct versioned *s;
+    const struct versioned_shares *in;
+    int which;
+    struct arena *a;
+    struct pairs *annotations;
+};
 
-/* ---- HTTPRoute ---- */
+/* ---- HTTPRoute, GRPCRoute, VirtualService ---- */
 
-static void write_backend(struct jout *w, const struct versioned *s, const struct version *v, int32_t weight, struct arena *a)
-{
-    struct slice name = service_of_version(s, v, a);
-    jout_form(w, "{name:'%.*s',port:%d,weight:%d}", SLICE_ARG(name), (int)v->facts.port, (int)weight);
-}
-
-static void write_match(struct jout *w, struct slice value)
-{
-    static const char *const headers[] = {VERSION_HEADER, VERSION_HEADER_OTHER};
-    for (size_t i = 0; i < COUNT_OF(headers); i++)
-        jout_form(w, "{path:{type:'PathPrefix',value:'/'},headers:[{name:'%s',value:'%.*s'}]}", headers[i], SLICE_ARG(value));
-}
+/* The Gateway API takes 16 rules and 16 backends. */
+enum { ROUTE_RULES = 16, PIN_HEADERS = 2 };
+#define ANY_PATH "{\"type\":\"PathPrefix\",\"value\":\"/\"}"
 
 static bool is_name(const struct versioned_shares *in, const char *word)
 {
@@ -118,52 +122,95 @@ static bool is_name(const struct versioned_shares *in, const char *word)
     return false;
 }
 
-/* Requests that name the version. */
-static void write_pin(struct jout *w, const struct versioned *s, const struct versioned_shares *in, const struct version *v,
-                      struct arena *a)
+/* The names that pin the version. */
+static size_t names_of(const struct versioned_shares *in, const struct version *v, struct slice out[3])
 {
-    jout_form(w, "{matches:[");
-    write_match(w, v->name);
+    size_t count = 0;
+    out[count++] = v->name;
     if (v == in->primary && !is_name(in, "primary"))
-        write_match(w, SLICE("primary"));
+        out[count++] = SLICE("primary");
     if (v == in->canary && !is_name(in, "canary"))
-        write_match(w, SLICE("canary"));
-    jout_form(w, "],backendRefs:[");
-    write_backend(w, s, v, 1, a);
+        out[count++] = SLICE("canary");
+    return count;
+}
+
+static void write_backend(struct jout *w, const struct route_build *b, const struct version *v, int32_t weight)
+{
+    struct slice name = service_of_version(b->s, v, b->a);
+    jout_form(w,
+              b->which == VERSIONED_VIRTUALSERVICE ? "{destination:{host:'%.*s',port:{number:%d}},weight:%d}"
+                                                   : "{name:'%.*s',port:%d,weight:%d}",
+              SLICE_ARG(name), (int)port_of(b->s, v, b->which == VERSIONED_GRPCROUTE), (int)weight);
+}
+
+/* Requests that name the version. Istio wants header names in lower case. */
+static void write_pin(struct jout *w, const struct route_build *b, const struct version *v)
+{
+    static const char *const headers[PIN_HEADERS] = {VERSION_HEADER, VERSION_HEADER_OTHER};
+    struct slice names[3];
+    bool istio = b->which == VERSIONED_VIRTUALSERVICE;
+    size_t count = names_of(b->in, v, names) * PIN_HEADERS;
+    jout_form(w, istio ? "{match:[" : "{matches:[");
+    for (size_t i = 0; i < count; i++) {
+        struct slice header = slice_of(headers[i % PIN_HEADERS]), name = names[i / PIN_HEADERS];
+        if (istio)
+            jout_form(w, "{headers:{%.*s:{exact:'%.*s'}}}", SLICE_ARG(slice_lower(header, b->a)), SLICE_ARG(name));
+        else
+            jout_form(w, "{path:%s,headers:[{name:'%.*s',value:'%.*s'}]}", b->which == VERSIONED_HTTPROUTE ? ANY_PATH : NULL,
+                      SLICE_ARG(header), SLICE_ARG(name));
+    }
+    jout_form(w, istio ? "],route:[" : "],backendRefs:[");
+    write_backend(w, b, v, 1);
     jout_form(w, "]}");
 }
 
-/* The Gateway API takes 16 rules and 16 backends. */
-enum { ROUTE_RULES = 16 };
-
-static void write_rules(struct jout *w, const struct versioned *s, const struct versioned_shares *in, struct arena *a)
+static void write_pins(struct jout *w, const struct route_build *b)
 {
-    int rules = 1, backends = 0;
-    jout_form(w, "rules:[{matches:[{path:{type:'PathPrefix',value:'/'}}],backendRefs:[");
-    for (uint32_t i = 0; i < in->count; i++)
-        if (has_service(&in->list[i]) && in->list[i].share > 0 && backends++ < ROUTE_RULES)
-            write_backend(w, s, &in->list[i], in->list[i].share, a);
-    jout_form(w, "]}");
-    for (uint32_t i = 0; i < in->count; i++)
-        if (has_service(&in->list[i]) && rules++ < ROUTE_RULES)
-            write_pin(w, s, in, &in->list[i], a);
-    jout_form(w, "]");
+    int rules = 1;
+    for (uint32_t i = 0; i < b->in->count; i++)
+        if (has_service(&b->in->list[i]) && rules++ < ROUTE_RULES)
+            write_pin(w, b, &b->in->list[i]);
 }
 
-bool versioned_build_route(const struct versioned *s, const struct versioned_shares *in, struct arena *a, struct buf *out, struct err *e)
+static void write_weights(struct jout *w, const struct route_build *b)
 {
-    struct pairs annotations = pairs_new(a);
-    __attribute__((cleanup(buf_free))) struct buf spec = {.max = LIMIT_JSON_ITEM};
-    struct jout w;
-    jout_init(&w, &spec);
-    jout_form(&w, "{parentRefs:[{name:'%.*s',namespace:'%.*s',sectionName?:'%.*s'}],", SLICE_ARG(s->gateway), SLICE_ARG(s->gateway_ns),
-              SLICE_ARG(s->section));
-    jout_kval(&w, "hostnames", s->hosts);
-    write_rules(&w, s, in, a);
-    jout_form(&w, "}");
-    const struct route_object o = {
-        .api_version = "gateway.networking.k8s.io/v1", .kind = "HTTPRoute", .name = arena_printf(a, "%.*s-httproute", SLICE_ARG(s->name))};
-    return write_route(s, in, &o, &annotations, &spec, out, e);
+    int backends = 0;
+    jout_form(w, "{matches:%s", b->which == VERSIONED_HTTPROUTE ? "[{\"path\":" ANY_PATH "}]" : NULL);
+    jout_karray(w, b->which == VERSIONED_VIRTUALSERVICE ? "route" : "backendRefs");
+    for (uint32_t i = 0; i < b->in->count; i++)
+        if (has_service(&b->in->list[i]) && b->in->list[i].share > 0 && backends++ < ROUTE_RULES)
+            write_backend(w, b, &b->in->list[i], b->in->list[i].share);
+    jout_form(w, "]}");
+}
+
+static bool write_gateway_route(struct jout *w, const struct route_build *b, struct err *e)
+{
+    const struct versioned *s = b->s;
+    bool grpc = b->which == VERSIONED_GRPCROUTE;
+    struct slice section = grpc && s->grpc_section.len ? s->grpc_section : s->section;
+    (void)e;
+    jout_form(w, "{parentRefs:[{name:'%.*s',namespace:'%.*s',sectionName?:'%.*s'}]", SLICE_ARG(s->gateway), SLICE_ARG(s->gateway_ns),
+              SLICE_ARG(section));
+    jout_kval(w, "hostnames", grpc ? s->grpc_hosts : s->hosts);
+    jout_karray(w, "rules");
+    write_weights(w, b);
+    write_pins(w, b);
+    jout_form(w, "]}");
+    return true;
+}
+
+/* The first rule that matches counts. */
+static bool write_virtualservice(struct jout *w, const struct route_build *b, struct err *e)
+{
+    (void)e;
+    jout_object(w);
+    jout_kval(w, VERSIONED_ISTIO_LIST, b->s->istio);
+    jout_kraw(w, "hosts", json_len(b->s->hosts) ? json_raw(b->s->hosts) : SLICE("[\"*\"]"));
+    jout_karray(w, "http");
+    write_pins(w, b);
+    write_weights(w, b);
+    jout_form(w, "]}");
+    return true;
 }
 
 /* ---- Ingress ---- */
@@ -185,35 +232,84 @@ static void write_ingress_rule(struct jout *w, const struct versioned *s, const 
 {
     struct slice name = service_of_version(s, v, a);
     jout_form(w, "{host?:'%.*s',http:{paths:[{path:'/',pathType:'Prefix',backend:{service:{name:'%.*s',port:{number:%d}}}}]}}",
-              SLICE_ARG(host), SLICE_ARG(name), (int)v->facts.port);
+              SLICE_ARG(host), SLICE_ARG(name), (int)port_of(s, v, false));
 }
 
-bool versioned_build_ingress(const struct versioned *s, const struct versioned_shares *in, bool canary, struct arena *a, struct buf *out,
-                             struct err *e)
+static bool write_ingress(struct jout *w, const struct route_build *b, struct err *e)
 {
-    struct pairs annotations = pairs_new(a);
-    const struct version *to = canary ? in->canary : in->primary;
-    __attribute__((cleanup(buf_free))) struct buf spec = {.max = LIMIT_JSON_ITEM};
+    const struct versioned *s = b->s;
+    bool canary = b->which == VERSIONED_CANARY;
+    const struct version *to = canary ? b->in->canary : b->in->primary;
     struct jval k, host;
-    struct jout w;
-    if (!has_service(to) || (canary && !in->primary))
+    if (!has_service(to) || (canary && !b->in->primary))
         return err_set(e, ERR_MISSING, "the Service that it leads to is not there yet");
     if (canary)
-        set_canary(&annotations, in);
-    jout_init(&w, &spec);
-    jout_form(&w, "{ingressClassName:'%.*s'", SLICE_ARG(s->class));
+        set_canary(b->annotations, b->in);
+    jout_form(w, "{ingressClassName:'%.*s'", SLICE_ARG(s->class));
     if (s->tls.len && json_len(s->hosts)) {
         struct slice all = json_raw(s->hosts);
-        jout_form(&w, "tls:[{hosts:%.*s,secretName:'%.*s'}]", SLICE_ARG(all), SLICE_ARG(s->tls));
+        jout_form(w, "tls:[{hosts:%.*s,secretName:'%.*s'}]", SLICE_ARG(all), SLICE_ARG(s->tls));
     }
-    jout_form(&w, "rules:[");
+    jout_form(w, "rules:[");
     if (!json_len(s->hosts))
-        write_ingress_rule(&w, s, to, SLICE(""), a);
+        write_ingress_rule(w, s, to, SLICE(""), b->a);
     for (struct jiter it = json_iter(s->hosts); json_next(&it, &k, &host);)
-        write_ingress_rule(&w, s, to, json_str(host, a), a);
-    jout_form(&w, "]}");
-    const struct route_object o = {.api_version = "networking.k8s.io/v1",
-                                   .kind = "Ingress",
-                                   .name = arena_printf(a, "%.*s-%singress", SLICE_ARG(s->name), canary ? "canary-" : "")};
-    return write_route(s, in, &o, &annotations, &spec, out, e);
+        write_ingress_rule(w, s, to, json_str(host, b->a), b->a);
+    jout_form(w, "]}");
+    return true;
+}
+
+/* ---- routes ---- */
+
+#define GATEWAY_API "gateway.networking.k8s.io/v1"
+#define INGRESS_API "networking.k8s.io/v1"
+
+const struct versioned_route versioned_routes[VERSIONED_ROUTES] = {
+    [VERSIONED_HTTPROUTE] = {"httproute", "HTTPRoute", GATEWAY_API, "httproutes"},
+    [VERSIONED_INGRESS] = {"ingress", "Ingress", INGRESS_API, "ingresses"},
+    [VERSIONED_CANARY] = {"canary-ingress", "Ingress", INGRESS_API, "ingresses"},
+    [VERSIONED_GRPCROUTE] = {"grpcroute", "GRPCRoute", GATEWAY_API, "grpcroutes"},
+    [VERSIONED_VIRTUALSERVICE] = {"virtualservice", "VirtualService", "networking.istio.io/v1", "virtualservices"},
+};
+
+bool versioned_asks(const struct versioned *s, int which)
+{
+    const bool asks[VERSIONED_ROUTES] = {[VERSIONED_HTTPROUTE] = s->gateway.len > 0,
+                                         [VERSIONED_INGRESS] = s->class.len > 0,
+                                         [VERSIONED_CANARY] = s->class.len > 0,
+                                         [VERSIONED_GRPCROUTE] = s->grpc_port > 0,
+                                         [VERSIONED_VIRTUALSERVICE] = json_there(s->istio)};
+    return asks[which];
+}
+
+bool versioned_build_route(const struct versioned *s, const struct versioned_shares *in, int which, struct arena *a, struct buf *out,
+                           struct err *e)
+{
+    const struct versioned_route *kind = &versioned_routes[which];
+    struct pairs labels = pairs_new(a), annotations = pairs_new(a);
+    struct route_build b = {s, in, which, a, &annotations};
+    __attribute__((cleanup(buf_free))) struct buf spec = {.max = LIMIT_JSON_ITEM};
+    struct jout w;
+    jout_init(&w, &spec);
+    if (!(json_there(s->istio) ? write_virtualservice : s->class.len ? write_ingress : write_gateway_route)(&w, &b, e))
+        return false;
+    if (spec.full)
+        return err_set(e, ERR_LIMIT, "%s is too large", kind->kind);
+    pairs_set(&labels, SLICE(VERSIONED_LABEL), s->name);
+    pairs_set(&annotations, SLICE("anyscale.com/ingress-type"),
+              s->class.len           ? s->class
+              : json_there(s->istio) ? SLICE("istio")
+                                     : SLICE("gateway"));
+    pairs_set(&annotations, SLICE("anyscale.com/canary-exists"), has_service(in->canary) ? SLICE("true") : SLICE("false"));
+    set_share(&annotations, "primary", s, in->primary);
+    set_share(&annotations, "canary", s, in->canary);
+    const struct route_object o = {.api_version = kind->api_version,
+                                   .kind = kind->kind,
+                                   .owner = versioned_owner(s),
+                                   .name = arena_printf(a, "%.*s-%s", SLICE_ARG(s->name), kind->suffix),
+                                   .labels = &labels,
+                                   .annotations = &annotations,
+                                   .spec = buf_slice(&spec),
+                                   .seed = in->seed};
+    return route_write(&o, a, out, e);
 }

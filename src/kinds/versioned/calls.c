@@ -35,13 +35,11 @@ static void view_children(struct op *op, const struct record *c, struct versione
     v->children = list;
 }
 
-static const struct {
-    const char *name;
-    const struct kind *kind;
-    const struct verb *apply;
-} routes[] = {[VERSIONED_HTTPROUTE] = {"httproute", &kind_httproute, &versioned_apply_httproute},
-              [VERSIONED_INGRESS] = {"ingress", &kind_ingress, &versioned_apply_ingress},
-              [VERSIONED_CANARY] = {"canary-ingress", &kind_ingress, &versioned_apply_canary}};
+static const struct kind *const kinds_of[VERSIONED_ROUTES] = {[VERSIONED_HTTPROUTE] = &kind_httproute,
+                                                              [VERSIONED_INGRESS] = &kind_ingress,
+                                                              [VERSIONED_CANARY] = &kind_ingress,
+                                                              [VERSIONED_GRPCROUTE] = &kind_grpcroute,
+                                                              [VERSIONED_VIRTUALSERVICE] = &kind_virtualservice};
 
 /* Those that the spec asks for, and those that status or a watch tells are there. */
 static void view_routes(struct op *op, struct record *c, const struct versioned *s, struct versioned_view *v)
@@ -50,14 +48,14 @@ static void view_routes(struct op *op, struct record *c, const struct versioned 
     struct slice was = json_get_str(v->status, "routeKind", a);
     v->patches = patches_in_force(op);
     v->patches_revision = patches_revision(op);
-    for (size_t i = 0; i < COUNT_OF(routes); i++) {
-        const struct kind *k = routes[i].kind;
-        struct slice name = arena_printf(a, "%.*s-%s", SLICE_ARG(s->name), routes[i].name);
-        if ((i == VERSIONED_HTTPROUTE) != (s->gateway.len > 0) && !slice_is(was, k->name) && !route_seen(op, c, k, name))
+    for (int i = 0; i < VERSIONED_ROUTES; i++) {
+        const struct kind *k = kinds_of[i];
+        struct slice name = arena_printf(a, "%.*s-%s", SLICE_ARG(s->name), versioned_routes[i].suffix);
+        if (!versioned_asks(s, i) && slice_find_text(was, k->name) < 0 && !route_seen(op, c, k, name))
             continue;
         v->routes[i] = arena_new(a, struct route_view);
         *v->routes[i] = route_look(op, c, k, name);
-        v->routes[i]->apply = routes[i].apply;
+        v->routes[i]->apply = &versioned_apply_route;
     }
 }
 
@@ -150,10 +148,4 @@ bool versioned_answer(struct op *op, struct flight *f, const struct kube_answer 
         say_done(op, f, f->fresh ? "CreatedRayService" : "UpdatedRayService", f->fresh ? "created" : "updated");
     }
     return false;
-}
-
-bool versioned_make_route(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
-{
-    const struct kind *k = act->verb == &versioned_apply_httproute ? &kind_httproute : &kind_ingress;
-    return route_make(op, c, k, act, f, t, e);
 }

@@ -63,7 +63,7 @@ static void decide_children(struct versioned_decision *d)
 
 static void decide_routes(struct versioned_decision *d)
 {
-    for (int i = 0; i <= VERSIONED_CANARY; i++) {
+    for (int i = 0; i < VERSIONED_ROUTES; i++) {
         struct route_view *v = d->in->routes[i];
         if (v && (v->want.text.len || v->want.trouble.len))
             route_decide(v, d->in->now, d->p);

@@ -53,19 +53,13 @@ static bool preview_versioned(struct jval object, struct preview *p)
     return true;
 }
 
-#define ROUTE(VERB)                                                                                                                        \
-    {                                                                                                                                      \
-        .verb = &(VERB), .make = versioned_make_route, .seal = route_seal, .answer = route_answer, .failed = route_failed                  \
-    }
 static const struct verb_handler handlers[] = {
     {.verb = &versioned_apply_version, .make = versioned_make_version, .answer = versioned_answer, .failed = object_failed},
     {.verb = &versioned_delete_version, .make = versioned_make_delete, .answer = versioned_answer, .failed = object_failed},
-    ROUTE(versioned_apply_httproute),
-    ROUTE(versioned_apply_ingress),
-    ROUTE(versioned_apply_canary),
+    {.verb = &versioned_apply_route, .make = route_make, .more = &route_sealed, .answer = route_answer, .failed = route_failed},
     {.verb = NULL},
 };
-static const struct kind *const owns[] = {&kind_rayservice, &kind_ingress, &kind_httproute, NULL};
+static const struct kind *const owns[] = {&kind_rayservice, &kind_ingress, &kind_httproute, &kind_grpcroute, &kind_virtualservice, NULL};
 static const struct kind *const needs[] = {&kind_versioned, &kind_rayservice, &kind_kservice, NULL};
 static const struct kind *const must[] = {&kind_rayservice, NULL};
 

@@ -179,20 +179,15 @@ static void build_route(struct versioned_decision *d, int which)
         return;
     if (sum == 0)
         v->want.trouble = SLICE("no version takes requests yet");
-    else if (which == VERSIONED_HTTPROUTE ? versioned_build_route(d->s, &in, d->a, &text, &e)
-                                          : versioned_build_ingress(d->s, &in, which == VERSIONED_CANARY, d->a, &text, &e))
+    else if (versioned_build_route(d->s, &in, which, d->a, &text, &e))
         v->want = route_want_of(arena_dup(d->a, buf_slice(&text)), d->in->patches, d->a);
     else
         v->want.trouble = arena_printf(d->a, "%s", e.text);
 }
 
-/* Which of the three routes are wanted. */
 static bool wanted(const struct versioned_decision *d, int which)
 {
-    bool gateway = d->s->gateway.len > 0;
-    if (which == VERSIONED_HTTPROUTE)
-        return gateway;
-    return !gateway && (which == VERSIONED_INGRESS || (d->canary && d->canary->child && d->canary->child->service));
+    return versioned_asks(d->s, which) && (which != VERSIONED_CANARY || (d->canary && d->canary->child && d->canary->child->service));
 }
 
 void versioned_observe(struct versioned_decision *d)
@@ -202,14 +197,14 @@ void versioned_observe(struct versioned_decision *d)
         d->list[i].settled = look(d, &d->list[i]);
     }
     share_out(d);
-    for (int i = 0; i <= VERSIONED_CANARY; i++)
+    for (int i = 0; i < VERSIONED_ROUTES; i++)
         if (wanted(d, i))
             build_route(d, i);
 }
 
 struct slice versioned_routes_trouble(const struct versioned_decision *d)
 {
-    for (int i = 0; i <= VERSIONED_CANARY; i++) {
+    for (int i = 0; i < VERSIONED_ROUTES; i++) {
         struct slice text = wanted(d, i) && d->in->routes[i] ? route_trouble(d->in->routes[i], d->a) : SLICE("");
         if (text.len)
             return text;

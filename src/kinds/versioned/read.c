@@ -77,7 +77,8 @@ static void read_versions(struct reader *r, const struct place *spec, struct ver
 
 /* ---- routes ---- */
 
-static void read_hosts(struct reader *r, const struct place *at, struct versioned *s)
+/* A list of hosts, or of NAME and NAMESPACE/NAME. */
+static void read_names(struct reader *r, const struct place *at, bool hosts, struct jval *out)
 {
     struct jval k, v;
     if (!place_given(at) || !read_text_list(r, at))
@@ -85,12 +86,14 @@ static void read_hosts(struct reader *r, const struct place *at, struct versione
     if (json_len(at->value) > VERSIONED_HOSTS)
         place_bad(r, at, "has %zu names: at most %d (VERSIONED_HOSTS)", json_len(at->value), (int)VERSIONED_HOSTS);
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        struct slice host = json_str(v, r->arena), name = slice_starts(host, SLICE("*.")) ? slice_skip(host, 2) : host;
+        struct slice whole = json_str(v, r->arena), name = whole;
+        if (hosts ? slice_starts(name, SLICE("*.")) : slice_find(name, '/') > 0 && name_dns1123_subdomain(slice_cut(&name, '/')))
+            name = hosts ? slice_skip(name, 2) : name;
         if (!name_dns1123_subdomain(name))
-            place_bad(r, at, "has \"%.*s\", which is no host: write a name such as rag.example.org, or *.example.org",
-                      SLICE_ARG(slice_head(host, 80)));
+            place_bad(r, at, "has \"%.*s\", which is no %s", SLICE_ARG(slice_head(whole, 80)),
+                      hosts ? "host: write a name such as rag.example.org, or *.example.org" : "Gateway: write NAME or NAMESPACE/NAME");
     }
-    s->hosts = at->value;
+    *out = at->value;
 }
 
 static void read_label(struct reader *r, const struct place *at, enum presence presence, struct slice *out)
@@ -99,23 +102,52 @@ static void read_label(struct reader *r, const struct place *at, enum presence p
         place_bad(r, at, "is \"%.*s\": must be the name of an object", SLICE_ARG(slice_head(*out, 80)));
 }
 
+static void read_istio(struct reader *r, const struct place *at, struct versioned *s)
+{
+    const struct place *list = place_key(at, VERSIONED_ISTIO_LIST);
+    if (!read_object(r, at, OPTIONAL) || !read_array(r, list, REQUIRED))
+        return;
+    read_names(r, list, false, &s->istio);
+    if (json_len(list->value) == 0)
+        place_bad(r, list, "is empty: want at least one");
+}
+
+/* A Gateway refuses a GRPCRoute with a host that an HTTPRoute has on the same listener. */
+static void read_grpc(struct reader *r, const struct place *at, struct versioned *s)
+{
+    int64_t port = 9000;
+    if (!read_object(r, at, OPTIONAL))
+        return;
+    read_int(r, place_key(at, "port"), 1, UINT16_MAX, &port);
+    read_names(r, place_key(at, "hostnames"), true, &s->grpc_hosts);
+    read_label(r, place_key(at, "sectionName"), OPTIONAL, &s->grpc_section);
+    if (slice_empty(s->gateway))
+        place_bad(r, at, "needs spec.gateway: all else is for HTTP alone");
+    else if (json_len(s->grpc_hosts) == 0 && (slice_empty(s->grpc_section) || slice_eq(s->grpc_section, s->section)))
+        place_bad(r, at, "needs hostnames or a sectionName of its own: a Gateway accepts a host for HTTP or for gRPC on one listener");
+    s->grpc_port = (int32_t)port;
+}
+
 static void read_route(struct reader *r, const struct place *spec, struct versioned *s)
 {
-    const struct place *gateway = place_key(spec, "gateway"), *class = place_key(spec, "ingressClassName");
-    read_hosts(r, place_key(spec, "hostnames"), s);
-    if (place_given(gateway) == place_given(class)) {
+    const struct place *gateway = place_key(spec, "gateway"), *class = place_key(spec, "ingressClassName"),
+                       *istio = place_key(spec, "istio");
+    read_names(r, place_key(spec, "hostnames"), true, &s->hosts);
+    if (place_given(gateway) + place_given(class) + place_given(istio) != 1) {
         place_bad(r, gateway,
-                  "or spec.ingressClassName must be given, and not both: requests come through a Gateway of yours, or through "
-                  "Ingresses of this class");
+                  "or spec.ingressClassName or spec.istio must be given, and one of them only: requests come through a Gateway of yours, "
+                  "Ingresses of this class, or gateways of Istio");
         return;
     }
     read_label(r, class, OPTIONAL, &s->class);
-    if (!read_object(r, gateway, OPTIONAL))
-        return;
-    s->gateway_ns = s->ns;
-    read_label(r, place_key(gateway, "name"), REQUIRED, &s->gateway);
-    read_label(r, place_key(gateway, "namespace"), OPTIONAL, &s->gateway_ns);
-    read_label(r, place_key(gateway, "sectionName"), OPTIONAL, &s->section);
+    read_istio(r, istio, s);
+    if (read_object(r, gateway, OPTIONAL)) {
+        s->gateway_ns = s->ns;
+        read_label(r, place_key(gateway, "name"), REQUIRED, &s->gateway);
+        read_label(r, place_key(gateway, "namespace"), OPTIONAL, &s->gateway_ns);
+        read_label(r, place_key(gateway, "sectionName"), OPTIONAL, &s->section);
+    }
+    read_grpc(r, place_key(spec, "grpc"), s);
 }
 
 /* ---- the rollout ---- */
@@ -143,7 +175,7 @@ bool versioned_read(const struct spec_object *from, struct arena *a, struct vers
 {
     struct reader r = {.arena = a, .errors = errors};
     uint32_t before = spec_errors_count(errors);
-    *out = (struct versioned){.tls = SLICE(""), .hosts = NO_VALUE, .back = -1};
+    *out = (struct versioned){.tls = SLICE(""), .istio = NO_VALUE, .hosts = NO_VALUE, .grpc_hosts = NO_VALUE, .back = -1};
     if (!from->kept && json_type(from->root->value) != JSON_OBJECT) {
         place_bad(&r, from->root, "the resource is not an object");
         return false;
@@ -160,7 +192,7 @@ bool versioned_read(const struct spec_object *from, struct arena *a, struct vers
 
 void versioned_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
 {
-    static const char *const known[] = {"versions", "gateway", "ingressClassName", "hostnames", "rollout", NULL},
+    static const char *const known[] = {"versions", "gateway", "ingressClassName", "istio", "grpc", "hostnames", "rollout", NULL},
                              *const version[] = {"name", "weight", "rayServiceConfig", NULL}, *const rollout[] = {"maxSurgePercent",
                                                                                                                   "stepPercent",
                                                                                                                   "intervalSeconds",

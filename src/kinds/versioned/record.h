@@ -10,7 +10,7 @@
 #include <mobula/setting_patches.h>
 
 int64_t versioned_decide_record(struct op *op, struct record *c, struct plan *p);
-verb_make versioned_make_version, versioned_make_delete, versioned_make_route;
+verb_make versioned_make_version, versioned_make_delete;
 verb_answer versioned_answer;
 
 #endif

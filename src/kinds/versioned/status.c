@@ -93,29 +93,34 @@ static struct condition rollout_condition(const struct versioned_decision *d)
 
 static struct condition routes_condition(const struct versioned_decision *d)
 {
-    struct slice trouble = versioned_routes_trouble(d);
-    const struct route_view *v = d->in->routes[d->s->gateway.len ? VERSIONED_HTTPROUTE : VERSIONED_INGRESS];
-    struct slice address = v && v->have ? v->have->address : SLICE("");
+    struct slice trouble = versioned_routes_trouble(d), address = SLICE("");
     struct condition c = {.type = "RoutesReady", .yes = slice_empty(trouble), .generation = d->s->generation};
+    const char *flag = NULL;
+    for (int i = VERSIONED_ROUTES - 1; i >= 0; i--) {
+        const struct route_view *v = versioned_asks(d->s, i) ? d->in->routes[i] : NULL;
+        address = v && v->have && v->have->address.len ? v->have->address : address;
+        flag = v && !v->known && v->why_not.len ? versioned_routes[i].flag : flag;
+    }
     c.reason = c.yes ? SLICE("RouteApplied") : SLICE("RouteNotReady");
     c.message = !c.yes ? trouble : address.len ? arena_printf(d->a, "requests come in at %.*s", SLICE_ARG(address)) : SLICE("");
-    if (v && !v->known && v->why_not.len)
-        c.message =
-            arena_printf(d->a, "%.*s; see `mobula install --%s`", SLICE_ARG(trouble), d->s->gateway.len ? "httproutes" : "ingresses");
+    if (flag)
+        c.message = arena_printf(d->a, "%.*s; see `mobula install --%s`", SLICE_ARG(trouble), flag);
     c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);
     return c;
 }
 
-/* The kind of the routes that there may be: the former one until those are gone. */
-static struct slice route_kind(const struct versioned_decision *d)
+/* The kinds of the routes that there may be: those of the spec, and former ones until they are gone. */
+static struct slice route_kinds_of(const struct versioned_decision *d)
 {
-    struct slice now = d->s->gateway.len ? SLICE("HTTPRoute") : SLICE("Ingress"), was = json_get_str(d->prior, "routeKind", d->a);
-    bool left = false;
-    for (int i = 0; i <= VERSIONED_CANARY; i++) {
+    struct slice was = json_get_str(d->prior, "routeKind", d->a), out = SLICE("");
+    for (int i = 0; i < VERSIONED_ROUTES; i++) {
         const struct route_view *v = d->in->routes[i];
-        left |= v && (i == VERSIONED_HTTPROUTE) != (d->s->gateway.len > 0) && (!v->known || v->have);
+        const char *kind = versioned_routes[i].kind;
+        bool left = v && (!v->known || v->have) && slice_find_text(was, kind) >= 0;
+        if ((left || versioned_asks(d->s, i)) && slice_find_text(out, kind) < 0)
+            out = arena_printf(d->a, "%.*s%s%s", SLICE_ARG(out), out.len ? "," : "", kind);
     }
-    return left && was.len ? was : now;
+    return out;
 }
 
 static void write_status(const void *about, struct jout *w, struct slice stamp)
@@ -144,7 +149,7 @@ static void write_status(const void *about, struct jout *w, struct slice stamp)
                d->phase == VERSIONED_COMPLETE ? (all[1].yes ? SLICE("Running") : SLICE("Unhealthy")) : slice_of(state));
     status_put(w, d->prior, "primaryVersion", d->primary ? d->primary->name : SLICE(""));
     status_put(w, d->prior, "canaryVersion", d->canary ? d->canary->name : SLICE(""));
-    status_put(w, d->prior, "routeKind", route_kind(d));
+    status_put(w, d->prior, "routeKind", route_kinds_of(d));
     write_versions(d, w);
     write_rollout(d, w, stamp);
     status_write_all(w, all, count, d->prior, stamp, d->a, ours);

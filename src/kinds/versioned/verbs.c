@@ -4,6 +4,4 @@
 
 const struct verb versioned_apply_version = {"apply-version", VERB_APPLY, {"FailedToApplyRayService"}};
 const struct verb versioned_delete_version = {"delete-version", VERB_DELETE, {"FailedToDeleteRayService"}};
-const struct verb versioned_apply_httproute = {"apply-version-httproute", VERB_APPLY, {"FailedToApplyHTTPRoute"}};
-const struct verb versioned_apply_ingress = {"apply-version-ingress", VERB_APPLY, {"FailedToApplyIngress"}};
-const struct verb versioned_apply_canary = {"apply-canary-ingress", VERB_APPLY, {"FailedToApplyIngress"}};
+const struct verb versioned_apply_route = {"apply-version-route", VERB_APPLY, {"FailedToApplyRoute"}};

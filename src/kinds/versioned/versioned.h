@@ -48,9 +48,13 @@ struct versioned {
     int64_t back;               /* the rollout of this generation is to be rolled back; -1: none */
     struct versioned_version *versions;
     uint32_t count;
-    struct slice gateway, gateway_ns, section; /* of the HTTPRoute; gateway empty: an Ingress is made, for … */
-    struct slice class;                        /* … this class */
+    struct slice gateway, gateway_ns, section; /* of the HTTPRoute; gateway empty: none … */
+    struct slice class;                        /* of the Ingress; empty: none … */
+    struct jval istio;                         /* gateways of the VirtualService; absent: none … */
     struct jval hosts;
+    int32_t grpc_port;         /* of the versions' Services; 0: no GRPCRoute is made */
+    struct slice grpc_section; /* of the GRPCRoute … */
+    struct jval grpc_hosts;
     struct slice tls;                /* Secret with the certificate of `hosts`; empty: no TLS */
     bool tls_named;                  /* VERSIONED_TLS names it */
     int32_t surge, step;             /* percent; surge 0: capacity is not held back */
@@ -78,10 +82,17 @@ struct versioned_shares {
     const struct version *primary, *canary; /* NULL: none */
     uint64_t seed;
 };
-bool versioned_build_route(const struct versioned *s, const struct versioned_shares *in, struct arena *a, struct buf *out, struct err *e);
-/* canary: the Ingress of the canary's share, else that of the primary. */
-bool versioned_build_ingress(const struct versioned *s, const struct versioned_shares *in, bool canary, struct arena *a, struct buf *out,
-                             struct err *e);
+/* VERSIONED_INGRESS: of the primary's share, VERSIONED_CANARY: of the canary's. */
+enum { VERSIONED_HTTPROUTE, VERSIONED_INGRESS, VERSIONED_CANARY, VERSIONED_GRPCROUTE, VERSIONED_VIRTUALSERVICE, VERSIONED_ROUTES };
+struct versioned_route {
+    const char *suffix; /* of the object's name, behind the service's and a dash */
+    const char *kind, *api_version;
+    const char *flag; /* of the operator and of `install`, that brings the kind */
+};
+extern const struct versioned_route versioned_routes[VERSIONED_ROUTES];
+bool versioned_asks(const struct versioned *s, int which); /* the spec asks for routes of that kind */
+bool versioned_build_route(const struct versioned *s, const struct versioned_shares *in, int which, struct arena *a, struct buf *out,
+                           struct err *e);
 
 /* ---- decisions ---- */
 
@@ -103,19 +114,19 @@ struct versioned_view {
     struct jval status; /* as the API server has it */
     uint64_t status_hash;
     int64_t status_not_before_ms;
-    const struct group_failures *refusals; /* of writes of RayServices; NULL: none */
-    struct route_view *routes[3];          /* HTTPRoute, Ingress, Ingress of the canary; NULL: neither asked for nor there */
-    const struct route_tls_view *tls;      /* NULL: none */
-    const struct shape_patches *patches;   /* NULL: none */
+    const struct group_failures *refusals;       /* of writes of RayServices; NULL: none */
+    struct route_view *routes[VERSIONED_ROUTES]; /* NULL: neither asked for nor there */
+    const struct route_tls_view *tls;            /* NULL: none */
+    const struct shape_patches *patches;         /* NULL: none */
     uint64_t patches_revision;
     struct now now;
 };
-enum { VERSIONED_HTTPROUTE, VERSIONED_INGRESS, VERSIONED_CANARY };
 
 /* Behind a verb: the fields of struct action that it uses. */
 extern const struct verb versioned_apply_version;  /* name, uid (empty: there is none yet), text: the object */
 extern const struct verb versioned_delete_version; /* name, uid; why */
-extern const struct verb versioned_apply_httproute, versioned_apply_ingress, versioned_apply_canary; /* name, text: the object */
+/* name, text: the object */
+extern const struct verb versioned_apply_route;
 
 /* Every prefix of the plan is legal. */
 void versioned_decide(const struct versioned_view *in, struct arena *a, struct plan *out);

@@ -150,7 +150,7 @@ static void carry_out(struct world *w, const struct plan *p)
             apply_child(w, act);
         else if (act->verb == &versioned_delete_version)
             delete_child(w, act->name);
-        else if (act->verb == &versioned_apply_httproute)
+        else if (act->verb == &versioned_apply_route)
             apply_route(w, act);
         else
             CHECK(act->verb == &verb_event);
@@ -179,7 +179,7 @@ static uint32_t decide(struct world *w)
     struct spec_errors errors = {.count = 0};
     const struct spec_object from = spec_object_of(json_document(w->spec, &w->a, NULL), &w->a);
     versioned_read(&from, &w->a, &s, &errors);
-    struct route_view route = {.apply = &versioned_apply_httproute,
+    struct route_view route = {.apply = &versioned_apply_route,
                                .remove = &httproute_delete,
                                .name = SLICE("s-httproute"),
                                .known = true,
