@@ -27,7 +27,7 @@ OF_STEPS = ({"replicas": 2}, {}, {"shapes": True, "kinds": "all", "rayAuth": Tru
             {"requests": {"cpu": "20m", "memory": "16Mi"}}, {"networkPolicy": False}, {})
 OLDER = "0.0.9"
 MORE = {"cluster.ray.io": ["rayclusters"], "ray.io": ["raycronjobs", "rayservices"], "mobula.dev": ["versionedservices"],
-        "gateway.networking.k8s.io": ["gateways", "httproutes"]}
+        "gateway.networking.k8s.io": ["gateways", "httproutes", "grpcroutes"], "networking.istio.io": ["virtualservices"]}
 
 
 def recipe():

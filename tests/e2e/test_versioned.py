@@ -5,7 +5,7 @@ import json
 import time
 
 import pytest
-from cluster import RUN, V1, Refused, condition, eventually, kubectl, mobula
+from cluster import RUN, V1, Audit, Refused, condition, eventually, kubectl, mobula
 from services import Service, needs_address, spec
 from test_routes import GATEWAY, NETWORKING, Controller
 
@@ -264,9 +264,14 @@ def test_ingresses(operators, space, boards):
     eventually(lambda: leads("rag-ingress") == "rag-v2-serve-svc" and ingress("rag-canary-ingress") is None)
 
 
+def verbs_used(audit, operator, plural):
+    """Requests of the operator, which has the rights of its Role and no others."""
+    return {e["verb"] for e in audit.entries(operator.user) if (e.get("objectRef") or {}).get("resource") == plural}
+
+
 def test_grpc(controller, operators, space, boards):
     """A GRPCRoute beside the HTTPRoute, with the same weights and pins, to the gRPC port of the same Services."""
-    service, old, new = Versioned(space), boards(), boards()
+    service, old, new, audit = Versioned(space), boards(), boards(), Audit()
     operator = operators()
     route = {"gateway": {"name": "public"}, "hostnames": ["rag.example.org"], "grpc": {"hostnames": ["grpc.example.org"]}}
     service.create(version("v1", old, 80), version("v2", new, 20, app="v2"), route=route)
@@ -302,11 +307,12 @@ def test_grpc(controller, operators, space, boards):
     eventually(lambda: [p["name"] for p in space.find(space.path("services", "rag-v2-serve-svc"))["spec"]["ports"]] == ["serve"])
     eventually(lambda: service.status()["routeKind"] == "HTTPRoute")
     space.rest(operator)
+    assert {"delete", "patch", "watch"} <= verbs_used(audit, operator, "grpcroutes")
 
 
 def test_istio(istio_api, operators, space, boards):
     """A VirtualService: pins first, then the weights. Then the service changes to Ingresses, and it is deleted."""
-    service, old, new = Versioned(space), boards(), boards()
+    service, old, new, audit = Versioned(space), boards(), boards(), Audit()
     operator = operators()
 
     def http():
@@ -341,6 +347,7 @@ def test_istio(istio_api, operators, space, boards):
     space.api.patch(service.path, {"spec": {"istio": None, "ingressClassName": "nginx"}})
     eventually(lambda: http() is None and space.find(space.path("ingresses", "rag-ingress", NETWORKING)))
     eventually(lambda: service.status()["routeKind"] == "Ingress")
+    assert {"delete", "patch", "watch"} <= verbs_used(audit, operator, "virtualservices")
 
 
 def test_without_istio(operators, space, boards):
