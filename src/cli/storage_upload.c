@@ -124,7 +124,7 @@ static bool put_part(struct upload *u, struct part *p, uint32_t number, struct b
     return u->how->no_etag || stored[0] || err_set(e, ERR_STATUS, "the store gave no ETag for a part");
 }
 
-/* Large enough that there are at most LIMIT_CLOUD_PARTS. */
+/* Bytes of one part: CLOUD_PART, or as many MiB as keep the number of parts within LIMIT_CLOUD_PARTS. */
 uint64_t storage_part(uint64_t size)
 {
     return size <= (uint64_t)CLOUD_PART * LIMIT_CLOUD_PARTS ? CLOUD_PART : (size / LIMIT_CLOUD_PARTS / MIB + 1) * MIB;

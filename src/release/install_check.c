@@ -1,9 +1,20 @@
-/* The settings that the flags of `mobula install` ask for, and errors in them. */
+/* The flags of `mobula install`: their defaults, the settings that they ask for, and errors in them. */
 #include "private.h"
 
 #include <mobula/artifact.h>
 #include <mobula/cloud.h>
 #include <mobula/kinds.h>
+
+const struct install_options install_defaults = {
+    .ns = SLICE("mobula"),
+    .args.kinds = SLICE("ray.io"),
+    .args.tools = SLICE("configmap"),
+    .args.autoscaler = SLICE("operator"),
+    .args.submitter = SLICE("operator"),
+    .args.ray_access = SLICE("direct"),
+    .tls.made = SLICE("mobula-control-plane-tls"),
+    .timeout_ms = 2 * 60 * 1000,
+};
 
 static bool check_image(struct slice image, const char *flag, struct err *e)
 {

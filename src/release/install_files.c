@@ -5,17 +5,6 @@
 #include <mobula/kinds.h>
 #include <mobula/route.h>
 
-const struct install_options install_defaults = {
-    .ns = SLICE("mobula"),
-    .args.kinds = SLICE("ray.io"),
-    .args.tools = SLICE("configmap"),
-    .args.autoscaler = SLICE("operator"),
-    .args.submitter = SLICE("operator"),
-    .args.ray_access = SLICE("direct"),
-    .tls.made = SLICE("mobula-control-plane-tls"),
-    .timeout_ms = 2 * 60 * 1000,
-};
-
 const char *const install_plane_kinds[] = {"clouds.mobula.dev", "computeconfigs.mobula.dev", "workloads.mobula.dev", NULL};
 
 const struct install_file install_files[] = {

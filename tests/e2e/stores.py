@@ -163,11 +163,11 @@ def run_versitygw(folder, *flags, listen="127.0.0.1", **more):
     return Store("versitygw", folder, command, **more)
 
 
-class Tunnel:
-    """An HTTP proxy for CONNECT that connects every host to one port of this machine. asked: the HOST:PORT of each CONNECT."""
+class Between:
+    """A server between client and store: serve(connection) has a thread of its own for each connection."""
 
-    def __init__(self, port):
-        self.to, self.asked, self.listener = port, [], socket.create_server(("127.0.0.1", 0))
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -175,6 +175,14 @@ class Tunnel:
         with contextlib.suppress(OSError):
             while True:
                 threading.Thread(target=self.serve, args=(self.listener.accept()[0],), daemon=True).start()
+
+
+class Tunnel(Between):
+    """An HTTP proxy for CONNECT that connects every host to one port of this machine. asked: the HOST:PORT of each CONNECT."""
+
+    def __init__(self, port):
+        self.to, self.asked = port, []
+        super().__init__()
 
     def serve(self, near):
         head = b""
@@ -191,19 +199,13 @@ class Tunnel:
                     (far if one is near else near).sendall(data)
 
 
-class Cut:
+class Cut(Between):
     """A connection to a store that breaks, and is refused, after so many bytes to it."""
 
     def __init__(self, store, most=2**62):
         self.store, self.most, self.sent = store, most, 0
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}{getattr(store, 'path', '')}"
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                threading.Thread(target=self.serve, args=(self.listener.accept()[0],), daemon=True).start()
+        super().__init__()
+        self.url += getattr(store, "path", "")
 
     def serve(self, near):
         with contextlib.suppress(OSError), near, socket.create_connection(("127.0.0.1", self.store.port)) as far:

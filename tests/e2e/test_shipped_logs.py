@@ -202,14 +202,26 @@ def test_reading_back(store, tmp_path):  # noqa: F811
         storage(store, "rm", f"s3://bucket/{name}")
 
 
-def test_an_operator_with_a_bucket(space, operators, tmp_path):
-    """Every pod of Ray gets the container, with the bucket's Secret and CA; STORAGE_BUCKET names what is missing."""
-    gate = run_versitygw(tmp_path)
+def bucket_with_keys(tmp_path):
+    """A store with a bucket, and a folder with its keys as a mounted Secret has them."""
+    gate, secret = run_versitygw(tmp_path), tmp_path / "secret"
     gate.bucket("bucket")
-    secret, port = tmp_path / "secret", free_port()
     secret.mkdir()
     for name, value in KEYS.items():
         (secret / name).write_text(value)
+    return gate, secret
+
+
+def bucket_of_an_operator(tmp_path):
+    """A store, and the flags of an operator that stores logs there."""
+    gate, secret = bucket_with_keys(tmp_path)
+    return gate, ("--bucket=s3://bucket/team", f"--bucket-credentials-dir={secret}", f"--bucket-endpoint={gate.url}")
+
+
+def test_an_operator_with_a_bucket(space, operators, tmp_path):
+    """Every pod of Ray gets the container, with the bucket's Secret and CA; STORAGE_BUCKET names what is missing."""
+    gate, secret = bucket_with_keys(tmp_path)
+    port = free_port()
     ca, _ = certificate(tmp_path)
     flags = ("--bucket-secret=keys", f"--bucket-credentials-dir={secret}", f"--bucket-endpoint={gate.url}",
              f"--status-addr=127.0.0.1:{port}")
@@ -249,13 +261,7 @@ def test_an_operator_with_a_bucket(space, operators, tmp_path):
 
 def test_retention(space, operators, tmp_path):
     """The leader deletes the oldest logs above the bytes that stay, and nothing else of the bucket."""
-    gate = run_versitygw(tmp_path)
-    gate.bucket("bucket")
-    secret = tmp_path / "secret"
-    secret.mkdir()
-    for name, value in KEYS.items():
-        (secret / name).write_text(value)
-    flags = ("--bucket=s3://bucket/team", f"--bucket-credentials-dir={secret}", f"--bucket-endpoint={gate.url}")
+    gate, flags = bucket_of_an_operator(tmp_path)
     root, folder = ray_folder(tmp_path)
     try:
         (folder / "old.log").write_bytes(os.urandom(30000))
@@ -341,13 +347,7 @@ def test_a_job_whose_cluster_is_gone(space, operator, board, tmp_path):
 
 def test_why_it_failed_last_night(space, operators, board, tmp_path):
     """Events and statuses are in the bucket as lines of JSON, and are read when RayJob, cluster and pods are gone."""
-    gate = run_versitygw(tmp_path)
-    gate.bucket("bucket")
-    secret = tmp_path / "secret"
-    secret.mkdir()
-    for name, value in KEYS.items():
-        (secret / name).write_text(value)
-    flags = ("--bucket=s3://bucket/team", f"--bucket-credentials-dir={secret}", f"--bucket-endpoint={gate.url}")
+    gate, flags = bucket_of_an_operator(tmp_path)
 
     def history(*words):
         text, _ = logs(gate, *words, "-n", space.name, "--file", "history.jsonl")

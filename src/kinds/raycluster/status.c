@@ -1,6 +1,6 @@
 /* Status is written as a merge patch, and only when it changed.
  *
- *   what changed                                     written
+ *   change                                           written
  *   state, generation, status of a condition,        at once
  *   desired counts, head ready
  *   only the reason of a condition, or one more      after REASON_MS (10 s), doubling to PROGRESS_MS (30 s) while reasons alternate; one

@@ -1,5 +1,5 @@
 /* Tests program_carry with made-up programs. tests/tools/check-carried tests the carried form of the real one. */
-#include "../test.h"
+#include "../texts.h"
 
 #include <mobula/artifact.h>
 #include <mobula/carried.h>
@@ -102,26 +102,6 @@ static void check_stub(uint16_t machine, bool old)
 
 enum { SEGMENT = 32 * KIB, TEXT = 2 * SEGMENT + 1 };
 
-/* Byte number i of the text. */
-static unsigned char zeros(size_t i, struct rng *r)
-{
-    (void)i;
-    (void)r;
-    return 0;
-}
-
-static unsigned char noise(size_t i, struct rng *r)
-{
-    (void)i;
-    return (unsigned char)rng_next(r);
-}
-
-static unsigned char words(size_t i, struct rng *r)
-{
-    static const char text[] = "def main(self, argument): return self.value + argument\n";
-    return (unsigned char)(rng_below(r, 20) ? (uint64_t)text[i % (sizeof text - 1)] : 'a' + rng_below(r, 26));
-}
-
 /* Copies from just inside the near window and from just outside it. */
 static unsigned char far_back(size_t i, struct rng *r)
 {
@@ -139,8 +119,11 @@ static const struct {
     const char *name;
     unsigned char (*at)(size_t i, struct rng *r);
     size_t most; /* percent of TEXT that are left */
-} texts[] = {
-    {"zeros", zeros, 1}, {"noise", noise, 105}, {"words", words, 15}, {"far back", far_back, 105}, {"instructions", instructions, 79}};
+} texts[] = {{"zeros", text_zeros, 1},
+             {"noise", text_noise, 105},
+             {"words", text_words, 15},
+             {"far back", far_back, 105},
+             {"instructions", instructions, 79}};
 
 static void put_text(struct buf *b, size_t t, size_t size)
 {

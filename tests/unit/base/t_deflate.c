@@ -1,31 +1,12 @@
-#include "../test.h"
+#include "../texts.h"
 
 enum { SIZE = 100 * 1000 };
 
 /* Texts of SIZE bytes at most: byte number i of each. */
-static unsigned char zeros(size_t i, struct rng *r)
-{
-    (void)i;
-    (void)r;
-    return 0;
-}
-
 static unsigned char every_byte(size_t i, struct rng *r)
 {
     (void)r;
     return (unsigned char)i;
-}
-
-static unsigned char noise(size_t i, struct rng *r)
-{
-    (void)i;
-    return (unsigned char)rng_next(r);
-}
-
-static unsigned char words(size_t i, struct rng *r)
-{
-    static const char text[] = "def main(self, argument): return self.value + argument\n";
-    return (unsigned char)(rng_below(r, 20) ? (uint64_t)text[i % (sizeof text - 1)] : 'a' + rng_below(r, 26));
 }
 
 /* The same again at the end of the window, and one beyond it. */
@@ -39,8 +20,11 @@ static const struct {
     const char *name;
     unsigned char (*at)(size_t i, struct rng *r);
     size_t most; /* percent that are left, at SIZE */
-} texts[] = {
-    {"one byte", zeros, 1}, {"every byte", every_byte, 2}, {"noise", noise, 101}, {"words", words, 20}, {"far back", far_back, 101}};
+} texts[] = {{"one byte", text_zeros, 1},
+             {"every byte", every_byte, 2},
+             {"noise", text_noise, 101},
+             {"words", text_words, 20},
+             {"far back", far_back, 101}};
 
 static const struct {
     const char *name;
