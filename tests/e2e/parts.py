@@ -1,6 +1,7 @@
 """A plugin of pytest for run.sh: several runs, each with a control plane of its own, share the test files. A run claims a file before its
 first test by creating E2E_CLAIMS/NAME, and leaves out the files that another run has claimed. Files marked `slow` (they take more than a
-minute) are claimed first, then those with many tests, so that all runs end at about the same time."""
+minute) are claimed first, then those with many tests, so that all runs end at about the same time. Files marked `tls12` run older
+programs, which speak TLS 1.2 alone: a run with E2E_TLS13 leaves them to the others, because its API server refuses that version."""
 
 import itertools
 import os
@@ -11,6 +12,7 @@ import pytest
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: a file that takes more than a minute")
+    config.addinivalue_line("markers", "tls12: a file whose programs speak TLS 1.2 alone")
 
 
 @pytest.hookimpl(trylast=True)
@@ -31,8 +33,11 @@ def claim(path):
 
 def claimed(items):
     for path, group in itertools.groupby(items, key=lambda item: item.path):
+        tests = list(group)
+        if "E2E_TLS13" in os.environ and tests[0].get_closest_marker("tls12"):
+            continue
         if claim(path):
-            yield from group
+            yield from tests
 
 
 def pytest_runtestloop(session):

@@ -40,9 +40,9 @@ if ((! $#)); then
     rm -rf "$E2E_CLAIMS"
     mkdir "$E2E_CLAIMS"
     for ((i = 2; i <= ${PARTS:-3}; i++)); do
-        insist=
-        ((i % 2)) || insist=--tls-min-version=VersionTLS13
-        NAME=$NAME-$i APISERVER_ARGS="$insist ${APISERVER_ARGS:-}" tests/e2e/run.sh "$@" >"$RIG_DIR/$NAME-$i.log" 2>&1 9>&- &
+        insist=()
+        ((i % 2)) || insist=(E2E_TLS13=1 APISERVER_ARGS="--tls-min-version=VersionTLS13 ${APISERVER_ARGS:-}")
+        env NAME="$NAME-$i" "${insist[@]}" tests/e2e/run.sh "$@" >"$RIG_DIR/$NAME-$i.log" 2>&1 9>&- &
         others[i]=$!
     done
 fi

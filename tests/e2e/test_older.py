@@ -12,7 +12,7 @@ from processes import Operator
 from test_apply import made, place, run  # noqa: F401 fixtures
 from test_matrix import BEFORE_PLACEMENT, FIRST
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.tls12]
 FLAGS = ("--no-crds", "--registry=localhost")
 
 
