@@ -135,7 +135,10 @@ sources_of = $(filter-out %/main.c,\
     $(wildcard $(if $(filter $(1),$(TEST_ROOMS)),tests/model,src)/$(1)/*.c) $(if $(filter kinds,$(1)),$(wildcard src/kinds/*/*.c)))
 
 # The libraries that a test of room $(2) is linked with in build way $(1). A test of something else may use everything.
-archives = $(patsubst %,$(DIR_$(1))/%.a,$(or $(below_$(2)),$(ALL_ROOMS)))
+archives = $(patsubst %,$(DIR_$(1))/%.a,$(filter-out $(unused_$(2)),$(or $(below_$(2)),$(ALL_ROOMS))))
+# Rooms below another one that need not be compiled for its tests, because neither uses them.
+unused_command := remote ray scale shape work plan control kinds hub edge operator
+unused_artifact := $(unused_command)
 libraries_static := $(DIR_static)/libbearssl.a $(DIR_static)/libcrux.a $(DIR_static)/libyaml.a
 libraries_host := $(DIR_host)/libbearssl.a $(DIR_host)/libcrux.a $(DIR_host)/libyaml.a
 libraries_test := $(libraries_host)
@@ -415,17 +418,17 @@ reproducible: $(OUT)/mobula ## a second build in another folder gives the same b
 	+$(Q)MAKE='$(MAKE)' tests/tools/reproducible $(OUT)/mobula
 
 # Builds the objects of all files of the product: graph.py reads their symbol tables.
-graph: $(REAL_ROOMS:%=$(DIR_static)/%.a) ## which files need which to link: circles, references upwards, large structs, shares of the lines
-	$(Q)tests/tools/graph.py --print $(DIR_static) $(ROOMS)
+graph: $(REAL_ROOMS:%=$(DIR_test)/%.a) ## which files need which to link: circles, references upwards, large structs, shares of the lines
+	$(Q)tests/tools/graph.py --print $(DIR_test) $(ROOMS)
 .PHONY: graph
 
-lint: $(VENDOR) $(REAL_ROOMS:%=$(DIR_static)/%.a) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellcheck
-	+$(Q)MAKE='$(MAKE)' OBJECTS=$(DIR_static) ROOMS='$(ROOMS)' tests/tools/lint
+lint: $(VENDOR) $(REAL_ROOMS:%=$(DIR_test)/%.a) ## layout, rooms, lengths, words, cppcheck, shellcheck
+	$(Q)OBJECTS=$(DIR_test) ROOMS='$(ROOMS)' tests/tools/lint
 
 .PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick valgrind check-binary size check-image reproducible
-.PHONY: lint tidy tidy-tests mutants-sim check-sandbox check-stages
+.PHONY: lint tidy programs mutants-sim check-sandbox check-stages
 
-# The second compiler's opinion and clang-tidy's in one pass, once for each file that changed. Tests' own sources are left to .ci/run.
+# The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
 ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c tests/kinds/*/*.c tests/model/*/*.c))
 TIDY := $(ALL_C:%.c=build/lint/%.ok)
 $(TIDY): build/lint/%.ok: %.c tests/tools/clang-tidy $(DIR_fuzz)/.flags $(VENDOR)
@@ -434,8 +437,7 @@ $(TIDY): build/lint/%.ok: %.c tests/tools/clang-tidy $(DIR_fuzz)/.flags $(VENDOR
 	    clang-tidy --quiet --config-file=tests/tools/clang-tidy $(if $(filter tests/%,$<),--checks='-clang-analyzer-*') $< \
 	        -- $(COMMON) $(call room_flags,$<) -Xclang -analyzer-config -Xclang mode=shallow 2>$(@:.ok=.log) && touch $@
 -include $(wildcard $(TIDY:.ok=.d))
-tidy: $(filter-out build/lint/tests/%,$(TIDY)) $(filter build/lint/tests/model/%,$(TIDY)) ## clang and clang-tidy over what changed
-tidy-tests: $(TIDY) ## the same, sources of unit tests included
+tidy: $(TIDY) ## clang and clang-tidy over what changed
 
 # What editors and clang-tidy ask for.
 json_quote = $(subst ",\",$(subst \,\\,$(1)))
@@ -459,9 +461,12 @@ run-fleet: ## the same of a control plane: a hub, an operator that calls it, two
 	+@$(MAKE) mobula apiserver
 	@tests/run/fleet.sh
 
-# Only .ci/run runs mutants-quick, tidy-tests, valgrind, reproducible, fuzz and the arm64 stages: they take long, and few changes can break
-# them.
-TEST_STAGES := check-stages unit unit-static sim replay cases lint check-binary check-image
+# All that the stages of `make test` run. One make builds it, so that the other core compiles tests while gcc optimizes the program.
+programs: $(OUT)/mobula $(OUT)/unpack $(UNIT:%=build/test/%) $(UNIT_STATIC:%=$(DIR_static)/%) $(FUZZ:%=build/test/fuzz/%) \
+    $(REAL_ROOMS:%=$(DIR_test)/%.a) build/sim build/tests/autoscaler-cases
+
+# Only .ci/run runs mutants-quick, tidy, valgrind, reproducible, fuzz and the arm64 stages: they take long, and few changes can break them.
+TEST_STAGES := check-stages programs unit unit-static sim replay cases lint check-binary check-image
 test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
 	@tests/tools/setup build test
 	+@tests/tools/stages $(foreach s,$(TEST_STAGES),'$(s)=$(MAKE) $(s)')
