@@ -65,10 +65,14 @@ struct slice cloud_target(const struct cloud_request *r, struct arena *a)
 /* Appends the canonical header value: trimmed, each run of blanks replaced by one. */
 static void put_squeezed(struct slice value, struct buf *out)
 {
+    char before = ' ';
     value = slice_trim(value);
-    for (size_t i = 0; i < value.len; i++)
-        if (value.ptr[i] != ' ' || value.ptr[i - 1] != ' ')
-            buf_putc(out, value.ptr[i]);
+    for (size_t i = 0; i < value.len; i++) {
+        char c = value.ptr[i] == '\t' ? ' ' : value.ptr[i];
+        if (c != ' ' || before != ' ')
+            buf_putc(out, c);
+        before = c;
+    }
 }
 
 struct canonical {

@@ -1,4 +1,5 @@
-/* Signatures against AWS's published test vectors; names of buckets and objects. */
+/* Signatures against the test vectors that AWS and Google publish, and texts to sign of Azure's documentation, which has no signature by a
+ * key that it names: those are checked by Azurite (tests/e2e/test_clouds.py). Names of buckets and objects. */
 #include "../json/cases.h"
 
 #include <mobula/cloud.h>
@@ -54,6 +55,29 @@ static void test_vectors(void)
             out = slice_skip(out, (size_t)slice_find_text(out, "Signature=") + strlen("Signature="));
         }
         CHECK_SLICE(out, part_line(&c, "signature"));
+    }
+    arena_free(&a);
+}
+
+static void test_google(void)
+{
+    struct arena a = {0};
+    struct slice file = read_file("tests/data/cloud/google.case", &a), key = read_file("tests/data/cloud/google.key", &a);
+    for (struct case_text c; case_next(&file, &c);) {
+        struct cloud_signer s = {.keys = {SLICE("test-iam-credentials@dummy-project-id.iam.gserviceaccount.com"), key, SLICE("")},
+                                 .region = SLICE("auto"),
+                                 .service = SLICE("storage")};
+        struct cloud_request r = {0};
+        struct slice when = part_line(&c, "when"), what = part_line(&c, "request");
+        int64_t seconds = 0;
+        CHECK(time_parse(word(&when), &s.wall_us, NULL) && slice_int(when, &seconds));
+        r.method = word(&what);
+        r.host = word(&what);
+        r.path = what;
+        read_pairs(case_part(&c, "query"), ':', r.query, &r.query_count);
+        read_pairs(case_part(&c, "headers"), ':', r.headers, &r.header_count);
+        cloud_sign_google(&r, &s, seconds, &a);
+        CHECK_SLICE(r.query[r.query_count - 1].value, part_line(&c, "signature"));
     }
     arena_free(&a);
 }
@@ -219,6 +243,7 @@ static void test_regions(void)
 int main(void)
 {
     test_vectors();
+    test_google();
     test_target();
     test_pieces();
     test_places();
