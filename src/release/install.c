@@ -119,6 +119,7 @@ static struct slice egress_ports(const struct install_options *o, const struct i
     }
     put_port(want->plane_port == NET_ALLOW_PORT ? 0 : want->plane_port, &out);
     put_port(want->bucket_port, &out);
+    put_port(want->sts_port, &out);
     return part(&out, a);
 }
 

@@ -124,11 +124,23 @@ static bool check_plane(const struct install_options *o, uint16_t *port, struct 
            check_key(o->args.egress_ca, "--egress-ca", e);
 }
 
+/* *port: that the NetworkPolicy opens for the URL; 0: it is open, or there is no URL. */
+static bool check_url(struct slice url, const char *flag, uint16_t *port, struct err *e)
+{
+    struct endpoint at = {.port = NET_ALLOW_PORT};
+    struct slice authority, rest;
+    if (!check_plain(url, flag, e))
+        return false;
+    if (!slice_empty(url) && !net_url(url, &at, &authority, &rest))
+        return err_set(e, ERR_CONFIG, "%s: want http[s]://HOST[:PORT]", flag);
+    *port = at.port == NET_ALLOW_PORT ? 0 : at.port;
+    return true;
+}
+
 static bool check_bucket(const struct install_options *o, uint16_t *port, struct err *e)
 {
     struct cloud_place at;
-    struct endpoint host = {.port = 0};
-    struct slice authority, rest, endpoint = o->bucket.endpoint;
+    struct slice endpoint = o->bucket.endpoint;
     if (slice_empty(o->bucket.url))
         return (slice_empty(endpoint) && slice_empty(o->bucket.region) && slice_empty(o->bucket.secret) && slice_empty(o->bucket.ca) &&
                 slice_empty(o->bucket.keep) && slice_empty(o->bucket.keep_bytes)) ||
@@ -137,10 +149,7 @@ static bool check_bucket(const struct install_options *o, uint16_t *port, struct
         return err_wrap(e, "--bucket");
     if (slice_is(o->args.tools, "none") || o->plane)
         return err_set(e, ERR_CONFIG, "--bucket is the operator's, and needs --tools=configmap or image:REF");
-    if (!slice_empty(endpoint) && !net_url(endpoint, &host, &authority, &rest))
-        return err_set(e, ERR_CONFIG, "--bucket-endpoint: want http[s]://HOST[:PORT]");
-    *port = host.port == NET_ALLOW_PORT ? 0 : host.port;
-    return check_plain(o->bucket.url, "--bucket", e) && check_plain(endpoint, "--bucket-endpoint", e) &&
+    return check_plain(o->bucket.url, "--bucket", e) && check_url(endpoint, "--bucket-endpoint", port, e) &&
            check_plain(o->bucket.region, "--bucket-region", e) && check_plain(o->bucket.keep, "--bucket-retention", e) &&
            check_plain(o->bucket.keep_bytes, "--bucket-retention-bytes", e) && check_key(o->bucket.ca, "--bucket-ca", e) &&
            (slice_empty(o->bucket.secret) || name_dns1123_subdomain(o->bucket.secret) ||
@@ -225,7 +234,7 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
         (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||
         !cli_submitter(o->args.submitter, &want->tools, &want->pods, e) || !cli_access(o->args.ray_access, &access, e) ||
         !check_egress(o, e) || !check_proxy(o, &want->proxy_port, e) || !check_plane(o, &want->plane_port, e) ||
-        !check_plain(o->hub.sts, "--sts-url", e) || !check_bucket(o, &want->bucket_port, e) ||
+        !check_url(o->hub.sts, "--sts-url", &want->sts_port, e) || !check_bucket(o, &want->bucket_port, e) ||
         !check_key(o->tls.secret, "--tls-secret", e) || !check_pull_secrets(o->pull_secrets, e) || !check_placement(o, e) ||
         !defaults_check(&o->defaults, e) || !cli_resources("resources", o->resources, &want->limits, e) ||
         !cli_resources("requests", o->place.requests, &want->requests, e))

@@ -12,7 +12,7 @@ struct install_wanted {
     struct cli_namespaces watch;
     struct slice image, name, component;
     uint16_t proxy_port, plane_port; /* 0: none */
-    uint16_t bucket_port;            /* of its endpoint; 0: 443, or none */
+    uint16_t bucket_port, sts_port;  /* of the bucket's endpoint, of --sts-url; 0: 443, or none */
     int64_t replicas;
     bool pods, elect;
     bool brings[LIMIT_KINDS]; /* by place in kinds[]: the installation has the kind */

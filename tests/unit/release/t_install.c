@@ -462,6 +462,27 @@ static void limits(struct arena *a)
     buf_free(&watch);
 }
 
+static void sts(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    o.hub.url = SLICE("https://hub.example");
+    o.hub.cloud = SLICE("cldrsrc_0123456789abcdefghijklmn");
+    test_case("STS behind a port of its own: the NetworkPolicy opens it");
+    o.hub.sts = SLICE("https://sts.bank.example:4566");
+    struct slice text = written(&o, a, &e);
+    CHECK(text.ptr && strstr(text.ptr, "    - {port: 4566, protocol: TCP}\n"));
+    CHECK_STR(slice_of(e.text), "");
+    test_case("STS at its usual port, which is open");
+    o.hub.sts = SLICE("https://sts.eu-west-1.amazonaws.com");
+    text = written(&o, a, &e);
+    CHECK(text.ptr && text.len && !strstr(text.ptr, "{port: 4566,") && strstr(text.ptr, "--sts-url=https://sts.eu-west-1.amazonaws.com\n"));
+    test_case("a host without a scheme is refused before anything is installed");
+    o.hub.sts = SLICE("sts.amazonaws.com");
+    CHECK(!written(&o, a, &e).ptr);
+    CHECK_STR(slice_of(e.text), "--sts-url: want http[s]://HOST[:PORT]");
+}
+
 static void buckets(struct arena *a)
 {
     struct err e = {0};
@@ -504,6 +525,7 @@ int main(void)
     images_of_nodes(&a);
     as_a_file(&a);
     limits(&a);
+    sts(&a);
     buckets(&a);
     arena_free(&a);
     return test_done();
