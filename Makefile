@@ -280,6 +280,7 @@ $(eval $(call program,test,build/test/apiserver,tests/model/apiserver/main,apise
 $(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),scale))
 $(eval $(call program,static,build/tests/bench-autoscaler,tests/bench/autoscaler,scale))
 $(eval $(call program,static,build/tests/bench-patches,tests/bench/patches,shape))
+$(eval $(call program,static,build/tests/bench-sign,tests/bench/sign,cloud))
 $(eval $(call program,host,build/tests/heads,tests/bench/heads,heads))
 $(eval $(call program,host,build/tests/bench-tls,tests/bench/tls,tls))
 build/tests/bench-tls: LINK_host_end = -lssl -lcrypto
@@ -517,9 +518,10 @@ bench-heads: mobula build/apiserver build/tests/heads ## what 1,000 autoscaling 
 	@tests/bench/heads.py $(OUT)/mobula build/apiserver build/tests/heads $(or $(CLUSTERS),1000) $(or $(WORKERS),3)
 bench-patches: mobula build/apiserver build/tests/bench-patches ## what 40 patches and 30 instance types cost in 5,000 pods
 	@tests/bench/patches.py $(OUT)/mobula build/apiserver build/tests/bench-patches
-bench-storage: ## uploads and downloads beside curl, and logs that an agent stores: make bench-storage [MIB=256]
+bench-storage: ## signed URLs, uploads and downloads beside curl, logs that an agent stores: make bench-storage [MIB=256]
 	@tests/tools/setup build e2e
-	+@$(MAKE) mobula
+	+@$(MAKE) mobula build/tests/bench-sign
+	@build/tests/bench-sign
 	@tests/bench/storage.py $(or $(MIB),256)
 bench-hub: ## one control plane with 200 operators and 10,000 workloads: make bench-hub [OPERATORS=200] [WORKLOADS=10000]
 	@tests/tools/setup build e2e

@@ -37,12 +37,13 @@ struct cloud_keys {
 /* Half of a query may be the call's; a SAS token of Azure has up to 13 parameters. */
 enum { CLOUD_QUERY = 24, CLOUD_HEADERS = 10, CLOUD_URL_S = 7 * 24 * 3600 /* maximum validity of a signed URL */ };
 #define CLOUD_UNSIGNED "UNSIGNED-PAYLOAD"
+#define CLOUD_CHUNKED "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
 struct cloud_request {
     struct slice method, host, path; /* host: as in the header Host. path: not encoded, with a leading slash */
     struct http_header query[CLOUD_QUERY], headers[CLOUD_HEADERS]; /* query: not encoded; headers: all signed headers except Host */
     uint32_t query_count, header_count;
     uint64_t size;        /* bytes of the body */
-    struct slice payload; /* SHA-256 of the body in hexadecimal, or CLOUD_UNSIGNED */
+    struct slice payload; /* SHA-256 of the body in hexadecimal, CLOUD_UNSIGNED, or CLOUD_CHUNKED: its chunks are signed one by one */
 };
 /* A key that Azure gives the bearer of a token to sign URLs with, as texts of its answer. */
 enum {
@@ -68,6 +69,8 @@ struct cloud_signer {
 };
 /* Adds date, session token and signature to the headers, and for S3 the hash of the payload. The added values lie in a. */
 void cloud_sign(struct cloud_request *r, const struct cloud_signer *s, struct arena *a);
+/* Signs a chunk of a body. signature: in hexadecimal, that of the chunk before, or of the request's headers; it is replaced. */
+void cloud_sign_chunk(const struct cloud_signer *s, struct slice chunk, char signature[TLS_SHA256_HEX], struct arena *a);
 /* Adds them to the query instead, for a signed URL that is valid for so many seconds from s->wall_us on; the payload is unsigned. */
 void cloud_sign_query(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
 /* The same for Google Cloud Storage; keys.secret is the PEM of an RSA key. */
@@ -231,7 +234,7 @@ struct cloud_call { /* the caller keeps what slices point at until done is calle
     uint64_t size;       /* bytes of the body */
     cloud_read *read;    /* NULL: the body is in `body` */
     struct slice body;   /* `size` bytes */
-    struct slice sha256; /* of the body, in hexadecimal; empty: the body is not signed (CLOUD_UNSIGNED) */
+    struct slice sha256; /* of the body, in hexadecimal; empty: not known (CLOUD_UNSIGNED, or CLOUD_CHUNKED without TLS) */
     uint64_t from;       /* GET: offset of the first byte to read. If the answer is cut off, a retry asks only for the rest */
     cloud_piece *piece;  /* receives the body of a 2xx answer */
     void *owner;         /* owner of read and piece */

@@ -48,7 +48,7 @@ static bool read_segment(struct reading *r, const struct cloud_object *o, struct
     out->cluster = slice_cut(&rest, '/');
     out->node = slice_cut(&rest, '/');
     return rest.ptr && !slice_empty(out->cluster) && !slice_empty(out->node) &&
-           ship_object_read(rest, &out->file, &out->generation, &out->start) && cloud_key(out->file, &(struct err){0});
+           ship_object_read(rest, &out->file, &out->generation, &out->start) && cloud_key(o->key, &(struct err){0});
 }
 
 /* The pod's name and its uid are joined by a dot: either the pod's name or both are a node. */
@@ -215,7 +215,7 @@ static bool make_folders(struct reading *r, struct slice path, struct err *e)
     return true;
 }
 
-/* Names in the bucket were checked by cloud_key: they have no "..", and no part of a path is a link that we follow at its end. */
+/* read_segment passes over names with "..", and a link at the end of the path is not followed. */
 static bool download_segment(struct reading *r, const struct segment *one, struct err *e)
 {
     bool other = is_next_file(r, one);
@@ -226,7 +226,7 @@ static bool download_segment(struct reading *r, const struct segment *one, struc
         if (r->fd >= 0)
             close(r->fd);
         r->fd = -1;
-        if (!cloud_key(r->path, e) || !make_folders(r, path, e))
+        if (!make_folders(r, path, e))
             return false;
         r->fd = open(path.ptr, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
     }

@@ -103,18 +103,13 @@ static bool list_parts(struct upload *u)
 
 /* ---- sending parts ---- */
 
-/* Uploads one part and adds it to the list of parts. TLS protects its content; without TLS its hash is signed instead. */
+/* Uploads one part and adds it to the list of parts. */
 static bool put_part(struct upload *u, struct part *p, uint32_t number, struct buf *list, struct err *e)
 {
     struct storage *s = u->s;
-    char hex[TLS_SHA256_HEX];
-    uint64_t size = size_of(u, number);
     const char *stored = u->stored[number - 1];
-    struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = u->key, .read = read_part, .owner = p, .size = size};
+    struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = u->key, .read = read_part, .owner = p, .size = size_of(u, number)};
     if (!stored) {
-        if (!s->with.store.at.tls && !hash_part(p, size, hex, e))
-            return false;
-        c.sha256 = s->with.store.at.tls ? SLICE_NONE : slice_of(hex);
         u->how->part(&c, u->id, number, &s->a);
         if (!storage_call(s, &c, e))
             return false;

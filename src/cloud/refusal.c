@@ -73,6 +73,8 @@ static const char *remedy_of(const struct cloud_store *s, const struct cloud_ref
                  SLICE_ARG(slice_head(r->region, CLOUD_REGION_MAX)));
         return out;
     }
+    if (!slice_empty(s->call.url) && s->call.method[0] == 'G' && (r->status == 403 || slice_is(r->code, "ExpiredToken")))
+        return "the signed URL has ended or is not valid yet (compare the clocks), or its signer may not read the object";
     while (i < COUNT_OF(remedies) && !(remedies[i].status ? remedies[i].status == r->status : slice_is(r->code, remedies[i].code)))
         i++;
     if (i < COUNT_OF(remedies) && remedies[i].remedy)

@@ -1,8 +1,10 @@
 /* Writes the client's HTTP requests: calls to the store, signed URLs, and requests for credentials of AWS. */
 #include "store.h"
 
-enum { VALID_S = 3600 /* requested lifetime of an assumed role's credentials */ };
-#define NO_BODY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" /* SHA-256 of an empty body */
+enum {
+    VALID_S = 3600,  /* requested lifetime of an assumed role's credentials */
+    CHUNK = 32 * KIB /* bytes of a body that are signed together; S3 takes at least 8 KiB */
+};
 
 /* ---- credentials ---- */
 
@@ -84,6 +86,12 @@ const struct cloud_errand *cloud_errand_aws(const struct cloud_store *s, struct 
 
 /* ---- calls to the store ---- */
 
+/* TLS protects the content of a body. Without it a body is signed: at once if its hash is known, else in chunks. */
+static bool is_chunked(const struct cloud_store *s)
+{
+    return s->call.read && s->call.size && slice_empty(s->call.sha256) && !s->o.store.at.tls && s->o.protocol == &cloud_s3;
+}
+
 static void fill_request(struct cloud_store *s, const struct cloud_call *c, struct cloud_request *r)
 {
     const struct cloud_host *h = &s->o.store;
@@ -96,9 +104,10 @@ static void fill_request(struct cloud_store *s, const struct cloud_call *c, stru
                                 .query_count = c->query_count,
                                 .header_count = c->header_count,
                                 .size = c->size,
-                                .payload = !c->size                 ? SLICE(NO_BODY)
-                                           : slice_empty(c->sha256) ? SLICE(CLOUD_UNSIGNED)
-                                                                    : c->sha256};
+                                .payload = !c->size                  ? SLICE(CLOUD_NO_BODY)
+                                           : !slice_empty(c->sha256) ? c->sha256
+                                           : is_chunked(s)           ? SLICE(CLOUD_CHUNKED)
+                                                                     : SLICE(CLOUD_UNSIGNED)};
     memcpy(r->query, c->query, sizeof c->query);
     memcpy(r->headers, c->headers, sizeof c->headers);
 }
@@ -118,9 +127,52 @@ static struct cloud_signer signer_of(const struct cloud_store *s, int64_t wall_u
                                  .wall_us = wall_us + s->skew_us};
 }
 
+/* ---- bodies in signed chunks: "SIZE;chunk-signature=SIGNATURE", the bytes, and at the end a chunk of none ---- */
+
+enum { FRAME = sizeof "0;chunk-signature=\r\n\r\n" - 1 + TLS_SHA256_HEX - 1 /* bytes around a chunk whose size has one digit */ };
+
+static uint64_t framed(uint64_t size)
+{
+    uint64_t more = FRAME;
+    for (uint64_t rest = size; rest > 15; rest >>= 4)
+        more++;
+    return size + more;
+}
+
+static int64_t chunked_size(uint64_t size)
+{
+    uint64_t rest = size % CHUNK;
+    return (int64_t)(size / CHUNK * framed(CHUNK) + (rest ? framed(rest) : 0) + framed(0));
+}
+
+bool cloud_request_chunk(struct cloud_store *s, struct err *e)
+{
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    const struct cloud_signer signer = signer_of(s, s->signed_us);
+    size_t n;
+    buf_clear(&s->head);
+    do {
+        uint64_t left = s->call.size - s->sent;
+        n = left < CHUNK ? (size_t)left : CHUNK;
+        buf_printf(&s->head, "%zx;chunk-signature=%s\r\n", n, s->signature);
+        char *room = buf_room(&s->head, n + 2);
+        if (!s->call.read(s->call.owner, s->sent, room, n, e))
+            return false;
+        cloud_sign_chunk(&signer, (struct slice){room, n}, s->signature, &a);
+        memcpy(room - 2 - (TLS_SHA256_HEX - 1), s->signature, TLS_SHA256_HEX - 1);
+        s->head.len += n;
+        buf_put(&s->head, SLICE("\r\n"));
+        s->sent += n;
+    } while (n && s->sent == s->call.size);
+    s->unsent = buf_slice(&s->head);
+    return true;
+}
+
 bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e)
 {
     const struct cloud_call *c = &s->call;
+    int64_t size = (int64_t)c->size;
+    bool chunked = is_chunked(s);
     struct cloud_request r;
     if (!slice_empty(c->url)) {
         struct slice rest = slice_skip(c->url, (size_t)slice_find_text(c->url, "://") + 3);
@@ -135,13 +187,23 @@ bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e)
         if (s->got && s->etag[0])
             r.headers[r.header_count++] = (struct http_header){SLICE("If-Match"), slice_of(s->etag)};
     }
+    if (chunked) {
+        size = chunked_size(c->size);
+        r.headers[r.header_count++] = (struct http_header){SLICE("Content-Encoding"), SLICE("aws-chunked")};
+        r.headers[r.header_count++] =
+            (struct http_header){SLICE("X-Amz-Decoded-Content-Length"), arena_printf(&s->a, "%llu", (unsigned long long)c->size)};
+    }
     const struct cloud_signer signer = signer_of(s, now.wall_us);
     s->o.protocol->sign(&r, &signer, &s->a);
+    if (chunked) {
+        struct slice value = r.headers[r.header_count - 1].value;
+        memcpy(s->signature, value.ptr + value.len - (TLS_SHA256_HEX - 1), TLS_SHA256_HEX); /* with its end: texts of an arena have one */
+        s->signed_us = now.wall_us;
+    }
     if (s->o.protocol == &cloud_gcs) /* else it decompresses objects on the way; not signed, because proxies change it */
         r.headers[r.header_count++] = (struct http_header){SLICE("Accept-Encoding"), SLICE("gzip")};
     bool body = slice_is(r.method, "PUT") || slice_is(r.method, "POST");
-    return http_write_request_head(&s->head, r.method, cloud_target(&r, &s->a), r.host, r.headers, r.header_count,
-                                   body ? (int64_t)c->size : -1) ||
+    return http_write_request_head(&s->head, r.method, cloud_target(&r, &s->a), r.host, r.headers, r.header_count, body ? size : -1) ||
            err_set(e, ERR_LIMIT, "the request is too long: shorten the object's name, or get a shorter session token");
 }
 

@@ -199,6 +199,18 @@ void cloud_sign(struct cloud_request *r, const struct cloud_signer *s, struct ar
                      SLICE_ARG(c.scope), SLICE_ARG(c.names), SLICE_ARG(sign(r, &c, &of_aws, s, a))));
 }
 
+void cloud_sign_chunk(const struct cloud_signer *s, struct slice chunk, char signature[TLS_SHA256_HEX], struct arena *a)
+{
+    struct canonical c;
+    char hex[TLS_SHA256_HEX];
+    begin(&c, &of_aws, s, a);
+    tls_sha256_hex(chunk, hex);
+    sign_hmac(
+        s, c.stamp,
+        arena_printf(a, "%s-PAYLOAD\n%s\n%.*s\n%s\n" CLOUD_NO_BODY "\n%s", of_aws.algorithm, c.stamp, SLICE_ARG(c.scope), signature, hex),
+        signature);
+}
+
 /* Adds the query of a signed URL, but for the signature. */
 static void begin_query(struct cloud_request *r, const struct words *w, const struct cloud_signer *s, int64_t seconds, struct canonical *c,
                         struct arena *a)

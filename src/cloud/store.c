@@ -197,10 +197,13 @@ static void take_answer(struct cloud_store *s, struct now now)
 /* Writes the rest of the head and as much of the body as the link takes. False: call.read failed. */
 static bool send_some(struct cloud_store *s, struct link *l, struct err *e)
 {
-    if (!link_put(l, &s->unsent) || s->errand)
-        return true;
-    while (s->sent < s->call.size) {
+    while (link_put(l, &s->unsent) && !s->errand && s->sent < s->call.size) {
         size_t n;
+        if (s->signature[0]) {
+            if (!cloud_request_chunk(s, e))
+                return false;
+            continue;
+        }
         char *room = link_room(l, &n);
         uint64_t left = s->call.size - s->sent;
         n = n < left ? n : (size_t)left;
@@ -303,6 +306,7 @@ static bool write_request(struct cloud_store *s, struct now now, struct err *e)
         http_reader_expect_no_body(&s->reader);
     s->next_ms = TIME_NEVER;
     s->sent = 0;
+    s->signature[0] = '\0';
     return s->errand ? s->errand->write(s, now, e) : s->call.sign_s || cloud_request_write(s, now, e);
 }
 

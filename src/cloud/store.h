@@ -4,7 +4,8 @@
 
 #include <mobula/cloud.h>
 
-#define CLOUD_AZURE_VERSION "2018-11-09" /* of Azure's protocol and of SAS */
+#define CLOUD_AZURE_VERSION "2018-11-09"                                                 /* of Azure's protocol and of SAS */
+#define CLOUD_NO_BODY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" /* SHA-256 of an empty body */
 enum { CLOUD_REGION_MAX = 64 };
 
 /* A request that the client makes by itself before a call. */
@@ -48,14 +49,16 @@ struct cloud_store {
     /* the current call */
     bool busy; /* done has not been called yet */
     struct cloud_call call;
-    struct slice url;          /* signed for call.sign_s; empty: not yet */
-    int64_t url_s;             /* its validity */
-    unsigned tries;            /* attempts that failed */
-    int64_t next_ms;           /* monotonic time of the next attempt; TIME_NEVER: one is in flight, or no call is */
-    struct slice unsent;       /* rest of the head, or of the whole request of an errand */
-    uint64_t sent, got;        /* bytes of the body written to the link; bytes of the answer that call.piece has received */
-    bool reused;               /* the link was open already: kept from an earlier request */
-    char etag[CLOUD_ETAG_MAX]; /* of the object that a GET began to read, for If-Match of the rest; empty: none */
+    struct slice url;               /* signed for call.sign_s; empty: not yet */
+    int64_t url_s;                  /* its validity */
+    unsigned tries;                 /* attempts that failed */
+    int64_t next_ms;                /* monotonic time of the next attempt; TIME_NEVER: one is in flight, or no call is */
+    struct slice unsent;            /* rest of the head, or of the whole request of an errand */
+    uint64_t sent, got;             /* bytes of the body written to the link; bytes of the answer that call.piece has received */
+    char signature[TLS_SHA256_HEX]; /* of the last chunk that was sent, or of the headers; empty: the body is not sent in signed chunks */
+    int64_t signed_us;              /* the time of that signature */
+    bool reused;                    /* the link was open already: kept from an earlier request */
+    char etag[CLOUD_ETAG_MAX];      /* of the object that a GET began to read, for If-Match of the rest; empty: none */
 };
 
 /* Status, and code, message and region of the error document, of an answer. */
@@ -69,6 +72,8 @@ void cloud_refusal_words(const struct cloud_store *s, const struct cloud_refusal
 
 /* Writes the head of the call's request into s->head. */
 bool cloud_request_write(struct cloud_store *s, struct now now, struct err *e);
+/* Reads and signs the next chunk of the body, and behind the last one the end of the body: they become s->unsent. */
+bool cloud_request_chunk(struct cloud_store *s, struct err *e);
 /* Fills the request of a URL for the call, with all but what a signature adds, and the signer. Sets s->url_s to at most max_s. */
 struct cloud_signer cloud_url_begin(struct cloud_store *s, int64_t max_s, struct now now, struct cloud_request *r);
 void cloud_url_end(struct cloud_store *s, const struct cloud_request *r); /* writes s->url */

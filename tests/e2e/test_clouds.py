@@ -17,7 +17,7 @@ import pytest
 from cluster import MOBULA, eventually
 from stores import ACCOUNT, ACCOUNT_KEY, Cut, run_azurite, run_gcs
 
-NAMES = ["plain", "dir/a b+c", "ü/✓.txt", "looks%2Fencoded", "quote'\"&<>;=?#"]
+NAMES = ["plain", "dir/a b+c", "ü/✓.txt", "looks%2Fencoded", "quote'\"&<>;=?#", "..x/a..b/...", "n" * 1024]
 
 
 @pytest.fixture(scope="module", params=[run_azurite, run_gcs], ids=["azure", "gcs"])
@@ -93,6 +93,8 @@ def test_what_is_refused(store):
     assert "a token from 127.0.0.1:9 (the m" in said and f": no {list(store.env)[-1]}" in said and "refused" in said, said
     said = storage(store, "check", f"{store.scheme}://absent-bucket", code=3).decode()
     assert "fail  write" in said, said
+    for name, why in (("a/../b", "a part \"..\""), ("x" * 1025, "LIMIT_CLOUD_KEY")):
+        assert why in storage(store, "get", f"{store.scheme}://bucket/{name}", code=2).decode()
     if store.kind == "azurite":
         assert "create the container" in said
         wrong = base64.b64encode(b"another key of the right length.").decode()
@@ -102,6 +104,20 @@ def test_what_is_refused(store):
         assert "--endpoint is needed" in storage(store, "ls", "azure://bucket", code=1, endpoint=False, AZURE_STORAGE_ACCOUNT="",
                                                  AZURE_STORAGE_KEY="", AZURE_STORAGE_SAS_TOKEN="sv=1").decode()
         assert "is not the URL of a bucket" in storage(store, "ls", "abfss://bucket", code=2).decode()
+
+
+def test_a_signed_url_after_its_end(store, tmp_path):
+    if store.kind != "azurite":
+        pytest.skip("it checks no signatures")
+    (tmp_path / "file").write_text("read in time")
+    storage(store, "put", "azure://bucket/x", "-f", tmp_path / "file")
+    url = storage(store, "sign", "azure://bucket/x", "--valid", "3s").decode().strip()
+    assert urllib.request.urlopen(url).read() == b"read in time"
+    time.sleep(4)
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(url)
+    assert refused.value.code == 403
+    storage(store, "rm", "azure://bucket/x")
 
 
 def test_a_sas_token_and_an_abfss_url(tmp_path):

@@ -184,10 +184,17 @@ def test_reading_back(store, tmp_path):  # noqa: F811
     assert logs(store, "job", "j", "-n", "ns")[0] == "hello\nworld\n"  # its API server is away
     to = tmp_path / "got"
     to.mkdir()
+    stranger = ["curl", "-sf", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", ":".join(list(KEYS.values())[:2]), "--path-as-is",
+                f"{store.url}/bucket/team/logs/ns/j-fghij/../evil/{'0' * 16}-{'0' * 12}.gz"]
+    if store.kind == "moto":  # as any pod with the bucket's keys can store it; the other store refuses the name
+        subprocess.run([*stranger, "-T", root / "session_latest" / "logs" / "raylet.out"], check=True)
+        assert "/ns/j-fghij/../evil/" in storage(store, "ls", "s3://bucket/team/", "--recursive").decode()
     said = logs(store, "job", "j", "-n", "ns", "--download", str(to))[1]
     assert "6 files below" in said, said
     assert (to / f"j-fghij/j-fghij-head.{uid}/raylet.out").read_text() == "raylet 1\n" * 150000
     assert len([p for p in to.rglob("*") if p.is_file()]) == 6
+    if store.kind == "moto":
+        subprocess.run([*stranger, "-X", "DELETE"], check=True)
     assert "has no such logs below team/logs/ns/none/" in logs(store, "cluster", "none", "-n", "ns", code=1)[1]
     assert "--bucket is needed" in subprocess.run([MOBULA, "logs", "service", "j"], capture_output=True, text=True, check=False).stderr
     one = f"team/logs/ns/j-fghij/j-fghij-head.{uid}/raylet.out/"
@@ -287,20 +294,39 @@ def test_retention(space, operators, tmp_path):
         gate.stop()
 
 
-def test_pods_of_legacy_clusters(space, operators):
-    """Their logs are stored as those of ray.io/v1 are."""
-    operators("--bucket=s3://bucket/team", "--bucket-secret=keys")
+def test_pods_of_legacy_clusters(space, operators, tmp_path):
+    """Their logs are stored and read as those of ray.io/v1 are."""
+    gate, flags = bucket_of_an_operator(tmp_path)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "p-"},
            "spec": {"restartPolicy": "Never", "containers": [container("ray-node")]}}
     types = [{"name": "head", "podConfig": pod}, {"name": "small", "minWorkers": 1, "maxWorkers": 1, "podConfig": pod}]
-    space.apply({"apiVersion": "cluster.ray.io/v1", "kind": "RayCluster", "metadata": {"name": "old"},
-                 "spec": {"maxWorkers": 1, "headPodType": "head", "podTypes": types}}, LEGACY)
-    for pod in eventually(lambda: len(got := space.pods("old")) == 2 and got):
-        (agent,) = [one for one in pod["spec"]["containers"] if one["name"] == "mobula-agent"]
-        assert f"--logs-name={space.name}/old/$(POD_NAME).$(POD_UID)" in agent["command"], agent
-        mounts = {one["mountPath"]: one["name"] for one in pod["spec"]["containers"][0]["volumeMounts"]}
-        assert mounts["/tmp/ray"] == {m["mountPath"]: m["name"] for m in agent["volumeMounts"]}["/tmp/ray"], mounts
-    space.ready("old", 2, LEGACY)
+    try:
+        operator = operators(*flags)
+        space.apply({"apiVersion": "cluster.ray.io/v1", "kind": "RayCluster", "metadata": {"name": "old"},
+                     "spec": {"maxWorkers": 1, "headPodType": "head", "podTypes": types}}, LEGACY)
+        for pod in eventually(lambda: len(got := space.pods("old")) == 2 and got):
+            (agent,) = [one for one in pod["spec"]["containers"] if one["name"] == "mobula-agent"]
+            assert f"--logs-name={space.name}/old/$(POD_NAME).$(POD_UID)" in agent["command"], agent
+            mounts = {one["mountPath"]: one["name"] for one in pod["spec"]["containers"][0]["volumeMounts"]}
+            assert mounts["/tmp/ray"] == {m["mountPath"]: m["name"] for m in agent["volumeMounts"]}["/tmp/ray"], mounts
+            (name,) = [flag.removeprefix("--logs-name=") for flag in agent["command"] if flag.startswith("--logs-name=")]
+            name = name.replace("$(POD_NAME)", pod["metadata"]["name"]).replace("$(POD_UID)", pod["metadata"]["uid"])
+            (tmp_path / name).mkdir(parents=True)
+            root, folder = ray_folder(tmp_path / name)
+            (folder / "raylet.out").write_text(f"of {pod['metadata']['name']}\n")
+            Agent(gate, root, name=name).end()
+        cluster = space.ready("old", 2, LEGACY)
+        nodes = {f"{pod['metadata']['name']}.{pod['metadata']['uid']}": pod["metadata"]["name"] for pod in space.pods("old")}
+        space.kubectl("delete", "rayclusters.cluster.ray.io", "old")
+        eventually(lambda: not space.find(space.path("rayclusters", "old", "/apis/cluster.ray.io/v1")))
+        operator.stop()  # stores what waits
+        listed = [line[34:] for line in logs(gate, "cluster", "old", "-n", space.name)[0].splitlines()]
+        assert sorted(listed) == sorted([f"old/{node}/raylet.out" for node in nodes] +
+                                        [f"old/raycluster.{cluster['metadata']['uid']}/history.jsonl"]), listed
+        for name in nodes.values():
+            assert logs(gate, "cluster", "old", "-n", space.name, "--node", name, "--file", "raylet.out")[0] == f"of {name}\n"
+    finally:
+        gate.stop()
 
 
 @pytest.mark.parametrize("flags, words", [

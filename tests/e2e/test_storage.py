@@ -6,8 +6,10 @@ import http.server
 import io
 import json
 import os
+import socket
 import subprocess
 import threading
+import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -19,7 +21,7 @@ from cluster import MOBULA, RUN, eventually
 from hub import GROUP, PEOPLE, account, certificate, definitions, deployment_id, hubs, meet, operator_rule  # noqa: F401 (two are fixtures)
 from stores import KEYS, Cut, Tunnel, run_moto, run_versitygw, store  # noqa: F401 (store is a fixture)
 
-NAMES = ["plain", "dir/a b+c", "ü/✓.txt", "looks%2Fencoded", "quote'\"&<>;=?#", "x" * 200 + "/" + "y" * 200]
+NAMES = ["plain", "dir/a b+c", "ü/✓.txt", "looks%2Fencoded", "quote'\"&<>;=?#", "..x/a..b/...", "%2e%2e%2f", "x" * 200 + "/" + "y" * 200]
 
 
 def storage(store, *words, code=0, env=(), stdin=None):
@@ -42,7 +44,7 @@ def test_every_operation(store, tmp_path):
     check = subprocess.run([MOBULA, "check", "--bucket", "s3://bucket/probe"], capture_output=True, text=True, env=env, check=False)
     assert check.stdout.count("pass  storage ") == 6, check.stdout + check.stderr
     file, back = tmp_path / "file", tmp_path / "back"
-    names = NAMES + (["n" * 1024] if store.kind == "moto" else [])  # longer than file names may be
+    names = NAMES + (["n" * 1024, "ü" * 512] if store.kind == "moto" else [])  # longer than file names may be
     for n, name in enumerate(names):
         file.write_bytes(f"{n}".encode() * 100)
         storage(store, "put", f"s3://bucket/{name}", "-f", file)
@@ -118,9 +120,54 @@ def test_what_a_store_refuses(store, tmp_path):
     assert "only a regular file" in storage(store, "put", "s3://bucket/x", "-f", tmp_path, code=1).decode()
     assert "no credentials for the store" in storage(store, "ls", "s3://bucket", code=1, env={"AWS_ACCESS_KEY_ID": "",
                                                                                               "AWS_SECRET_ACCESS_KEY": ""}.items()).decode()
-    url = storage(store, "sign", "s3://bucket/x", "--valid", "1s").decode().strip()
-    with pytest.raises(urllib.error.HTTPError):  # no such object, or the URL has expired
+
+
+def test_a_signed_url_after_its_end(store, tmp_path):
+    if store.kind == "moto":
+        pytest.skip("it checks no signatures")
+    (tmp_path / "file").write_text("read in time")
+    storage(store, "put", "s3://bucket/x", "-f", tmp_path / "file")
+    url = storage(store, "sign", "s3://bucket/x", "--valid", "3s").decode().strip()
+    assert urllib.request.urlopen(url).read() == b"read in time"
+    time.sleep(4)
+    with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(url)
+    assert refused.value.code == 403 and b"xpired" in refused.value.read()
+    storage(store, "rm", "s3://bucket/x")
+
+
+def test_an_object_of_another_content(store, tmp_path):
+    """Its metadata has the SHA-256 of what was stored: a file that exists stays as it is."""
+    file, back = tmp_path / "file", tmp_path / "back"
+    file.write_text("changed on the disk of the store")
+    back.write_text("precious")
+    subprocess.run(["curl", "-sf", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", ":".join(list(KEYS.values())[:2]), "-T", file,
+                    "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-H", f"x-amz-meta-sha256: {'0' * 64}",
+                    f"{store.url}/bucket/damaged"], check=True)
+    said = storage(store, "get", "s3://bucket/damaged", "-f", back, code=1).decode()
+    is_now = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert f"the object is damaged: its SHA-256 is {is_now}, and it was stored with 0000" in said, said
+    assert back.read_text() == "precious" and not (tmp_path / "back.part").exists()
+    storage(store, "rm", "s3://bucket/damaged")
+
+
+@pytest.mark.parametrize("body", [None, b"half "])
+def test_a_store_that_hangs(tmp_path, body):
+    """It accepts connections and sends nothing, or half of a body: a signal ends the command, and no half of a file is left."""
+    part = tmp_path / "file.part"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        command = subprocess.Popen([MOBULA, "storage", "get", "s3://bucket/x", "-f", tmp_path / "file", "--endpoint", endpoint],
+                                   stderr=subprocess.PIPE, env={**os.environ, **KEYS})
+        near = listener.accept()[0]
+        assert near.recv(4096).startswith(b"GET /bucket/x HTTP/1.1")
+        if body:
+            near.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n" + body)
+        eventually(lambda: part.exists() and part.read_bytes() == (body or b""))
+        command.terminate()
+        assert b"ended by a signal" in command.communicate(timeout=20)[1] and command.returncode
+        near.close()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_wrong_secret_and_another_region(tmp_path):

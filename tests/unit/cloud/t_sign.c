@@ -59,6 +59,31 @@ static void test_vectors(void)
     arena_free(&a);
 }
 
+/* https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html: 65 KiB of "a" in chunks of 64 KiB. */
+static void test_chunks(void)
+{
+    static const struct {
+        size_t bytes;
+        const char *signature;
+    } chunks[] = {{64 * KIB, "ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648"},
+                  {KIB, "0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497"},
+                  {0, "b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9"}};
+    static char content[64 * KIB];
+    char signature[TLS_SHA256_HEX] = "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9";
+    struct arena a = {0};
+    struct cloud_signer s = {.keys = {SLICE("AKIAIOSFODNN7EXAMPLE"), SLICE("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"), SLICE("")},
+                             .region = SLICE("us-east-1"),
+                             .service = SLICE("s3")};
+    memset(content, 'a', sizeof content);
+    CHECK(time_parse(SLICE("2013-05-24T00:00:00Z"), &s.wall_us, NULL));
+    for (size_t i = 0; i < COUNT_OF(chunks); i++) {
+        test_case("S3: put an object in chunks, chunk %zu", i);
+        cloud_sign_chunk(&s, (struct slice){content, chunks[i].bytes}, signature, &a);
+        CHECK_STR(slice_of(signature), chunks[i].signature);
+    }
+    arena_free(&a);
+}
+
 static void test_google(void)
 {
     struct arena a = {0};
@@ -243,6 +268,7 @@ static void test_regions(void)
 int main(void)
 {
     test_vectors();
+    test_chunks();
     test_google();
     test_target();
     test_pieces();

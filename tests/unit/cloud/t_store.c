@@ -1,6 +1,8 @@
 /* The client against scripted stores: retries, corrections, and credentials of AWS. */
 #include "script.h"
 
+#include <stdlib.h>
+
 static bool take(void *owner, struct slice piece, struct err *e)
 {
     struct run *r = owner;
@@ -21,6 +23,8 @@ static void begin(struct run *r, const struct answer *script, bool role)
 }
 
 /* ---- cases ---- */
+
+#define HALF "HTTP/1.1 200 OK\r\nETag: \"e1\"\r\nContent-Length: 5\r\n\r\nhe"
 
 static const struct {
     const char *name;
@@ -60,6 +64,26 @@ static const struct {
      NULL,
      "Range: bytes=2-\r\nIf-Match: \"e1\"\r\n",
      NULL},
+    {"an answer in chunks that is cut off: the rest is requested",
+     {{"HTTP/1.1 200 OK\r\nETag: \"e1\"\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n", true, false},
+      {"HTTP/1.1 206 X\r\nETag: \"e1\"\r\nContent-Length: 2\r\n\r\nlo", false, false}},
+     2,
+     NULL,
+     "Range: bytes=3-\r\nIf-Match: \"e1\"\r\n",
+     NULL},
+    {"half of a body, and then silence: the rest is requested",
+     {{HALF, false, true}, {"HTTP/1.1 206 X\r\nETag: \"e1\"\r\nContent-Length: 3\r\n\r\nllo", false, false}},
+     2,
+     NULL,
+     "Range: bytes=2-\r\nIf-Match: \"e1\"\r\n",
+     NULL},
+    {"half of a head, and then silence", {{"HTTP/1.1 200 OK\r\nContent-Le", false, true}, {OK, false, false}}, 2, NULL, NULL, NULL},
+    {"silence after half of a body, and in all further attempts",
+     {{HALF, false, true}, {"", false, true}, {"", false, true}, {"", false, true}, {"", false, true}, {"", false, true}},
+     CLOUD_TRIES,
+     "GET s3://bucket/dir/name: no answer in time",
+     NULL,
+     NULL},
     {"a store that does not support Range",
      {{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", true, false}, {OK, false, false}},
      2,
@@ -98,6 +122,19 @@ static const struct {
      NULL,
      "/eu-west-1/s3/aws4_request",
      "the bucket is in region eu-west-1"},
+    {"a redirect to another region, with an endpoint of one's own: the bucket's is used",
+     {{"HTTP/1.1 301 X\r\nx-amz-bucket-region: eu-west-1\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n", false, false},
+      {OK, false, false}},
+     2,
+     NULL,
+     "/eu-west-1/s3/aws4_request",
+     "the bucket is in region eu-west-1"},
+    {"a redirect that does not end",
+     {{"HTTP/1.1 301 X\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n", false, false}},
+     1,
+     "301 Moved Permanently: the bucket is in another region or at another endpoint: set AWS_REGION or --endpoint",
+     NULL,
+     NULL},
     {"a missing right",
      {{NO("403", "", CODE("19", "AccessDenied")), false, false}},
      1,
@@ -154,6 +191,56 @@ static void test_cases(void)
     }
 }
 
+/* ---- rights, and signed URLs that have ended ---- */
+
+#define DENIED "HTTP/1.1 403 X\r\nContent-Length: 41\r\n\r\n<Error><Code>AccessDenied</Code></Error>  "
+
+/* The bucket of another account answers 403 to every call. A HEAD has no error document. */
+static const struct {
+    const struct cloud_protocol *protocol;
+    const char *method;
+    enum cloud_right right;
+    const char *key, *url, *answer, *err;
+} refused[] = {
+    {&cloud_s3, "GET", CLOUD_READ, "x", "", DENIED,
+     "403 AccessDenied: grant s3:GetObject on arn:aws:s3:::bucket/*, or the object does not "},
+    {&cloud_s3, "HEAD", CLOUD_READ, "x", "", "HTTP/1.1 403 X\r\n\r\n",
+     "403 Forbidden: grant s3:GetObject on arn:aws:s3:::bucket/*, or the"},
+    {&cloud_s3, "GET", CLOUD_LIST, "", "", DENIED, "GET s3://bucket: 403 AccessDenied: grant s3:ListBucket on arn:aws:s3:::bucket"},
+    {&cloud_s3, "PUT", CLOUD_WRITE, "x", "", DENIED, "403 AccessDenied: grant s3:PutObject on arn:aws:s3:::bucket/*"},
+    {&cloud_s3, "DELETE", CLOUD_DELETE, "x", "", DENIED, "403 AccessDenied: grant s3:DeleteObject on arn:aws:s3:::bucket/*"},
+    {&cloud_s3, "DELETE", CLOUD_ABORT, "x", "", DENIED, "403 AccessDenied: grant s3:AbortMultipartUpload on arn:aws:s3:::bucket/*"},
+    {&cloud_azure, "GET", CLOUD_LIST, "", "", DENIED, "grant role Storage Blob Data Reader (SAS: l) on container bucket"},
+    {&cloud_azure, "PUT", CLOUD_WRITE, "x", "", DENIED, "grant role Storage Blob Data Contributor (SAS: cw) on container bucket"},
+    {&cloud_gcs, "GET", CLOUD_READ, "x", "", DENIED, "grant storage.objects.get on bucket bucket"},
+    {&cloud_gcs, "DELETE", CLOUD_DELETE, "x", "", DENIED, "grant storage.objects.delete on bucket bucket"},
+    {&cloud_s3, "GET", CLOUD_READ, "x", "http://store:9000/bucket/x?X-Amz-Signature=1", DENIED,
+     "403 AccessDenied: the signed URL has ended"},
+    {&cloud_gcs, "GET", CLOUD_READ, "x", "http://store:9000/bucket/x?X-Goog-Signature=1",
+     "HTTP/1.1 400 X\r\nContent-Length: 41\r\n\r\n<Error><Code>ExpiredToken</Code></Error>  ",
+     "400 ExpiredToken: the signed URL has ended"},
+};
+
+static void test_refused(void)
+{
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        const struct answer script[] = {{refused[i].answer, true, false}, {NULL, false, false}};
+        struct run r;
+        struct cloud_call c = {
+            .method = refused[i].method, .right = refused[i].right, .key = slice_of(refused[i].key), .url = slice_of(refused[i].url)};
+        test_case("refused: %s", refused[i].err);
+        begin_with(&r, script,
+                   (struct cloud_store_options){
+                       .protocol = refused[i].protocol,
+                       .settings = {.keys = {SLICE("AKID"), SLICE("hush"), SLICE("?sig=hush-hush")}, .region = SLICE("us-east-1")}});
+        wait_over(&r, &c);
+        CHECK_INT(r.f.requests, 1);
+        if (!CHECK(slice_has(slice_of(r.err.text), refused[i].err) && !slice_has(slice_of(r.err.text), "hush")))
+            printf("  %s\n", r.err.text);
+        end(&r);
+    }
+}
+
 /* ---- request bodies ---- */
 
 static bool read_body(void *owner, uint64_t at, char *to, size_t n, struct err *e)
@@ -178,7 +265,8 @@ static void test_put(void)
     CHECK_INT(r.f.requests, 2);
     CHECK(r.f.sent.len > 20000);
     CHECK(slice_has(buf_slice(&r.f.sent), "PUT /bucket/a%20b HTTP/1.1"));
-    CHECK(slice_has(buf_slice(&r.f.sent), "X-Amz-Content-Sha256: UNSIGNED-PAYLOAD"));
+    CHECK(slice_has(buf_slice(&r.f.sent), "Content-Encoding: aws-chunked\r\nX-Amz-Decoded-Content-Length: 10000\r\n"));
+    CHECK(slice_has(buf_slice(&r.f.sent), "X-Amz-Content-Sha256: STREAMING-AWS4-HMAC-SHA256-PAYLOAD\r\n"));
     c = (struct cloud_call){
         .method = "PUT", .right = CLOUD_WRITE, .key = SLICE("c"), .size = 2, .body = SLICE("hi"), .sha256 = SLICE("00")};
     wait_over(&r, &c);
@@ -196,6 +284,85 @@ static void test_put(void)
     wait_over(&r, &c);
     CHECK_INT(r.err.code, ERR_NONE);
     CHECK_INT(r.f.requests, 2);
+    end(&r);
+}
+
+/* The framing of a body in signed chunks: returns its content. A store checks the signatures: tests/e2e/test_storage.py. */
+static struct slice unframed(struct slice body, struct arena *a, unsigned *chunks)
+{
+    struct buf out = {.max = MIB};
+    for (uint64_t n = 1; n; ++*chunks) {
+        struct slice head = slice_cut(&body, '\n'), hex = slice_cut(&head, ';');
+        n = strtoull(arena_dup(a, hex).ptr, NULL, 16);
+        CHECK(slice_starts(head, SLICE("chunk-signature=")) && head.len == strlen("chunk-signature=\r") + 64);
+        buf_put(&out, slice_head(body, n));
+        body = slice_skip(body, n);
+        CHECK(slice_starts(body, SLICE("\r\n")));
+        body = slice_skip(body, 2);
+    }
+    CHECK(slice_empty(body));
+    struct slice content = arena_dup(a, buf_slice(&out));
+    buf_free(&out);
+    return content;
+}
+
+static void test_chunks(void)
+{
+    static const struct answer script[] = {{OK, false, false}, {NULL, false, false}};
+    static const struct {
+        bool tls;
+        uint64_t size;
+        unsigned chunks;
+    } sizes[] = {{false, 1, 2}, {false, 32 * KIB, 2}, {false, 32 * KIB + 1, 3}, {false, 65 * KIB, 4}, {true, 65 * KIB, 0}};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        struct run r;
+        struct arena a = {0};
+        unsigned chunks = 0;
+        struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = SLICE("a"), .size = sizes[i].size, .read = read_body};
+        test_case("a body of %llu bytes whose hash is not known, %s TLS", (unsigned long long)c.size, sizes[i].tls ? "with" : "without");
+        begin_with(&r, script,
+                   (struct cloud_store_options){.protocol = &cloud_s3,
+                                                .settings = {.keys = {SLICE("AKID"), SLICE("hush"), SLICE("")}, .region = SLICE("r")},
+                                                .store.at.tls = sizes[i].tls});
+        wait_over(&r, &c);
+        CHECK_STR(slice_of(r.err.text), "");
+        CHECK_INT(r.f.requests, 1);
+        struct slice sent = buf_slice(&r.f.sent), body = slice_skip(sent, (size_t)slice_find_text(sent, "\r\n\r\n") + 4);
+        CHECK(slice_has(sent, sizes[i].tls ? "X-Amz-Content-Sha256: UNSIGNED-PAYLOAD\r\n" : "-PAYLOAD\r\n"));
+        body = sizes[i].tls ? body : unframed(body, &a, &chunks);
+        CHECK_INT(chunks, sizes[i].chunks);
+        CHECK_INT(body.len, sizes[i].size);
+        bool same = true;
+        for (size_t k = 0; k < body.len; k++)
+            same &= body.ptr[k] == (char)('a' + k % 26);
+        CHECK(same);
+        arena_free(&a);
+        end(&r);
+    }
+}
+
+static void test_deaf(void)
+{
+    static const struct answer script[] = {{OK, false, false}, {NULL, false, false}};
+    for (unsigned deaf = CLOUD_TRIES - 1; deaf <= CLOUD_TRIES; deaf++) {
+        struct run r;
+        struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = SLICE("a"), .size = 10000, .read = read_body};
+        test_case("a store that takes no byte of a request, %u times", deaf);
+        begin(&r, script, false);
+        r.f.deaf = deaf;
+        wait_over(&r, &c);
+        CHECK_INT(r.f.links, CLOUD_TRIES);
+        CHECK_INT(r.f.requests, CLOUD_TRIES - deaf);
+        CHECK_STR(slice_of(r.err.text), deaf == CLOUD_TRIES ? "PUT s3://bucket/a: no answer in time" : "");
+        end(&r);
+    }
+    static const struct answer changed[] = {{NO("400", "", CODE("26", "XAmzContentSHA256Mismatch")), false, false}, {NULL, false, false}};
+    struct run r;
+    struct cloud_call c = {.method = "PUT", .key = SLICE("c"), .size = 2, .body = SLICE("hi"), .sha256 = SLICE("00")};
+    test_case("a body that the store finds changed");
+    begin(&r, changed, false);
+    wait_over(&r, &c);
+    CHECK(slice_has(slice_of(r.err.text), "400 XAmzContentSHA256Mismatch: the body was changed on the way, or the file while it was sent"));
     end(&r);
 }
 
@@ -258,6 +425,22 @@ static void test_role(void)
 
 /* ---- limits ---- */
 
+static void test_longest_name(void)
+{
+    static const struct answer script[] = {{OK, false, false}, {NULL, false, false}};
+    struct run r;
+    char name[LIMIT_CLOUD_KEY];
+    struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = {name, LIMIT_CLOUD_KEY}};
+    test_case("a name of LIMIT_CLOUD_KEY bytes, each of which is encoded");
+    for (size_t i = 0; i < LIMIT_CLOUD_KEY; i++)
+        name[i] = "\xc3\xbc"[i % 2];
+    begin(&r, script, false);
+    wait_over(&r, &c);
+    CHECK_STR(slice_of(r.err.text), "");
+    CHECK(slice_has(buf_slice(&r.f.sent), "GET /bucket/%C3%BC%C3") && slice_has(buf_slice(&r.f.sent), "%C3%BC HTTP/1.1\r\n"));
+    end(&r);
+}
+
 static void test_limits(void)
 {
     struct buf big = {.max = LIMIT_CLOUD_ANSWER + KIB};
@@ -283,8 +466,12 @@ static void test_limits(void)
 int main(void)
 {
     test_limits();
+    test_longest_name();
     test_cases();
+    test_refused();
+    test_deaf();
     test_put();
+    test_chunks();
     test_role();
     return test_done();
 }
