@@ -432,6 +432,7 @@ lint: $(VENDOR) $(REAL_ROOMS:%=$(DIR_test)/%.a) ## layout, rooms, lengths, words
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
 ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c tests/kinds/*/*.c tests/model/*/*.c))
 TIDY := $(ALL_C:%.c=build/lint/%.ok)
+$(TIDY:%.ok=%.c.ok): build/lint/%.c.ok: build/lint/%.ok ;
 $(TIDY): build/lint/%.ok: %.c tests/tools/clang-tidy $(DIR_fuzz)/.flags $(VENDOR)
 	@mkdir -p $(@D)
 	$(Q)clang -M -MP -MT $@ -MF $(@:.ok=.d) $(COMMON) $(call room_flags,$<) $< && \
