@@ -65,6 +65,9 @@ struct kube_watch {
         bool under_way;
         bool new_link;    /* LIVE goes on on another connection, and it has not been asked yet whether the server stands below */
         uint64_t version; /* the version that had been seen when it was asked */
+        uint64_t asked;   /* newest, when it was asked */
+        uint64_t newest;  /* of all objects that exist, the one whose version is the highest; 0: none is known */
+        char ns[LIMIT_KUBE_NAME + 1], name[LIMIT_KUBE_NAME + 1];
     } probe;
     uint64_t version; /* everything up to here was handed out; 0: nothing yet */
     uint64_t highest; /* of all that was ever seen: an older list is refused (C7) */
@@ -103,5 +106,7 @@ void watch_probe(struct kube_watch *w, struct now now);
 
 void watch_read(struct kube_watch *w, struct slice piece, struct now now);
 void watch_page_end(struct kube_watch *w, struct now now);
+/* The store was restored: all watches of the client say so, and begin as at the start. seen, is: the version before and the one now. */
+void watch_rewound(struct kube_watch *by, uint64_t seen, uint64_t is, struct now now);
 
 #endif

@@ -49,12 +49,12 @@ static void ask_watch(struct kube_watch *w, struct buf *path)
     ask_version(w, path);
 }
 
-static void ask_selected(const struct kube_watch *w, struct buf *path)
+static void ask_selected(const struct kube_watch *w, struct slice fields, struct buf *path)
 {
     if (!slice_empty(w->what.labels))
         kube_query(path, "labelSelector", w->what.labels);
-    if (!slice_empty(w->what.fields))
-        kube_query(path, "fieldSelector", w->what.fields);
+    if (!slice_empty(fields))
+        kube_query(path, "fieldSelector", fields);
 }
 
 bool watch_form(struct kube_watch *w, struct err *e)
@@ -63,13 +63,15 @@ bool watch_form(struct kube_watch *w, struct err *e)
     buf_init(&path, LIMIT_HTTP_URL);
     kube_path(&path, &w->what.resource, w->what.ns, SLICE_NONE, SLICE_NONE);
     w->deadline_ms = w->begun_ms + KUBE_CALL_MS;
-    if (w->phase == WATCH_STREAM || (w->phase == WATCH_LIST && w->list.page.len == 0))
+    if (w->phase == WATCH_STREAM || (w->phase == WATCH_LIST && w->list.page.len == 0)) {
         w->list.asked_ms = w->begun_ms;
+        w->probe.newest = 0;
+    }
     if (w->phase == WATCH_LIST)
         ask_page(w, &path);
     else
         ask_watch(w, &path);
-    ask_selected(w, &path);
+    ask_selected(w, w->what.fields, &path);
     struct kube_request r = {.method = SLICE("GET"), .path = buf_slice(&path)};
     bool ok = path.full ? err_set(e, ERR_LIMIT, "the URL of the watch is longer than %d bytes (LIMIT_HTTP_URL)", LIMIT_HTTP_URL)
                         : call_form(w->client, &w->request, &r, e);
@@ -167,11 +169,38 @@ void watch_error_event(struct kube_watch *w, const struct kube_status *s, struct
 
 /* ---- silence (C3): a dead path looks like a quiet one, and so does a server whose store was restored from a backup: it takes a watch from
  * a version that is still to come, and says nothing in it until it is there. It may be there soon, and events come then as if there were no
- * hole before them: so a watch that goes on on another connection asks at once where the server stands. ---- */
+ * hole before them: so a watch that goes on on another connection asks at once where the server stands, and whether the newest object is
+ * there and is not older: the version that was asked for may have come meanwhile. ---- */
 
 bool watch_silent(const struct kube_watch *w, struct now now)
 {
     return now.mono_ms >= w->x.heard_ms + KUBE_SILENCE_MS;
+}
+
+/* The newest object is gone, and the watch did not say so: it may come yet, or the store was restored from before the object was created.
+ */
+static void newest_missing(struct kube_watch *by, struct now now)
+{
+    log_info("an object is gone, and the watch did not say so: all lists are asked for again", LF("resource", by->what.resource.plural),
+             LF_CSTR("namespace", by->probe.ns), LF_CSTR("name", by->probe.name));
+    for (struct kube_watch *w = by->client->watches; w; w = w->next)
+        kube_watch_refresh(w, now);
+}
+
+/* Whether the newest object shows another store than before. Then the watches begin again. */
+static bool is_another_store(struct kube_watch *w, struct jval list, struct arena *a, struct now now)
+{
+    struct jval items = json_get(list, "items"), object = json_at(items, 0);
+    uint64_t version = 0;
+    if (!w->probe.asked || w->probe.newest != w->probe.asked || json_type(items) != JSON_ARRAY)
+        return false;
+    if (!json_there(object))
+        newest_missing(w, now);
+    else if (kube_version_parse(json_get_str(object, "metadata.resourceVersion", a), &version) && version < w->probe.asked)
+        watch_rewound(w, w->probe.asked, version, now);
+    else
+        return false;
+    return true;
 }
 
 static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now)
@@ -188,6 +217,8 @@ static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answ
     if (w->phase == WATCH_LIVE && read && version < w->probe.version) {
         w->list.wanted = w->list.consistent = true;
         watch_again(w, now);
+    } else if (w->phase == WATCH_LIVE && read && is_another_store(w, doc, &a, now)) {
+        w->probe.asked = 0; /* all begin again */
     } else if (w->phase == WATCH_LIVE && watch_silent(w, now)) {
         if (read && version <= w->version)
             w->x.heard_ms = now.mono_ms; /* nothing was missed */
@@ -199,21 +230,34 @@ static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answ
     arena_free(&a);
 }
 
+/* Which object the probe asks for: the newest one, or any. */
+static void put_newest(const struct kube_watch *w, struct buf *out)
+{
+    const char *comma = slice_empty(w->what.fields) ? "" : ",", *ns = w->probe.ns;
+    buf_put(out, w->what.fields);
+    if (w->probe.newest)
+        buf_printf(out, "%smetadata.name=%s%s%s", comma, w->probe.name, ns[0] ? ",metadata.namespace=" : "", ns);
+}
+
 void watch_probe(struct kube_watch *w, struct now now)
 {
-    struct buf path;
+    struct buf path, fields;
     struct err e = {0};
     buf_init(&path, LIMIT_HTTP_URL);
+    buf_init(&fields, LIMIT_HTTP_URL);
     kube_path(&path, &w->what.resource, w->what.ns, SLICE_NONE, SLICE_NONE);
     buf_put(&path, SLICE("?limit=1"));
-    ask_selected(w, &path);
+    put_newest(w, &fields);
+    ask_selected(w, buf_slice(&fields), &path);
     struct kube_request r = {
         .method = SLICE("GET"), .path = buf_slice(&path), .again = true, .timeout_ms = WATCH_PROBE_MS, .done = probe_done, .owner = w};
     w->probe.under_way = kube_call(w->client, &r, now, &e);
     buf_free(&path);
+    buf_free(&fields);
     if (w->probe.under_way) {
         w->probe.new_link = false;
         w->probe.version = w->version;
+        w->probe.asked = w->probe.newest;
     } else if (watch_silent(w, now)) {
         watch_again(w, now); /* the queue is full: asking again costs no call */
     }

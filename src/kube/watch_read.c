@@ -4,15 +4,15 @@
 
 /* All watches are of one store. What any of them has seen is no more, whether its own versions show that or not: their owners forget it,
  * and all begin as at the start. */
-static void store_rewound(struct kube_watch *by, uint64_t version, struct now now)
+void watch_rewound(struct kube_watch *by, uint64_t seen, uint64_t is, struct now now)
 {
     log_warn("resourceVersion went back and stays there: was the API server's store restored?", LF("resource", by->what.resource.plural),
-             LF("namespace", by->what.ns), LF_INT("seen", by->highest), LF_INT("now", version));
+             LF("namespace", by->what.ns), LF_INT("seen", seen), LF_INT("now", is));
     for (struct kube_watch *w = by->client->watches; w; w = w->next) {
-        w->highest = w->version = w->probe.version = 0;
+        w->highest = w->version = w->probe.version = w->probe.newest = 0;
         w->list.stale = 0;
         kube_watch_refresh(w, now);
-        watch_say(w, KUBE_WATCH_REWOUND, (struct jval){.at = -1}, version, now);
+        watch_say(w, KUBE_WATCH_REWOUND, (struct jval){.at = -1}, is, now);
     }
 }
 
@@ -26,7 +26,7 @@ static void stale_list(struct kube_watch *w, uint64_t version, struct now now)
         w->list.stale = WATCH_STALE_LISTS;
     w->list.consistent |= ++w->list.stale >= WATCH_STALE_LISTS;
     if (w->list.stale >= 2 * WATCH_STALE_LISTS) {
-        store_rewound(w, version, now);
+        watch_rewound(w, w->highest, version, now);
         return;
     }
     err_set(&e, ERR_STATUS, "list of %.*s is older (%llu) than what was seen before (%llu): refused", SLICE_ARG(watch_name(w, &a)),
@@ -143,14 +143,29 @@ static bool item_ours(struct kube_watch *w, struct jval object, uint64_t *versio
            err_set(e, ERR_SYNTAX, "it has no resourceVersion");
 }
 
+/* Remembers the newest object: whether it is still there, and not older, tells whether the store is the same (watch_probe). */
+static void remember(struct kube_watch *w, bool gone, struct jval object, uint64_t version)
+{
+    struct slice name = json_get_str(object, "metadata.name", &w->item), ns = json_get_str(object, "metadata.namespace", &w->item);
+    if (!gone && version > w->probe.newest) {
+        w->probe.newest = version;
+        slice_copy(name, w->probe.name, sizeof w->probe.name);
+        slice_copy(ns, w->probe.ns, sizeof w->probe.ns);
+    } else if (gone && slice_is(name, w->probe.name) && slice_is(ns, w->probe.ns)) {
+        w->probe.newest = 0;
+    }
+}
+
 static void read_item(struct kube_watch *w, struct jval object, struct now now)
 {
     struct err e = {0};
     uint64_t version;
-    if (item_ours(w, object, &version, &e))
-        watch_say(w, KUBE_WATCH_UPSERT, object, version, now);
-    else
+    if (!item_ours(w, object, &version, &e)) {
         item_bad(w, &e, now);
+        return;
+    }
+    remember(w, false, object, version);
+    watch_say(w, KUBE_WATCH_UPSERT, object, version, now);
 }
 
 /* ---- events ---- */
@@ -195,6 +210,7 @@ static void read_change(struct kube_watch *w, bool gone, struct jval object, uin
         return;
     w->events++;
     w->list.listed_ms = now.mono_ms;
+    remember(w, gone, object, version);
     watch_say(w, gone ? KUBE_WATCH_DELETE : KUBE_WATCH_UPSERT, object, version, now);
     if (w->phase == WATCH_LIVE)
         advance(w, version, now);

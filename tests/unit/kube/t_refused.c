@@ -316,7 +316,7 @@ static void check_probe_without_labels(void)
     test_case("C3 a silent watch of everything is probed, and cut before the probe is answered");
     fake_run(&t.f, KUBE_SILENCE_MS);
     struct fakelink *probe = watcher_link(&t);
-    CHECK_STR(fake_line(probe), "GET /api/v1/namespaces/a/pods?limit=1");
+    CHECK_STR(fake_line(probe), "GET /api/v1/namespaces/a/pods?limit=1&fieldSelector=metadata.name%3Dp");
     fake_fail(live, ERR_CLOSED, "reset");
     CHECK_STORY(&t, "T0");
     fake_answer(probe, 200, "", SLICE("{\"metadata\":{\"resourceVersion\":\"99\"}}"));

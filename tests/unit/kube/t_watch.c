@@ -147,7 +147,7 @@ static void check_unreachable(void)
     test_case("L15 after two quiet minutes the backoff starts again");
     struct fakelink *live = watcher_link(&t);
     begin_stream(&t);
-    fake_answer(watcher_link(&t), 200, "", SLICE(LIST("11", ""))); /* where the server stands */
+    fake_answer(watcher_link(&t), 200, "", SLICE(LIST("11", ITEM("q", "11")))); /* where the server stands */
     for (int i = 0; i < 3; i++) {
         fake_run(&t.f, 41 * 1000);
         fake_chunk(live, SLICE("{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"20\"}}}\n"));
@@ -192,9 +192,10 @@ static void check_silence(void)
     CHECK_INT(t.f.count, 1);
     fake_run(&t.f, 1);
     CHECK_INT(t.f.count, 2);
-    CHECK_STR(fake_line(t.f.links[1]), "GET /api/v1/namespaces/a/pods?limit=1&labelSelector=ray.io%2Fcluster");
+    CHECK_STR(fake_line(t.f.links[1]),
+              "GET /api/v1/namespaces/a/pods?limit=1&labelSelector=ray.io%2Fcluster&fieldSelector=metadata.name%3Dp");
     test_case("C3 nothing was missed: it goes on");
-    fake_answer(t.f.links[1], 200, "", SLICE(LIST("10", "")));
+    fake_answer(t.f.links[1], 200, "", SLICE(LIST("10", ITEM("p", "3"))));
     CHECK(t.f.links[0]->link != NULL);
     watcher_free(&t);
 
@@ -289,11 +290,11 @@ static void check_new_link(void)
         CHECK_INT(t.f.count, 2);
         begin_stream(&t);
         struct fakelink *probe = watcher_link(&t);
-        CHECK_STR(fake_line(probe), "GET /api/v1/namespaces/a/pods?limit=1&labelSelector=ray.io%2Fcluster");
+        CHECK_STR(fake_line(probe), "GET /api/v1/namespaces/a/pods?limit=1&labelSelector=ray.io%2Fcluster&fieldSelector=metadata.name%3Dp");
         buf_clear(&t.story);
         fake_chunk(live, SLICE("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"q\",\"resourceVersion\":\"12\"}}}\n"));
         CHECK_STORY(&t, "+q P12"); /* the answer may have been on its way when it came */
-        snprintf(list, sizeof list, LIST("%s", ""), cases[i].version);
+        snprintf(list, sizeof list, LIST("%s", ITEM("p", "3")), cases[i].version);
         fake_answer(probe, 200, "", slice_of(list));
         CHECK((live->link == NULL) == cases[i].below);
         fake_run(&t.f, 0);
@@ -325,6 +326,61 @@ static void check_new_link(void)
     fake_run(&t.f, 2 * WATCH_PROBE_MS + 1);
     fake_answer(watcher_link(&t), 200, "", SLICE(LIST("9", "")));
     CHECK(live->link == NULL);
+    watcher_free(&t);
+}
+
+#define POD_OF_B(name, version) "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"b\",\"resourceVersion\":\"" version "\"}}"
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+
+/* On another connection to a server that has come further than the watch, and that may be another store. */
+static struct fakelink *probe_newest(struct watcher *t, const char *event)
+{
+    start_live(t);
+    fake_chunk(watcher_link(t), slice_of(event));
+    fake_fail(watcher_link(t), ERR_CLOSED, "reset by peer");
+    fake_run(&t->f, 2 * KUBE_BACKOFF_MS);
+    begin_stream(t);
+    buf_clear(&t->story);
+    return watcher_link(t);
+}
+
+static void check_newest(void)
+{
+    static const struct {
+        const char *id, *items, *story;
+    } cases[] = {
+        {"as it was", POD_OF_B("q", "12"), ""},
+        {"newer", POD_OF_B("q", "40"), ""},
+        {"older: the store was restored", POD_OF_B("q", "4"), "R W4"},
+        {"gone, and the watch did not say so", "", "R"},
+    };
+    struct watcher t;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char list[256];
+        test_case("C3 on another connection the newest object is asked for: it is %s", cases[i].id);
+        struct fakelink *probe = probe_newest(&t, EVENT("ADDED", POD_OF_B("q", "12")));
+        CHECK_STR(fake_line(probe),
+                  "GET /api/v1/namespaces/a/pods?limit=1&labelSelector=ray.io%2Fcluster&fieldSelector=metadata.name%3Dq%2C"
+                  "metadata.namespace%3Db");
+        snprintf(list, sizeof list, LIST("4711", "%s"), cases[i].items);
+        fake_answer(probe, 200, "", slice_of(list));
+        CHECK_STORY(&t, cases[i].story);
+        fake_run(&t.f, 0);
+        CHECK(!cases[i].story[0] || (asks(&t, "?limit=500&") && !asks(&t, "resourceVersion")));
+        watcher_free(&t);
+    }
+    test_case("C3 the watch says that it is gone before the probe does");
+    struct fakelink *probe = probe_newest(&t, EVENT("ADDED", POD_OF_B("q", "12")));
+    fake_chunk(t.f.links[t.f.count - 2], SLICE(EVENT("DELETED", POD_OF_B("q", "13"))));
+    fake_answer(probe, 200, "", SLICE(LIST("4711", "")));
+    CHECK_STORY(&t, "-q P13");
+    watcher_free(&t);
+
+    test_case("C3 no newest object is known, because it was deleted: any is asked for");
+    probe = probe_newest(&t, EVENT("DELETED", "{\"metadata\":{\"name\":\"p\",\"resourceVersion\":\"12\"}}"));
+    CHECK_STR(fake_line(probe), "GET /api/v1/namespaces/a/pods?limit=1&labelSelector=ray.io%2Fcluster");
+    fake_answer(probe, 200, "", SLICE(LIST("4711", "")));
+    CHECK_STORY(&t, "");
     watcher_free(&t);
 }
 
@@ -525,6 +581,7 @@ int main(void)
     check_silence();
     check_goes_on();
     check_new_link();
+    check_newest();
     check_malformed();
     check_another_kind();
     check_broken_stream();
