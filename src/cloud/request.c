@@ -1,10 +1,7 @@
 /* Writes the client's HTTP requests: calls to the store, signed URLs, and requests for credentials of AWS. */
 #include "store.h"
 
-enum {
-    VALID_S = 3600,  /* requested lifetime of an assumed role's credentials */
-    CHUNK = 32 * KIB /* bytes of a body that are signed together; S3 takes at least 8 KiB */
-};
+enum { VALID_S = 3600 /* requested lifetime of an assumed role's credentials */ };
 
 /* ---- credentials ---- */
 
@@ -141,8 +138,8 @@ static uint64_t framed(uint64_t size)
 
 static int64_t chunked_size(uint64_t size)
 {
-    uint64_t rest = size % CHUNK;
-    return (int64_t)(size / CHUNK * framed(CHUNK) + (rest ? framed(rest) : 0) + framed(0));
+    uint64_t rest = size % CLOUD_CHUNK;
+    return (int64_t)(size / CLOUD_CHUNK * framed(CLOUD_CHUNK) + (rest ? framed(rest) : 0) + framed(0));
 }
 
 bool cloud_request_chunk(struct cloud_store *s, struct err *e)
@@ -153,7 +150,7 @@ bool cloud_request_chunk(struct cloud_store *s, struct err *e)
     buf_clear(&s->head);
     do {
         uint64_t left = s->call.size - s->sent;
-        n = left < CHUNK ? (size_t)left : CHUNK;
+        n = left < CLOUD_CHUNK ? (size_t)left : CLOUD_CHUNK;
         buf_printf(&s->head, "%zx;chunk-signature=%s\r\n", n, s->signature);
         char *room = buf_room(&s->head, n + 2);
         if (!s->call.read(s->call.owner, s->sent, room, n, e))

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 enum {
-    HEAD_MAX = 4 * LIMIT_HTTP_HEAD,
+    HEAD_MAX = 4 * LIMIT_HTTP_HEAD + CLOUD_CHUNK, /* of a head, or of a chunk of a body */
     KEEP = 64 * KIB,
     OPEN_MS = NET_CONNECT_MS + NET_HANDSHAKE_MS,
     SKEW_S = 300,

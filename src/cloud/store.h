@@ -6,7 +6,10 @@
 
 #define CLOUD_AZURE_VERSION "2018-11-09"                                                 /* of Azure's protocol and of SAS */
 #define CLOUD_NO_BODY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" /* SHA-256 of an empty body */
-enum { CLOUD_REGION_MAX = 64 };
+enum {
+    CLOUD_REGION_MAX = 64,
+    CLOUD_CHUNK = 128 * KIB /* bytes of a body that are signed together */
+};
 
 /* A request that the client makes by itself before a call. */
 struct cloud_errand {

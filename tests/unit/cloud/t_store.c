@@ -313,7 +313,7 @@ static void test_chunks(void)
         bool tls;
         uint64_t size;
         unsigned chunks;
-    } sizes[] = {{false, 1, 2}, {false, 32 * KIB, 2}, {false, 32 * KIB + 1, 3}, {false, 65 * KIB, 4}, {true, 65 * KIB, 0}};
+    } sizes[] = {{false, 1, 2}, {false, 128 * KIB, 2}, {false, 128 * KIB + 1, 3}, {true, 65 * KIB, 0}};
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         struct run r;
         struct arena a = {0};
