@@ -19,7 +19,7 @@ import pytest
 
 from cluster import MOBULA, RUN, eventually
 from hub import GROUP, PEOPLE, account, certificate, definitions, deployment_id, hubs, meet, operator_rule  # noqa: F401 (two are fixtures)
-from stores import KEYS, Cut, Tunnel, run_moto, run_versitygw, store  # noqa: F401 (store is a fixture)
+from stores import KEYS, Cut, Tunnel, run_moto, run_versitygw, store, versitygw  # noqa: F401 (store is a fixture)
 
 NAMES = ["plain", "dir/a b+c", "ü/✓.txt", "looks%2Fencoded", "quote'\"&<>;=?#", "..x/a..b/...", "%2e%2e%2f", "x" * 200 + "/" + "y" * 200]
 
@@ -181,6 +181,42 @@ def test_a_wrong_secret_and_another_region(tmp_path):
         assert "No user exists with the provided access key ID" in said
         assert "warn  settings      the bucket is in region hall-2" in storage(gate, "check", "s3://bucket", code=4).decode()
         storage(gate, "check", "s3://bucket", "--region", "hall-2")
+    finally:
+        gate.stop()
+
+
+def test_the_bucket_of_another_account(tmp_path):
+    """Without any right, and with those to read and write objects but not to list them: each refused row names the right."""
+    for name in ("iam", "root"):
+        (tmp_path / name).mkdir()
+    gate = run_versitygw(tmp_path, "--iam-dir", str(tmp_path / "iam"))
+    owner = ":".join(list(KEYS.values())[:2])
+    curl = ["curl", "-sf", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", owner, "-X", "PUT", "-H",
+            "x-amz-content-sha256: UNSIGNED-PAYLOAD"]
+    other = {"AWS_ACCESS_KEY_ID": "other", "AWS_SECRET_ACCESS_KEY": "of-another-account"}.items()
+    policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "other", "Resource": "arn:aws:s3:::bucket/*",
+                                                      "Action": ["s3:GetObject", "s3:PutObject"]}]}
+    objects = "on arn:aws:s3:::bucket/*"
+
+    def rows(code):
+        said = storage(gate, "check", "s3://bucket", code=code, env=other).decode()
+        assert "of-another-account" not in said
+        return {line.split()[1]: line for line in said.splitlines() if line.startswith(("pass", "fail"))}
+
+    try:
+        subprocess.run([*curl, f"{gate.url}/bucket"], check=True)
+        subprocess.run([versitygw(), "admin", "--access", owner.split(":")[0], "--secret", owner.split(":")[1], "--endpoint-url", gate.url,
+                        "create-user", "--access", "other", "--secret", "of-another-account", "--role", "user"], check=True)
+        said = rows(3)
+        for row, right in (("write", f"s3:PutObject {objects}"), ("list", "s3:ListBucket on arn:aws:s3:::bucket"),
+                           ("read", f"s3:GetObject {objects}, or the object does not exist"), ("delete", f"s3:DeleteObject {objects}")):
+            assert said[row].startswith("fail") and "403 AccessDenied" in said[row] and f"grant {right}" in said[row], said
+        subprocess.run([*curl, "--data-binary", json.dumps(policy), "-H", "Content-Type: application/json", f"{gate.url}/bucket?policy="],
+                       check=True)
+        said = rows(3)
+        assert {row for row, line in said.items() if line.startswith("fail")} == {"list", "delete"}, said
+        assert "grant s3:ListBucket on arn:aws:s3:::bucket" in said["list"]
+        assert b"404 NoSuchKey" in storage(gate, "get", "s3://bucket/absent", code=1)  # with the right to list
     finally:
         gate.stop()
 
