@@ -3,6 +3,7 @@
 #include "storage.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -125,15 +126,26 @@ uint64_t storage_part(uint64_t size)
     return size <= (uint64_t)CLOUD_PART * LIMIT_CLOUD_PARTS ? CLOUD_PART : (size / LIMIT_CLOUD_PARTS / MIB + 1) * MIB;
 }
 
+/* One line, which each part overwrites. */
+static void show_progress(const struct upload *u, uint32_t stored, bool failed)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\rstored: %u %% of %llu MiB%s", stored * 100 / u->parts, (unsigned long long)(u->size / MIB),
+                failed || stored == u->parts ? "\n" : "");
+}
+
 static bool put_parts(struct upload *u, int fd, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf list = {.max = 4 * MIB};
     char hex[TLS_SHA256_HEX];
     struct part p = {.fd = fd};
     buf_printf(&list, "<%s>", u->how->root);
-    for (uint32_t number = 1; number <= u->parts; number++, p.from += u->part)
-        if (!put_part(u, &p, number, &list, e))
+    for (uint32_t number = 1; number <= u->parts; number++, p.from += u->part) {
+        bool well = put_part(u, &p, number, &list, e);
+        show_progress(u, well ? number : number - 1, !well);
+        if (!well)
             return false;
+    }
     buf_printf(&list, "</%s>", u->how->root);
     tls_sha256_hex(buf_slice(&list), hex);
     struct cloud_call c = {.right = CLOUD_WRITE, .key = u->key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};

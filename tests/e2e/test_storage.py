@@ -6,6 +6,7 @@ import http.server
 import io
 import json
 import os
+import pty
 import socket
 import subprocess
 import threading
@@ -70,6 +71,20 @@ def test_a_file_in_parts(store, tmp_path):
     storage(store, "put", "s3://bucket/large", "-f", file)
     storage(store, "get", "s3://bucket/large", "-f", back)
     assert file.read_bytes() == back.read_bytes()
+    storage(store, "rm", "s3://bucket/large")
+
+
+def test_the_progress_of_an_upload(store, tmp_path):
+    """A terminal shows it; other output has nothing of it."""
+    file = tmp_path / "large"
+    file.write_bytes(bytes(3 * 8 * 2**20))
+    assert b"stored" not in storage(store, "put", "s3://bucket/large", "-f", file)
+    ours, theirs = pty.openpty()
+    subprocess.run([MOBULA, "storage", "put", "s3://bucket/large", "-f", file, "--endpoint", store.url], check=True, stderr=theirs,
+                   timeout=120, env={**os.environ, **KEYS})
+    assert os.read(ours, 4096) == b"\rstored: 33 % of 24 MiB\rstored: 66 % of 24 MiB\rstored: 100 % of 24 MiB\r\n"
+    os.close(ours)
+    os.close(theirs)
     storage(store, "rm", "s3://bucket/large")
 
 
