@@ -234,13 +234,15 @@ $(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/mobula.o,$(OBJECTS)) $(libraries
 	$(Q)$(LINK_static) -Wl,-Map=$@.map -o $@ $^ $(LINK_static_end)
 
 # The stub that begins the carried form of the program (src/artifact/carry.c). It is linked without a libc and has one segment, no data
-# and no relocations.
+# and no relocations. The unpacker is compiled for speed, because the program starts when it is done; the rest for size.
+STUB_CC = $(CC) $(COMMON) -ffreestanding -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables \
+    -ffunction-sections -fno-tree-loop-distribute-patterns $(HARDEN_$(ARCH)) $(MUSL_INCLUDE) -B$(LLD) -fuse-ld=lld
 $(STUB): src/artifact/carried/stub.c src/artifact/unpack.c src/artifact/coder.h $(addprefix include/mobula/,carried.h base.h limits.h) \
     $(MUSL)/lib/libc.a $(DIR_whole)/.flags
 	@echo '  STUB    $@'
-	$(Q)$(CC) $(COMMON) -O2 -ffreestanding -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables \
-	    -ffunction-sections -fno-tree-loop-distribute-patterns $(HARDEN_$(ARCH)) $(MUSL_INCLUDE) -B$(LLD) -fuse-ld=lld \
-	    -nostdlib -static -no-pie -s -Wl,--no-rosegment,--gc-sections,--build-id=none,-z,noexecstack -o $@ $(filter %.c,$^)
+	$(Q)$(STUB_CC) $(SMALLEST) -c -o $@.o src/artifact/carried/stub.c
+	$(Q)$(STUB_CC) -O2 -fno-inline-functions -fno-tree-vectorize -nostdlib -static -no-pie -s \
+	    -Wl,--no-rosegment,--gc-sections,--build-id=none,-z,noexecstack -o $@ $@.o src/artifact/unpack.c
 $(DIR_whole)/src/artifact/carry.o: $(STUB)
 
 # To be an object (-r) with nothing visible in it but main, gcc must be told that it makes a program and must not ask the linker.
