@@ -88,6 +88,17 @@ def grant(space):
 
 
 @contextlib.contextmanager
+def ended(made):
+    """What was made does not go on after a test that has failed."""
+    try:
+        yield
+    except BaseException:
+        for one in made:
+            one.process.kill()
+        raise
+
+
+@contextlib.contextmanager
 def hubs_in(space, folder):
     """Makes control planes for this namespace, with the rights of their installation: make("hub", "--flag")."""
     grant(space)
@@ -97,7 +108,8 @@ def hubs_in(space, folder):
         made.append(Hub(space, folder, name, *flags))
         return made[-1]
 
-    yield make
+    with ended(made):
+        yield make
     codes = [hub.stop() for hub in made]
     for left in space.api.get(space.path("workloads", group=GROUP))["items"]:  # no operator says that nothing is left of it
         space.api.call("PATCH", space.path("workloads", left["metadata"]["name"], GROUP), {"metadata": {"finalizers": []}},

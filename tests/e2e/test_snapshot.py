@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from cluster import ROOT, V1, Refused, another_rig, definitions, eventually, kubectl, manifests, raycluster, workspace
-from hub import GROUP, define, hubs_in
+from hub import GROUP, define, ended, hubs_in
 from processes import Operator
 from rig import RIG
 from test_restore import PAGE, Fleet, items
@@ -86,7 +86,8 @@ def operators_in(space, folder):
         made.append(Operator(folder, space.name, *flags, name=f"operator{len(made)}", **options))
         return made[-1]
 
-    yield make
+    with ended(made):
+        yield make
     codes = [op.stop() for op in made]
     assert all(code == 0 for code in codes), [(code, op.log()) for code, op in zip(codes, made)]
 
