@@ -26,8 +26,13 @@ struct edge;
 /* config NULL: there are no users, only tokens. The caller keeps config, net and all slices until edge_free. */
 struct edge *edge_new(struct net *net, struct kube_config *config, const struct edge_options *o);
 void edge_free(struct edge *g);
-/* Takes the routes of a text. False with *e: nothing has changed. what: the file's name, for errors. */
-bool edge_configure(struct edge *g, struct slice text, const char *what, struct err *e);
+struct edge_text {
+    struct slice text;
+    const char *what; /* the file's name, for errors */
+};
+/* Takes the routes of the first text and of those of services behind it. False with *e: the first is wrong, and nothing has changed. What
+ * is wrong with a service's text is logged, and the service has no routes. */
+bool edge_configure(struct edge *g, const struct edge_text *texts, uint32_t count, struct err *e);
 bool edge_has_users(const struct edge *g); /* a route asks the API server */
 /* The certificate for loop_listen_tls. False: nothing changes. */
 bool edge_certify(struct edge *g, struct slice cert, struct slice key, struct err *e);

@@ -10,6 +10,8 @@
 #define VERSIONED_HASH "mobula.dev/version-hash"       /* annotation of its RayServices: hash of the spec that they were given */
 /* Annotation: the generation whose rollout is to be rolled back. One of another generation has no effect. */
 #define VERSIONED_BACK "mobula.dev/rollback"
+/* Annotation: another value asks for another token. The service's Secret has the hash of the value that was carried out last. */
+#define VERSIONED_ROTATE "mobula.dev/rotate-token"
 #define VERSIONED_ISTIO_LIST "gateways"           /* of spec.istio */
 #define VERSION_HEADER "X-Mobula-Version"         /* a request with it gets the version that it names … */
 #define VERSION_HEADER_OTHER "X-ANYSCALE-VERSION" /* … and so does one with this */

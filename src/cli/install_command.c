@@ -71,6 +71,7 @@ static const struct flag list[] = {
     {"ray-auth", FLAG_SWITCH, AT(with.ray_auth), NULL},
     {"route-ca", FLAG_TEXT, AT(args.route_ca), "NAME"},
     {"route-hosts", FLAG_LIST, AT(args.route_hosts), "HOST[,HOST]"},
+    {"service-auth", FLAG_TEXT, AT(args.service_auth), "TIME"},
 #undef AT
 };
 

@@ -47,6 +47,7 @@ struct options {
     struct slice egress_ca;
     struct {
         struct slice gateway, gateway_ns, ingress_class, ca, hosts;
+        int64_t service_auth_ms;
     } route; /* of dashboards and services */
     struct bucket_options bucket;
     struct flag_texts egress, excluded;
@@ -115,6 +116,7 @@ static const struct flag list[] = {
     {"ingress-class", FLAG_TEXT, AT(route.ingress_class), "NAME"},
     {"route-ca", FLAG_TEXT, AT(route.ca), "NAME"},
     {"route-hosts", FLAG_LIST, AT(route.hosts), "HOST[,HOST]"},
+    {"service-auth", FLAG_DURATION, AT(route.service_auth_ms), "TIME"},
     {"metrics-addr", FLAG_TEXT, AT(serve.metrics), "[HOST]:PORT"},
     TLS_FLAG,
     SANDBOX_FLAG(AT(sandbox)),
@@ -253,6 +255,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->settings_ns = to->lease.ns;
     to->route_ca = o->route.ca;
     to->route_hosts = o->route.hosts;
+    to->service_auth_ms = o->route.service_auth_ms;
     to->settings[OPERATOR_INSTANCE_TYPES] = o->types;
     to->settings[OPERATOR_PATCHES] = o->patches;
     to->settings[OPERATOR_POLICY] = o->policy;

@@ -52,13 +52,31 @@ static uint32_t read_lines(struct edge *g, struct slice path, struct arena *a, s
     return count;
 }
 
+static void take_hash(const struct edge *g, struct slice sha256, char mac[TLS_MAC])
+{
+    tls_mac((struct slice){g->key, sizeof g->key}, sha256, mac);
+}
+
+static void take_token(const struct edge *g, struct slice token, char mac[TLS_MAC])
+{
+    char hex[TLS_SHA256_HEX];
+    tls_sha256_hex(token, hex);
+    take_hash(g, slice_of(hex), mac);
+}
+
 bool edge_auth_read_tokens(struct edge *g, struct token_file *f, struct err *e)
 {
     struct arena a = {0};
     struct slice lines[LIMIT_EDGE_TOKENS];
-    uint32_t count = read_lines(g, f->path, &a, lines, e);
-    for (uint32_t i = 0; i < count; i++)
-        tls_mac((struct slice){g->key, sizeof g->key}, lines[i], f->mac[i]);
+    uint32_t count = 0;
+    while (count < LIMIT_EDGE_TOKENS && f->sha256[count].len) {
+        take_hash(g, f->sha256[count], f->mac[count]);
+        count++;
+    }
+    if (f->path.ptr)
+        count = read_lines(g, f->path, &a, lines, e);
+    for (uint32_t i = 0; f->path.ptr && i < count; i++)
+        take_token(g, lines[i], f->mac[i]);
     if (count || e->code == ERR_MISSING)
         f->count = count;
     arena_wipe(&a);
@@ -102,7 +120,7 @@ void guard_token(struct call *c)
     struct slice token = http_bearer(&c->request);
     char mac[TLS_MAC];
     bool same = false;
-    tls_mac((struct slice){g->key, sizeof g->key}, token, mac);
+    take_token(g, token, mac);
     for (uint32_t i = 0; i < f->count; i++)
         same |= is_same(mac, f->mac[i]);
     c->own_token = same && !slice_empty(token);

@@ -1,4 +1,4 @@
-/* The file of routes: read as resources are, so that each complaint names its field and line. */
+/* Files of routes: read as resources are, so that each complaint names its field and line. */
 #include "private.h"
 
 #include <mobula/text.h>
@@ -103,13 +103,28 @@ static void read_right(struct making *m, const struct place *at, struct route *r
         place_bad(&m->r, at, "has a * in its upstream: the cluster whose rights decide must be \"*\" too");
 }
 
+static void read_hashes(struct making *m, const struct place *at, struct slice out[LIMIT_EDGE_TOKENS])
+{
+    size_t count = json_len(at->value);
+    bool well = count > 0 && count <= LIMIT_EDGE_TOKENS;
+    if (!place_given(at) || !read_text_list(&m->r, at))
+        return;
+    for (size_t i = 0; well && i < count; i++) {
+        out[i] = json_str(json_at(at->value, i), m->r.arena);
+        well = out[i].len == TLS_SHA256_HEX - 1;
+    }
+    if (!well)
+        place_bad(&m->r, at, "must have 1 to %d SHA-256 sums of tokens (LIMIT_EDGE_TOKENS), as sha256sum prints them", LIMIT_EDGE_TOKENS);
+}
+
 static void read_guard(struct making *m, const struct place *at, struct route *route)
 {
     static const char *const names[] = {[GUARD_USERS] = "users", [GUARD_TOKEN] = "token", [GUARD_NONE] = "none", [GUARD_NONE + 1] = NULL};
-    const struct place *file = place_key(at, "tokenFile");
+    const struct place *file = place_key(at, "tokenFile"), *hashes = place_key(at, "tokenSha256");
     struct slice name = SLICE_NONE;
     if (read_text(&m->r, file, OPTIONAL, &route->tokens.path))
         route->tokens.path = arena_dup(m->r.arena, route->tokens.path); /* a NUL stands behind it */
+    read_hashes(m, hashes, route->tokens.sha256);
     struct slice upstream;
     if (read_text(&m->r, place_key(at, "upstreamTokenFile"), OPTIONAL, &upstream)) {
         route->upstream = arena_new(m->r.arena, struct upstream_token);
@@ -120,15 +135,14 @@ static void read_guard(struct making *m, const struct place *at, struct route *r
     for (unsigned i = 0; names[i]; i++)
         if (slice_is(name, names[i]))
             route->guard = (enum guard)i;
-    if (place_given(file) != (route->guard == GUARD_TOKEN))
-        place_bad(&m->r, at, "needs tokenFile with auth: token, and with nothing else");
+    if (place_given(file) + place_given(hashes) != (route->guard == GUARD_TOKEN))
+        place_bad(&m->r, at, "needs tokenFile or tokenSha256 with auth: token, and with nothing else");
 }
 
 static void read_route(struct making *m, const struct place *at, struct config *c)
 {
-    static const char *const known[] = {"host",    "path",    "strip",     "auth",      "tokenFile", "upstreamTokenFile",
-                                        "cluster", "service", "namespace", "writeVerb", "upstream",  "versions",
-                                        NULL};
+    static const char *const known[] = {"host",    "path",    "strip",     "auth",      "tokenFile", "upstreamTokenFile", "tokenSha256",
+                                        "cluster", "service", "namespace", "writeVerb", "upstream",  "versions",          NULL};
     struct route *route = &c->routes[c->count++];
     const struct place *host = place_key(at, "host"), *path = place_key(at, "path");
     struct arena *a = m->r.arena;
@@ -162,40 +176,45 @@ static bool read_routes(struct making *m, struct jval root, struct config *c)
     if (!read_object(&m->r, at, REQUIRED) || !read_array(&m->r, list, REQUIRED))
         return false;
     note_unknown(&m->r, at, known);
-    if (count > LIMIT_EDGE_ROUTES) {
-        place_bad(&m->r, list, "has %zu routes: at most %d (LIMIT_EDGE_ROUTES)", count, LIMIT_EDGE_ROUTES);
+    if (c->count + count > LIMIT_EDGE_ROUTES) {
+        place_bad(&m->r, list, "has %zu routes: at most %d with those before (LIMIT_EDGE_ROUTES)", count, LIMIT_EDGE_ROUTES);
         return false;
     }
-    c->routes = arena_array(m->r.arena, count + 1, sizeof *c->routes);
+    struct route *all = arena_array(m->r.arena, c->count + count + 1, sizeof *all);
+    if (c->count)
+        memcpy(all, c->routes, c->count * sizeof *all);
+    c->routes = all;
     for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); index++)
         read_route(m, place_element(list, index, v), c);
     return true;
 }
 
-struct config *config_read(const struct edge_options *o, struct slice text, const char *what, struct err *e)
+struct config *config_new(void)
 {
     struct config *c = mem_alloc(sizeof *c);
+    c->users = 1;
+    return c;
+}
+
+bool config_add(struct config *c, const struct edge_options *o, const struct edge_text *t, struct err *e)
+{
     struct spec_errors *errors = arena_new(&c->arena, struct spec_errors);
     struct making m = {.r = {&c->arena, errors}, .o = o};
     struct yaml_doc doc;
     struct jval root;
-    c->users = 1;
-    if (text.len > LIMIT_EDGE_CONFIG) {
-        err_set(e, ERR_LIMIT, "%s has %zu bytes: at most %d (LIMIT_EDGE_CONFIG)", what, text.len, LIMIT_EDGE_CONFIG);
-    } else {
-        /* values lie in the text */
-        text = arena_dup(&c->arena, text);
-        if (spec_text_open(text, "routes", &c->arena, &doc, &root, errors)) {
-            read_routes(&m, root, c);
-            spec_text_lines(&doc, errors);
-        }
-        if (spec_errors_count(errors) == 0)
-            return c;
-        spec_errors_tell(errors, e);
-        err_wrap(e, "%s", what);
+    uint32_t before = c->count;
+    if (t->text.len > LIMIT_EDGE_CONFIG)
+        return err_set(e, ERR_LIMIT, "%s has %zu bytes: at most %d (LIMIT_EDGE_CONFIG)", t->what, t->text.len, LIMIT_EDGE_CONFIG);
+    /* values lie in the text */
+    if (spec_text_open(arena_dup(&c->arena, t->text), "routes", &c->arena, &doc, &root, errors)) {
+        read_routes(&m, root, c);
+        spec_text_lines(&doc, errors);
     }
-    config_drop(c);
-    return NULL;
+    if (spec_errors_count(errors) == 0)
+        return true;
+    c->count = before;
+    spec_errors_tell(errors, e);
+    return err_wrap(e, "%s", t->what);
 }
 
 /* An upstream with a star is allowed as any name in its place: "*.NAMESPACE.svc". Upstreams of routes before these are forgotten. */

@@ -76,12 +76,18 @@ static bool read_all(struct edge *g, struct config *c, struct err *e)
     return well;
 }
 
-bool edge_configure(struct edge *g, struct slice text, const char *what, struct err *e)
+bool edge_configure(struct edge *g, const struct edge_text *texts, uint32_t count, struct err *e)
 {
-    struct config *c = config_read(&g->o, text, what, e);
-    bool well = c && (g->client || !c->has_users || err_set(e, ERR_CONFIG, "%s: auth: users needs an API server", what)) &&
-                read_all(g, c, e) && (!g->o.allow || config_allow(c, g->o.allow, e));
-    if (!well && c && g->config && g->o.allow)
+    struct config *c = config_new();
+    bool well = config_add(c, &g->o, &texts[0], e);
+    for (uint32_t i = 1; well && i < count; i++) {
+        struct err why = {0};
+        if (!config_add(c, &g->o, &texts[i], &why))
+            fail(g, "a service gets no requests: its routes cannot be used", &why, NULL);
+    }
+    well = well && (g->client || !c->has_users || err_set(e, ERR_CONFIG, "%s: auth: users needs an API server", texts[0].what)) &&
+           read_all(g, c, e) && (!g->o.allow || config_allow(c, g->o.allow, e));
+    if (!well && g->config && g->o.allow)
         config_allow(g->config, g->o.allow, NULL);
     config_drop(well ? g->config : c);
     if (well)

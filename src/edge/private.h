@@ -19,7 +19,8 @@ struct version {
 
 /* Tokens that callers send: their hashes. */
 struct token_file {
-    struct slice path;
+    struct slice path;                      /* empty: … */
+    struct slice sha256[LIMIT_EDGE_TOKENS]; /* … in hexadecimal; empty behind the last */
     char mac[LIMIT_EDGE_TOKENS][TLS_MAC];
     uint32_t count;
 };
@@ -56,8 +57,9 @@ struct config {
     bool has_users;
 };
 
-/* The routes of a text; NULL with *e. */
-struct config *config_read(const struct edge_options *o, struct slice text, const char *what, struct err *e);
+struct config *config_new(void);
+/* Adds the routes of a text. False with *e: none was added. */
+bool config_add(struct config *c, const struct edge_options *o, const struct edge_text *t, struct err *e);
 bool config_allow(const struct config *c, struct net_allow *allow, struct err *e);
 void config_drop(struct config *c);
 

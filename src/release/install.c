@@ -333,6 +333,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"default-image", slice_empty(o->hub.default_image) ? SLICE("") : o->hub.default_image, SLICE("")},
         {"route-ca", o->args.route_ca, SLICE("")},
         {"route-hosts", o->args.route_hosts, SLICE("")},
+        {"service-auth", o->args.service_auth, SLICE("")},
         {"agent",
          !o->with.agent         ? SLICE("")
          : o->with.agent_direct ? SLICE("direct")

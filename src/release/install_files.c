@@ -39,6 +39,7 @@ const struct install_inset install_insets[] = {
     {"AGENT_PORT", "agent-port", IF_AGENT_HERE},
     {"AUTH_RULE", "role-auth", IF_AUTH},
     {"ROUTES_RULE", "role-routes", IF_ROUTE_CA},
+    {"SERVICE_AUTH_RULE", "role-service-auth", IF_SERVICE_AUTH},
     {"ROUTE_CA_RULE", "role-route-made", IF_ROUTE_CA_OWN},
     {NULL, NULL, ALWAYS},
 };
@@ -62,6 +63,7 @@ bool install_has(enum install_when when, const struct install_options *o, const 
         [IF_REPLICAS] = want->replicas > 1,
         [IF_ROUTE_CA] = !slice_empty(o->args.route_ca),
         [IF_ROUTE_CA_OWN] = slice_is(o->args.route_ca, ROUTE_CA_OWN),
+        [IF_SERVICE_AUTH] = !slice_empty(o->args.service_auth),
         [IF_SHAPES] = o->with.shapes,
         [IF_SIDECAR] = slice_is(o->args.autoscaler, "sidecar"),
         [IF_TOOLS] = want->tools.tools == RAY_TOOLS_CONFIGMAP,
@@ -82,9 +84,10 @@ void install_of_operator(struct install_options *o, install_flag *value, const v
     const struct {
         const char *flag;
         struct slice *to;
-    } texts[] = {{"kinds", &o->args.kinds},         {"tools", &o->args.tools},           {"autoscaler", &o->args.autoscaler},
-                 {"submitter", &o->args.submitter}, {"ray-access", &o->args.ray_access}, {"cloud-deployment-id", &o->hub.cloud},
-                 {"route-ca", &o->args.route_ca}};
+    } texts[] = {{"kinds", &o->args.kinds},           {"tools", &o->args.tools},
+                 {"autoscaler", &o->args.autoscaler}, {"submitter", &o->args.submitter},
+                 {"ray-access", &o->args.ray_access}, {"cloud-deployment-id", &o->hub.cloud},
+                 {"route-ca", &o->args.route_ca},     {"service-auth", &o->args.service_auth}};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct slice given = value(of, texts[i].flag);
         *texts[i].to = given.ptr ? given : *texts[i].to;

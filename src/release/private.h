@@ -40,6 +40,7 @@ enum install_when {
     IF_REPLICAS,
     IF_ROUTE_CA,
     IF_ROUTE_CA_OWN, /* the operator makes it */
+    IF_SERVICE_AUTH,
     IF_SHAPES,
     IF_SIDECAR,
     IF_TOOLS,

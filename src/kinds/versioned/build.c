@@ -80,9 +80,15 @@ static struct slice service_of_version(const struct versioned *s, const struct v
     return rayservice_serve_name(versioned_child_name(s->name, v->name, a), json_get(spec, "serveService"), a);
 }
 
+/* The Service that routes lead to for the version: the edge, if requests need a token. */
+static struct slice service_for(const struct versioned *s, const struct version *v, struct arena *a)
+{
+    return s->token ? SLICE(EDGE_SERVICE) : service_of_version(s, v, a);
+}
+
 static int32_t port_of(const struct versioned *s, const struct version *v, bool grpc)
 {
-    return grpc ? s->grpc_port : v->facts.port;
+    return grpc ? s->grpc_port : s->token ? EDGE_PORT : v->facts.port;
 }
 
 static bool has_service(const struct version *v)
@@ -136,7 +142,7 @@ static size_t names_of(const struct versioned_shares *in, const struct version *
 
 static void write_backend(struct jout *w, const struct route_build *b, const struct version *v, int32_t weight)
 {
-    struct slice name = service_of_version(b->s, v, b->a);
+    struct slice name = service_for(b->s, v, b->a);
     jout_form(w,
               b->which == VERSIONED_VIRTUALSERVICE ? "{destination:{host:'%.*s',port:{number:%d}},weight:%d}"
                                                    : "{name:'%.*s',port:%d,weight:%d}",
@@ -167,7 +173,7 @@ static void write_pin(struct jout *w, const struct route_build *b, const struct 
 static void write_pins(struct jout *w, const struct route_build *b)
 {
     int rules = 1;
-    for (uint32_t i = 0; i < b->in->count; i++)
+    for (uint32_t i = 0; i < b->in->count && !b->s->token; i++)
         if (has_service(&b->in->list[i]) && rules++ < ROUTE_RULES)
             write_pin(w, b, &b->in->list[i]);
 }
@@ -178,8 +184,8 @@ static void write_weights(struct jout *w, const struct route_build *b)
     jout_form(w, "{matches:%s", b->which == VERSIONED_HTTPROUTE ? "[{\"path\":" ANY_PATH "}]" : NULL);
     jout_karray(w, b->which == VERSIONED_VIRTUALSERVICE ? "route" : "backendRefs");
     for (uint32_t i = 0; i < b->in->count; i++)
-        if (has_service(&b->in->list[i]) && b->in->list[i].share > 0 && backends++ < ROUTE_RULES)
-            write_backend(w, b, &b->in->list[i], b->in->list[i].share);
+        if (has_service(&b->in->list[i]) && b->in->list[i].share > 0 && backends++ < (b->s->token ? 1 : ROUTE_RULES))
+            write_backend(w, b, &b->in->list[i], b->s->token ? 1 : b->in->list[i].share);
     jout_form(w, "]}");
 }
 
@@ -230,7 +236,7 @@ static void set_canary(struct pairs *annotations, const struct versioned_shares 
 
 static void write_ingress_rule(struct jout *w, const struct versioned *s, const struct version *v, struct slice host, struct arena *a)
 {
-    struct slice name = service_of_version(s, v, a);
+    struct slice name = service_for(s, v, a);
     jout_form(w, "{host?:'%.*s',http:{paths:[{path:'/',pathType:'Prefix',backend:{service:{name:'%.*s',port:{number:%d}}}}]}}",
               SLICE_ARG(host), SLICE_ARG(name), (int)port_of(s, v, false));
 }
@@ -257,6 +263,52 @@ static bool write_ingress(struct jout *w, const struct route_build *b, struct er
         write_ingress_rule(w, s, to, json_str(host, b->a), b->a);
     jout_form(w, "]}");
     return true;
+}
+
+/* ---- the edge ---- */
+
+/* The edge calls the first version "primary" and the second one "canary". */
+static struct slice versions_of(const struct versioned *s, const struct versioned_shares *in, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
+    struct jout w;
+    int32_t count = 0, sum = 0;
+    jout_init(&w, &text);
+    jout_array(&w);
+    for (int rank = 0; rank < 3; rank++)
+        for (uint32_t i = 0; i < in->count; i++) {
+            const struct version *v = &in->list[i];
+            if ((v == in->primary ? 0 : v == in->canary ? 1 : 2) != rank || !has_service(v) || count++ >= LIMIT_EDGE_VERSIONS)
+                continue;
+            struct slice to = service_of_version(s, v, a);
+            sum += v->share;
+            jout_form(&w, "{name:'%.*s',weight:%d,upstream:'%.*s.%.*s.svc:%d'}", SLICE_ARG(v->name), (int)v->share, SLICE_ARG(to),
+                      SLICE_ARG(s->ns), (int)v->facts.port);
+        }
+    jout_end(&w);
+    return sum ? arena_dup(a, buf_slice(&text)) : SLICE("");
+}
+
+struct slice versioned_build_edge(const struct versioned *s, const struct versioned_shares *in, const struct versioned_token *t,
+                                  struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
+    struct slice versions = versions_of(s, in, a);
+    struct jval k, host;
+    struct jout w;
+    if (!versions.len)
+        return versions;
+    jout_init(&w, &text);
+    jout_form(&w, "{routes:[");
+    for (struct jiter it = json_iter(s->hosts); json_next(&it, &k, &host);) {
+        struct slice name = json_str(host, a);
+        jout_form(&w, "{host:'%.*s',auth:'token',tokenSha256:['%s'", SLICE_ARG(name), t->sums[0]);
+        if (t->sum_count > 1)
+            jout_str(&w, slice_of(t->sums[1]));
+        jout_form(&w, "],versions:%.*s}", SLICE_ARG(versions));
+    }
+    jout_form(&w, "]}");
+    return !text.full ? arena_dup(a, buf_slice(&text)) : SLICE("");
 }
 
 /* ---- routes ---- */
@@ -303,6 +355,8 @@ bool versioned_build_route(const struct versioned *s, const struct versioned_sha
     pairs_set(&annotations, SLICE("anyscale.com/canary-exists"), has_service(in->canary) ? SLICE("true") : SLICE("false"));
     set_share(&annotations, "primary", s, in->primary);
     set_share(&annotations, "canary", s, in->canary);
+    if (s->token) /* the Secret's name: annotations are no place for a token */
+        pairs_set(&annotations, SLICE("anyscale.com/bearer-token"), arena_printf(a, "%.*s" TOKEN_SUFFIX, SLICE_ARG(s->name)));
     const struct route_object o = {.api_version = kind->api_version,
                                    .kind = kind->kind,
                                    .owner = versioned_owner(s),

@@ -25,10 +25,11 @@ static void delete_child(struct versioned_decision *d, const struct versioned_ch
 /* Whether the last requests that a version got are long over. */
 static bool is_over(struct versioned_decision *d)
 {
+    int64_t leave_ms = VERSIONED_LEAVE_MS + (d->s->token ? TOKEN_LEAD_MS : 0); /* the edge learns of weights late */
     int64_t step_us = versioned_time(d, "stepTime"), end_us = versioned_time(d, "endTime");
-    int64_t left_ms = ((step_us > end_us ? step_us : end_us) - d->in->now.wall_us) / 1000 + VERSIONED_LEAVE_MS;
+    int64_t left_ms = ((step_us > end_us ? step_us : end_us) - d->in->now.wall_us) / 1000 + leave_ms;
     if (left_ms > 0)
-        plan_look_again(d->p, d->in->now.mono_ms + (left_ms < VERSIONED_LEAVE_MS ? left_ms : VERSIONED_LEAVE_MS));
+        plan_look_again(d->p, d->in->now.mono_ms + (left_ms < leave_ms ? left_ms : leave_ms));
     return left_ms <= 0;
 }
 
@@ -72,6 +73,19 @@ static void decide_routes(struct versioned_decision *d)
     }
 }
 
+static void decide_edge(struct versioned_decision *d)
+{
+    const struct versioned_token_view *t = d->in->token;
+    const struct versioned_shares in = {.list = d->list, .count = d->count, .primary = d->primary, .canary = d->canary};
+    if (!t)
+        return;
+    plan_look_again(d->p, t->look_ms);
+    struct slice text = t->wanted && t->state->sum_count ? versioned_build_edge(d->s, &in, t->state, d->a) : SLICE("");
+    if (t->held || (t->wanted && !text.len) || (hash64(text, 0) == t->state->told && !t->due))
+        return;
+    plan_add(d->p, &versioned_tell_edge)->text = text;
+}
+
 /* ---- the whole decision ---- */
 
 void versioned_decide(const struct versioned_view *in, struct arena *a, struct plan *out)
@@ -92,5 +106,6 @@ void versioned_decide(const struct versioned_view *in, struct arena *a, struct p
         return;
     decide_children(&d);
     route_tls_decide(in->tls, d.p);
+    decide_edge(&d);
     decide_routes(&d);
 }

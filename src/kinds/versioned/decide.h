@@ -39,6 +39,8 @@ struct versioned_decision {
     struct slice waits;         /* the condition that the next step waits for */
 };
 
+#define STATUS_TOKEN "TokenReady"
+
 /* observe.c */
 void versioned_gather(struct versioned_decision *d);  /* fills list, from spec, status and RayServices */
 void versioned_observe(struct versioned_decision *d); /* how each of them is */

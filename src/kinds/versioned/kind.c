@@ -15,8 +15,10 @@ static void read_versioned(struct op *op, struct record *c, const struct spec_ob
 
 static void lead_versioned(struct op *op, struct record *c, bool leads)
 {
+    struct versioned_token *t = record_own_as(c, &versioned_own);
     (void)leads;
     failures_clear(op, c);
+    t->told = 0;
 }
 
 static void respecified_versioned(struct op *op, struct record *c)
@@ -34,6 +36,7 @@ static void done_versioned(struct op *op, struct record *c)
 static void forget_versioned(struct op *op, struct record *c)
 {
     route_tls_drop(op, c);
+    versioned_token_forget(op, c);
 }
 
 static bool preview_versioned(struct jval object, struct preview *p)
@@ -57,6 +60,7 @@ static const struct verb_handler handlers[] = {
     {.verb = &versioned_apply_version, .make = versioned_make_version, .answer = versioned_answer, .failed = object_failed},
     {.verb = &versioned_delete_version, .make = versioned_make_delete, .answer = versioned_answer, .failed = object_failed},
     {.verb = &versioned_apply_route, .make = route_make, .more = &route_sealed, .answer = route_answer, .failed = route_failed},
+    {.verb = &versioned_tell_edge, .make = versioned_make_edge, .answer = versioned_answer_edge, .failed = object_failed},
     {.verb = NULL},
 };
 static const struct kind *const owns[] = {&kind_rayservice, &kind_ingress, &kind_httproute, &kind_grpcroute, &kind_virtualservice, NULL};
@@ -68,6 +72,7 @@ static const struct controller controller = {.owns = owns,
                                              .must = must,
                                              .decide = versioned_decide_record,
                                              .read = read_versioned,
+                                             .own = &versioned_own,
                                              .forget = forget_versioned,
                                              .lead = lead_versioned,
                                              .done = done_versioned,

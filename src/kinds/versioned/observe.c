@@ -187,7 +187,8 @@ static void build_route(struct versioned_decision *d, int which)
 
 static bool wanted(const struct versioned_decision *d, int which)
 {
-    return versioned_asks(d->s, which) && (which != VERSIONED_CANARY || (d->canary && d->canary->child && d->canary->child->service));
+    return versioned_asks(d->s, which) &&
+           (which != VERSIONED_CANARY || (!d->s->token && d->canary && d->canary->child && d->canary->child->service));
 }
 
 void versioned_observe(struct versioned_decision *d)

@@ -13,6 +13,7 @@ static void read_service_metadata(struct reader *r, const struct spec_object *fr
     s->uid = m.uid;
     s->generation = m.generation;
     s->deleting = m.deleting;
+    s->rotate = json_str(json_child(m.annotations, VERSIONED_ROTATE), r->arena);
     if (!slice_int(json_str(json_child(m.annotations, VERSIONED_BACK), r->arena), &s->back))
         s->back = -1;
     const struct place *tls = place_key(place_member(from->metadata, SLICE("annotations"), m.annotations), VERSIONED_TLS);
@@ -150,6 +151,16 @@ static void read_route(struct reader *r, const struct place *spec, struct versio
     read_grpc(r, place_key(spec, "grpc"), s);
 }
 
+static void read_auth(struct reader *r, const struct place *at, struct versioned *s)
+{
+    static const char *const words[] = {"none", "token", NULL};
+    struct slice word = SLICE("");
+    read_word(r, at, words, &word);
+    s->token = slice_is(word, "token");
+    if (s->token && (json_len(s->hosts) == 0 || s->grpc_port))
+        place_bad(r, at, "is token: needs spec.hostnames, by which the edge knows the service, and no spec.grpc, which it cannot pass on");
+}
+
 /* ---- the rollout ---- */
 
 static void read_rollout(struct reader *r, const struct place *spec, struct versioned *s)
@@ -185,6 +196,7 @@ bool versioned_read(const struct spec_object *from, struct arena *a, struct vers
     if (read_object(&r, from->spec, REQUIRED)) {
         read_versions(&r, from->spec, out);
         read_route(&r, from->spec, out);
+        read_auth(&r, place_key(from->spec, "auth"), out);
         read_rollout(&r, from->spec, out);
     }
     return spec_errors_count(errors) == before;
@@ -192,7 +204,7 @@ bool versioned_read(const struct spec_object *from, struct arena *a, struct vers
 
 void versioned_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
 {
-    static const char *const known[] = {"versions", "gateway", "ingressClassName", "istio", "grpc", "hostnames", "rollout", NULL},
+    static const char *const known[] = {"versions", "gateway", "ingressClassName", "istio", "grpc", "hostnames", "auth", "rollout", NULL},
                              *const version[] = {"name", "weight", "rayServiceConfig", NULL}, *const rollout[] = {"maxSurgePercent",
                                                                                                                   "stepPercent",
                                                                                                                   "intervalSeconds",

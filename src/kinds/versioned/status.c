@@ -109,6 +109,41 @@ static struct condition routes_condition(const struct versioned_decision *d)
     return c;
 }
 
+/* Until the Secret was read the condition stays as it is. False: there is none. */
+static bool token_condition(const struct versioned_decision *d, struct condition *c)
+{
+    const struct versioned_token_view *v = d->in->token;
+    const struct versioned_token *t = v ? v->state : NULL;
+    char due[TIME_TEXT_MAX];
+    if (!v || !v->wanted)
+        return false;
+    if (v->on && !t->known)
+        return route_prior_condition(d->prior, STATUS_TOKEN, d->a, c);
+    *c = (struct condition){.type = STATUS_TOKEN, .yes = t->told && slice_empty(v->trouble), .generation = d->s->generation};
+    c->reason = !c->yes         ? SLICE("TokenNotReady")
+                : t->has.next   ? SLICE("TokenRotating")
+                : t->has.former ? SLICE("FormerTokenValid")
+                                : SLICE("TokenValid");
+    c->message = !v->on           ? SLICE("the operator makes no tokens: see `mobula install --service-auth`")
+                 : v->trouble.len ? arena_cut(d->a, v->trouble, LIMIT_KUBE_EVENT_NOTE)
+                                  : arena_printf(d->a, "Secret %.*s has the token%s%.*s", SLICE_ARG(v->secret),
+                                                 t->has.next ? "; the next one is in use from "
+                                                 : t->due_us ? "; the former one is valid until "
+                                                             : "",
+                                                 SLICE_ARG(t->due_us ? time_format(t->due_us, due) : SLICE("")));
+    return true;
+}
+
+/* Until the edge has forgotten a service without a token, status names the Secret that it had. */
+static void write_token(const struct versioned_decision *d, struct jout *w)
+{
+    const struct versioned_token_view *v = d->in->token;
+    char since[TIME_TEXT_MAX];
+    bool named = v && (v->wanted ? v->on : v->state->told != hash64(SLICE(""), 0)), timed = named && v->wanted && v->state->has.since_us;
+    status_put(w, d->prior, "tokenSecret", named ? v->secret : SLICE(""));
+    status_put(w, d->prior, "tokenTime", timed ? time_format(v->state->has.since_us, since) : SLICE(""));
+}
+
 /* The kinds of the routes that there may be: those of the spec, and former ones until they are gone. */
 static struct slice route_kinds_of(const struct versioned_decision *d)
 {
@@ -125,9 +160,9 @@ static struct slice route_kinds_of(const struct versioned_decision *d)
 
 static void write_status(const void *about, struct jout *w, struct slice stamp)
 {
-    static const char *const ours[] = {"Valid", "Ready", "Progressing", "RoutesReady", STATUS_ROUTE_TLS, NULL};
+    static const char *const ours[] = {"Valid", "Ready", "Progressing", "RoutesReady", STATUS_ROUTE_TLS, STATUS_TOKEN, NULL};
     const struct versioned_decision *d = about;
-    struct condition all[5] = {{"Valid", true, SLICE("SpecAccepted"), SLICE(""), d->s->generation}};
+    struct condition all[6] = {{"Valid", true, SLICE("SpecAccepted"), SLICE(""), d->s->generation}};
     size_t count = 1;
     jout_kint(w, "observedGeneration", d->s->generation);
     if (d->in->errors->count) { /* all goes on as it was */
@@ -144,12 +179,14 @@ static void write_status(const void *about, struct jout *w, struct slice stamp)
     all[count++] = rollout_condition(d);
     all[count++] = routes_condition(d);
     count += route_tls_condition(d->in->tls, d->prior, d->s->generation, d->a, &all[count]);
+    count += token_condition(d, &all[count]);
     const char *state = d->phase != VERSIONED_PROGRESSING || all[1].yes ? versioned_phases[d->phase] : "Starting";
     status_put(w, d->prior, "state",
                d->phase == VERSIONED_COMPLETE ? (all[1].yes ? SLICE("Running") : SLICE("Unhealthy")) : slice_of(state));
     status_put(w, d->prior, "primaryVersion", d->primary ? d->primary->name : SLICE(""));
     status_put(w, d->prior, "canaryVersion", d->canary ? d->canary->name : SLICE(""));
     status_put(w, d->prior, "routeKind", route_kinds_of(d));
+    write_token(d, w);
     write_versions(d, w);
     write_rollout(d, w, stamp);
     status_write_all(w, all, count, d->prior, stamp, d->a, ours);

@@ -17,18 +17,29 @@
 #include <mobula/rayservice.h>
 #include <mobula/route.h>
 #include <mobula/spec.h>
+#include <mobula/tls.h>
 #include <mobula/versioned.h>
 
 extern const struct kube_resource versioned_resource;
-#define VERSIONED_VERSION "mobula.dev/version"   /* label of its RayServices: the name of the version */
-#define VERSIONED_TLS "mobula.dev/tls-secret"    /* annotation: Secret with the certificate of its hosts */
-#define VERSIONED_CAPACITY "mobula.dev/capacity" /* annotation of them, beside VERSIONED_HASH: capacity in percent */
+#define VERSIONED_VERSION "mobula.dev/version"    /* label of its RayServices: the name of the version */
+#define VERSIONED_TLS "mobula.dev/tls-secret"     /* annotation: Secret with the certificate of its hosts */
+#define VERSIONED_CAPACITY "mobula.dev/capacity"  /* annotation of them, beside VERSIONED_HASH: capacity in percent */
+#define VERSIONED_EDGE_MAP "mobula-edge-services" /* ConfigMap with what the edge of the namespace knows of services */
+#define EDGE_SERVICE "mobula-edge"                /* of the edge that `mobula edge --print` prints */
+#define TOKEN_SINCE "mobula.dev/token-time"       /* annotation of the Secret: time of its last step */
+#define TOKEN_SUFFIX "-token"                     /* of the Secret, behind the service's name */
 enum {
-    VERSIONED_NAME_MAX = 47,   /* bytes: "<name>-<version>" is a RayService's name */
-    VERSIONED_MAX = 10,        /* versions of one spec */
-    VERSIONED_KEPT = 24,       /* versions at one time, with those that leave. What is beyond is deleted first */
-    VERSIONED_HOSTS = 16,      /* of the Gateway API */
-    VERSIONED_INTERVAL_S = 15, /* at least: a head whose applications run is asked every 10 s, so that a step goes by a later answer */
+    VERSIONED_TOKENS = 2, /* valid ones at a time */
+    EDGE_PORT = 80,
+    TOKEN_LEAST = 16,              /* bytes of a token */
+    TOKEN_LEAD_MS = 2 * 60 * 1000, /* the next token is valid for so long before it is in use: kubelets bring ConfigMaps late */
+    TOKEN_LOOK_MS = 60 * 1000,     /* between two reads of a Secret */
+    TOKEN_TELL_MS = 5 * 60 * 1000, /* the edge's ConfigMap is applied again after this time, in case another client has changed it */
+    VERSIONED_NAME_MAX = 47,       /* bytes: "<name>-<version>" is a RayService's name */
+    VERSIONED_MAX = 10,            /* versions of one spec */
+    VERSIONED_KEPT = 24,           /* versions at one time, with those that leave. What is beyond is deleted first */
+    VERSIONED_HOSTS = 16,          /* of the Gateway API */
+    VERSIONED_INTERVAL_S = 15,     /* at least: a head whose applications run is asked every 10 s, so that a step goes by a later answer */
     VERSIONED_LOOK_MS = 2 * 1000,
     VERSIONED_LEAVE_MS = 60 * 1000, /* a version without requests is kept so long, for those under way */
 };
@@ -57,6 +68,8 @@ struct versioned {
     struct jval grpc_hosts;
     struct slice tls;                /* Secret with the certificate of `hosts`; empty: no TLS */
     bool tls_named;                  /* VERSIONED_TLS names it */
+    bool token;                      /* requests need a token, and go through the edge */
+    struct slice rotate;             /* VERSIONED_ROTATE */
     int32_t surge, step;             /* percent; surge 0: capacity is not held back */
     int64_t interval_ms, timeout_ms; /* between two steps; of a rollout */
 };
@@ -64,6 +77,50 @@ struct versioned {
 /* Collects all errors. Returns whether there were none. */
 bool versioned_read(const struct spec_object *from, struct arena *a, struct versioned *out, struct spec_errors *errors);
 void versioned_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes); /* kind.check */
+
+/* ---- the token of a service ---- */
+
+/* The Secret as it was last read. */
+struct token_state {
+    bool there, ours, valid, next, former; /* valid: it has a token; next, former: it has these, too */
+    bool left;                             /* of another owner, which was deleted */
+    bool asked;                            /* VERSIONED_ROTATE asks for another token than this */
+    int64_t since_us;                      /* time of its last step */
+};
+enum token_step {
+    TOKEN_KEEP,
+    TOKEN_MAKE,  /* a token is made */
+    TOKEN_STAGE, /* the next token is made */
+    TOKEN_TAKE,  /* it becomes the token, and that the former one */
+    TOKEN_END,   /* the former one is removed */
+};
+/* grace_ms: the former token stays valid for so long. *due_us: time of the step behind this one; 0: none. */
+enum token_step versioned_token_step(const struct token_state *t, int64_t grace_ms, int64_t now_us, int64_t *due_us);
+
+enum token_part { TOKEN_SECRET, TOKEN_EDGE, TOKEN_PARTS };
+struct token_part_state {
+    const struct istr *trouble;
+    uint32_t failures;
+    int64_t again_ms;
+};
+/* The kept state of one service. */
+struct versioned_token {
+    struct token_part_state part[TOKEN_PARTS];
+    struct token_state has;
+    bool asking, known; /* known: the Secret was read, or could not be */
+    uint64_t asked;     /* hash of VERSIONED_ROTATE; 0: it is not there */
+    int64_t due_us;     /* of the next step; 0: none */
+    uint32_t sum_count;
+    char sums[VERSIONED_TOKENS][TLS_SHA256_HEX];
+    uint64_t told; /* hash of what the edge was told last; 0: nothing */
+};
+struct versioned_token_view {
+    const struct versioned_token *state;
+    bool wanted, on; /* wanted: by the spec, else the edge is to forget the service; on: --service-auth */
+    bool due, held;  /* the edge is told again; it cannot be told now */
+    struct slice secret, trouble;
+    int64_t look_ms;
+};
 
 /* ---- objects ---- */
 
@@ -94,6 +151,10 @@ bool versioned_asks(const struct versioned *s, int which); /* the spec asks for 
 bool versioned_build_route(const struct versioned *s, const struct versioned_shares *in, int which, struct arena *a, struct buf *out,
                            struct err *e);
 
+/* What the edge reads; empty: no version takes requests. */
+struct slice versioned_build_edge(const struct versioned *s, const struct versioned_shares *in, const struct versioned_token *t,
+                                  struct arena *a);
+
 /* ---- decisions ---- */
 
 /* A RayService of it. */
@@ -117,6 +178,7 @@ struct versioned_view {
     const struct group_failures *refusals;       /* of writes of RayServices; NULL: none */
     struct route_view *routes[VERSIONED_ROUTES]; /* NULL: neither asked for nor there */
     const struct route_tls_view *tls;            /* NULL: none */
+    const struct versioned_token_view *token;    /* NULL: none */
     const struct shape_patches *patches;         /* NULL: none */
     uint64_t patches_revision;
     struct now now;
@@ -127,6 +189,7 @@ extern const struct verb versioned_apply_version;  /* name, uid (empty: there is
 extern const struct verb versioned_delete_version; /* name, uid; why */
 /* name, text: the object */
 extern const struct verb versioned_apply_route;
+extern const struct verb versioned_tell_edge; /* text; empty: it forgets the service */
 
 /* Every prefix of the plan is legal. */
 void versioned_decide(const struct versioned_view *in, struct arena *a, struct plan *out);

@@ -120,7 +120,7 @@ __attribute__((unused)) static void rig_start(struct rig *r, struct kube_config 
     *r = (struct rig){.net.ops = &rig_ops, .now = {1000, 0}};
     const struct edge_options o = {.ns = SLICE("team-a"), .body_max = 1000, .connections = 16, .seed = 7, .read = rig_read};
     r->edge = edge_new(&r->net, config, &o);
-    if (!CHECK(edge_configure(r->edge, slice_of(routes), "routes.yaml", &e)))
+    if (!CHECK(edge_configure(r->edge, &(struct edge_text){slice_of(routes), "routes.yaml"}, 1, &e)))
         printf("  %s\n", e.text);
     edge_step(r->edge, r->now);
 }

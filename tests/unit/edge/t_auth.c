@@ -147,7 +147,8 @@ static void test_tokens(void)
     edge_reload(rig.edge);
     CHECK_INT(with_token("third"), 200);
     test_case("no routes without their tokens");
-    CHECK(!edge_configure(rig.edge, SLICE("routes: [{auth: token, tokenFile: /missing, upstream: 'u:1'}]"), "f", &e));
+    CHECK(
+        !edge_configure(rig.edge, &(struct edge_text){SLICE("routes: [{auth: token, tokenFile: /missing, upstream: 'u:1'}]"), "f"}, 1, &e));
     CHECK(slice_has(slice_of(e.text), "/missing"));
     char most[LIMIT_EDGE_TOKEN + 2];
     memset(most, 'a', sizeof most);
@@ -243,6 +244,70 @@ static void test_files_apart(void)
     }
     buf_free(&heard_log);
     memset(rig_files, 0, sizeof rig_files);
+    log_global = before;
+}
+
+/* ---- services ---- */
+
+#define FIRST "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e"
+#define SECOND "16367aacb67a4a017c8da8ab95682ccb390863780f7114dda0a0e0c55644c7c4"
+#define NO_USE "a service gets no requests: its routes cannot be used"
+
+static bool serve(const char *one, const char *two)
+{
+    struct err e = {0};
+    const struct edge_text texts[] = {{SLICE("routes: []"), "routes.yaml"}, {slice_of(one), "one.json"}, {slice_of(two), "two.json"}};
+    buf_free(&heard_log);
+    heard_log = (struct buf){.max = MIB};
+    return edge_configure(rig.edge, texts, COUNT_OF(texts), &e);
+}
+
+static int in_service(const char *path, const char *token)
+{
+    ask_for(&client, "GET", path, token, "");
+    struct end *u = upstream();
+    if (u && u->out.len > u->got) {
+        CHECK(!slice_has(rig_hear(u), "Authorization"));
+        rig_say(&rig, u, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    }
+    return rig_status(&client);
+}
+
+static void test_services(void)
+{
+    static const char both[] = "{\"routes\":[{\"host\":\"h\",\"path\":\"/a\",\"auth\":\"token\",\"tokenSha256\":[\"" FIRST "\",\"" SECOND
+                               "\"],\"upstream\":\"u:1\"}]}",
+                      only_first[] =
+                          "{\"routes\":[{\"host\":\"h\",\"auth\":\"token\",\"tokenSha256\":[\"" FIRST "\"],\"upstream\":\"u:1\"}]}",
+                      only_second[] =
+                          "{\"routes\":[{\"host\":\"h\",\"auth\":\"token\",\"tokenSha256\":[\"" SECOND "\"],\"upstream\":\"u:1\"}]}";
+    const struct log before = log_global;
+    log_global = (struct log){.level = LOG_WARN, .fd = -1, .sink = keep_line, .owner = &heard_log};
+    begin("two services on one host, the first with a current and a former token", "routes: []");
+    CHECK(serve(both, only_second) && heard_log.len == 0);
+    CHECK_INT(in_service("/a", "first"), 200);
+    CHECK_INT(in_service("/a", "second"), 200);
+    CHECK_INT(in_service("/a", "third"), 401);
+    CHECK_INT(in_service("/a", FIRST), 401);
+    CHECK_INT(in_service("/", "first"), 401);
+    CHECK_INT(in_service("/", "second"), 200);
+    ask_for(&client, "GET", "/", NULL, "");
+    struct slice heard = rig_hear(&client);
+    CHECK(slice_starts(heard, SLICE("HTTP/1.1 401 ")) && slice_has(heard, "WWW-Authenticate: Bearer\r\n") &&
+          slice_has(heard, "Authorization: Bearer TOKEN"));
+    test_case("the former token's time is over");
+    CHECK(serve(only_first, "routes: []"));
+    CHECK_INT(in_service("/a", "first"), 200);
+    CHECK_INT(in_service("/a", "second"), 401);
+    test_case("the second service has the host and path of the first: it gets no requests, and the first goes on");
+    CHECK(serve(only_first, only_second) && is_logged(NO_USE) && is_logged("two.json") && is_logged("host and path of another route"));
+    CHECK_INT(in_service("/", "first"), 200);
+    CHECK_INT(in_service("/", "second"), 401);
+    test_case("what is wrong with one changes nothing for the other");
+    CHECK(serve("nonsense: [", only_second) && is_logged(NO_USE) && is_logged("one.json"));
+    CHECK_INT(in_service("/", "second"), 200);
+    over();
+    buf_free(&heard_log);
     log_global = before;
 }
 
@@ -481,6 +546,7 @@ int main(void)
     log_global.level = LOG_ERROR + 1;
     test_tokens();
     test_files_apart();
+    test_services();
     test_users();
     test_waiting();
     test_budget();

@@ -5,7 +5,18 @@ static struct edge_options options = {.ns = SLICE("team-a"), .body_max = 1000};
 
 /* ---- the file ---- */
 
+/* NULL with *e. */
+static struct config *read_config(struct slice text, struct err *e)
+{
+    struct config *c = config_new();
+    if (config_add(c, &options, &(struct edge_text){text, "routes.yaml"}, e))
+        return c;
+    config_drop(c);
+    return NULL;
+}
+
 #define UP "upstream: 'u:1'"
+#define SUM "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e" /* of "first" */
 static const struct {
     const char *text, *error; /* error: a part of it; NULL: it is taken */
 } files[] = {
@@ -25,6 +36,12 @@ static const struct {
     {"routes: [{auth: users, cluster: a, service: b, " UP "}]", "stands beside cluster"},
     {"routes: [{auth: token, " UP "}]", "needs tokenFile"},
     {"routes: [{auth: none, tokenFile: /t, " UP "}]", "needs tokenFile"},
+    {"routes: [{auth: token, tokenSha256: [" SUM "], " UP "}]", NULL},
+    {"routes: [{auth: token, tokenSha256: [" SUM ", " SUM "], " UP "}]", NULL},
+    {"routes: [{auth: token, tokenSha256: [" SUM ", " SUM ", " SUM "], " UP "}]", "1 to 2 SHA-256 sums"},
+    {"routes: [{auth: token, tokenSha256: [" SUM "0], " UP "}]", "1 to 2 SHA-256 sums"},
+    {"routes: [{auth: token, tokenSha256: [], " UP "}]", "1 to 2 SHA-256 sums"},
+    {"routes: [{auth: token, tokenSha256: [" SUM "], tokenFile: /t, " UP "}]", "needs tokenFile or tokenSha256"},
     {"routes: [{auth: none}]", "needs upstream (HOST:PORT) or versions"},
     {"routes: [{auth: none, " UP ", versions: [{name: a, " UP "}]}]", "and not both"},
     {"routes: [{auth: none, upstream: 'u'}]", "want HOST:PORT"},
@@ -57,7 +74,7 @@ static void test_files(void)
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         struct err e = {0};
         test_case("%s", files[i].text);
-        struct config *c = config_read(&options, guarded(slice_of(files[i].text)), "routes.yaml", &e);
+        struct config *c = read_config(guarded(slice_of(files[i].text)), &e);
         CHECK((c != NULL) == (files[i].error == NULL));
         if (files[i].error && !CHECK(slice_has(slice_of(e.text), files[i].error)))
             printf("  %s\n", e.text);
@@ -80,7 +97,7 @@ static bool takes(unsigned routes, unsigned versions, size_t pad, const char *er
     }
     while (b.len < pad)
         buf_putc(&b, b.len % 100 ? '#' : '\n');
-    struct config *c = config_read(&options, buf_slice(&b), "routes.yaml", &e);
+    struct config *c = read_config(buf_slice(&b), &e);
     bool well = c ? !error : error && slice_has(slice_of(e.text), error);
     if (!well)
         printf("  %s\n", e.text);
@@ -156,7 +173,7 @@ static const struct {
 static void test_find(void)
 {
     struct err e = {0};
-    struct config *c = config_read(&options, SLICE(TABLE), "routes.yaml", &e);
+    struct config *c = read_config(SLICE(TABLE), &e);
     for (size_t i = 0; CHECK(c) && i < COUNT_OF(asked); i++) {
         struct arena a = {0};
         struct place_asked at;
@@ -206,7 +223,7 @@ static bool configure(struct edge *g, unsigned from, unsigned count, struct err 
     buf_printf(&b, "routes:\n");
     for (unsigned i = 0; i < count; i++)
         buf_printf(&b, "- {path: /p%u, auth: none, upstream: 'u%u:1'}\n", i, from + i);
-    bool well = edge_configure(g, buf_slice(&b), "routes.yaml", e);
+    bool well = edge_configure(g, &(struct edge_text){buf_slice(&b), "routes.yaml"}, 1, e);
     buf_free(&b);
     return well;
 }

@@ -1,0 +1,183 @@
+"""Bearer tokens of services (auth: token) on the real API server: made at the first deploy, checked by an edge, rotated without a gap."""
+
+import base64
+import os
+import shutil
+import threading
+
+import pytest
+
+from cluster import Api, Workspace, eventually, manifests
+from edge import Edge, Upstream, install
+from services import needs_address
+from test_versioned import Versioned, controller, route_of, version
+
+pytestmark = needs_address
+ROUTE = {"gateway": {"name": "public"}, "hostnames": ["rag.example.org"], "auth": "token"}
+GRACE = 12  # seconds; the next token is in use after half of it
+assert controller  # a fixture
+
+
+def grant(space):
+    """The rights of `install --service-auth`."""
+    documents = manifests("--no-crds", "--kinds=all", "--leader-elect", "--namespace", space.name, "--service-auth=24h").split("\n---\n")
+    space.kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in documents if "\nkind: Role" in d))
+
+
+def tokens(space, name="rag-token"):
+    secret = space.find(space.path("secrets", name))
+    return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()} if secret else {}
+
+
+class Mount:
+    """The ConfigMap mobula-edge-services in a folder, as a kubelet mounts it: files are links, and a change swaps the folder behind them.
+    Names of Services, which nothing resolves here, are replaced by addresses."""
+
+    def __init__(self, space, folder, **upstreams):
+        self.space, self.folder, self.upstreams, self.turn = Workspace(Api(), space.name), folder, upstreams, 0
+        self.over = threading.Event()
+        folder.mkdir()
+        self.thread = threading.Thread(target=self.follow, daemon=True)
+        self.thread.start()
+
+    def sync(self):
+        found = self.space.find(self.space.path("configmaps", "mobula-edge-services"))
+        data = (found or {}).get("data", {})
+        self.turn += 1
+        fresh, link = self.folder / f"..{self.turn}", self.folder / "..data"
+        fresh.mkdir()
+        for name, text in data.items():
+            for service, address in self.upstreams.items():
+                text = text.replace(f"rag-{service}-serve-svc.{self.space.name}.svc:8000", address)
+            (fresh / name).write_text(text)
+        (self.folder / "..new").symlink_to(fresh.name)
+        os.replace(self.folder / "..new", link)
+        for name in data:
+            if not (self.folder / name).is_symlink():
+                (self.folder / name).symlink_to(f"..data/{name}")
+        for path in self.folder.iterdir():
+            if path.is_symlink() and path != link and path.name not in data:
+                path.unlink()
+        shutil.rmtree(self.folder / f"..{self.turn - 1}", ignore_errors=True)
+        return data
+
+    def follow(self):
+        while not self.over.wait(0.5):
+            self.sync()
+
+    def close(self):
+        self.over.set()
+        self.thread.join()
+
+
+@pytest.fixture
+def edge(space, tmp_path):
+    install(space)
+    upstream = Upstream("v1")
+    mount = Mount(space, tmp_path / "services", v1=upstream.address)
+    made = Edge(tmp_path, space.name, [], f"--services={tmp_path / 'services'}")
+    yield made
+    code = made.stop()
+    mount.close()
+    upstream.close()
+    space.kubectl("delete", "clusterrolebinding", f"mobula-edge.{space.name}")
+    assert code == 0, made.log()
+
+
+def asked(edge, token=None):
+    status, headers, body = edge.ask(**({"Authorization": f"Bearer {token}"} if token else {}))
+    assert status != 401 or (headers["WWW-Authenticate"] == "Bearer" and "Authorization: Bearer" in body), (headers, body)
+    return status
+
+
+def test_a_token_is_made_checked_and_rotated(controller, operators, space, boards, edge):
+    service, board = Versioned(space), boards()
+    operator = operators()
+    service.create(version("v1", board), route=ROUTE)
+    assert service.says("TokenReady", "mobula install --service-auth")["status"] == "False"
+    assert space.find(space.path("secrets", "rag-token")) is None
+    operator.stop()
+    grant(space)
+    operator = operators(f"--service-auth={GRACE}s")
+    service.serve("v1", board)
+    service.phase("Complete")
+
+    route = route_of(space)
+    assert route["spec"]["rules"] == [route["spec"]["rules"][0]], "no pins: the edge has them"
+    assert [(b["name"], b["port"]) for b in route["spec"]["rules"][0]["backendRefs"]] == [("mobula-edge", 80)]
+    assert route["metadata"]["annotations"]["anyscale.com/bearer-token"] == "rag-token"
+    secret = eventually(lambda: space.find(space.path("secrets", "rag-token")))
+    assert secret["metadata"]["ownerReferences"][0]["name"] == "rag"
+    first = tokens(space)["token"]
+    assert len(first) == 44
+    service.says("TokenReady", "Secret rag-token has the token")
+    eventually(lambda: asked(edge, first) == 200)
+    assert asked(edge) == 401 and asked(edge, first[:-1] + "!") == 401 and asked(edge, "x") == 401
+    heard = edge.told(Authorization=f"Bearer {first}", X_ANYSCALE_VERSION="v1")
+    assert heard["name"] == "v1" and "Authorization" not in heard["headers"]
+    assert edge.ask(Authorization=f"Bearer {first}", X_Mobula_Version="v9")[0] == 404
+
+    # A client that reads the Secret for each request, and one that keeps the token that it had, see no refusal.
+    space.api.patch(service.path, {"metadata": {"annotations": {"mobula.dev/rotate-token": "1"}}})
+    seen = set()
+
+    def rotated():
+        now = tokens(space)
+        seen.update(now)
+        assert asked(edge, now["token"]) == 200 and asked(edge, first) == 200
+        return now if now["token"] != first else None
+
+    after = eventually(rotated)
+    assert seen == {"token", "next", "former"} or seen == {"token", "next"}
+    assert after["former"] == first and "next" not in after
+    assert service.says("TokenReady", "the former one is valid until")["reason"] == "FormerTokenValid"
+
+    def over():
+        assert asked(edge, after["token"]) == 200
+        return asked(edge, first) == 401
+
+    eventually(over)
+    assert tokens(space) == {"token": after["token"]}
+    service.says("TokenReady", "Secret rag-token has the token")
+    space.rest(operator)
+    assert tokens(space) == {"token": after["token"]}, "one value asks for one token"
+
+    words = operator.log_path.read_text() + edge.log() + str(space.api.get(space.path("events", group="/apis/events.k8s.io/v1")))
+    words += str(service.get()) + str(space.find(space.path("configmaps", "mobula-edge-services")))
+    assert first not in words and after["token"] not in words
+    assert {"CreatedToken", "RotatingToken", "RotatedToken", "EndedFormerToken"} <= {
+        e["reason"] for e in space.api.get(space.path("events", group="/apis/events.k8s.io/v1"))["items"]}
+
+    # The edge forgets the service with the service.
+    space.kubectl("delete", "versionedservice", "rag")
+    eventually(lambda: edge.ask(Authorization=f"Bearer {after['token']}")[0] == 404)
+    eventually(lambda: not tokens(space))
+
+
+def test_a_secret_of_another_client_is_only_read(controller, operators, space, boards, edge):
+    service, board = Versioned(space), boards()
+    grant(space)
+    operators(f"--service-auth={GRACE}s")
+    space.api.call("POST", space.path("secrets"), {"metadata": {"name": "rag-token"}, "stringData": {"token": "short"}})
+    service.create(version("v1", board), route=ROUTE)
+    assert service.says("TokenReady", "rag-token: its key token is missing, shorter")["status"] == "False"
+    mine = {"token": "a-token-of-mine-123", "former": "one-of-yesterday-12"}
+    space.api.patch(space.path("secrets", "rag-token"), {"stringData": mine})
+    service.serve("v1", board)
+    service.phase("Complete")
+    space.api.patch(service.path, {"metadata": {"annotations": {"mobula.dev/rotate-token": "1"}}})
+    eventually(lambda: all(asked(edge, token) == 200 for token in mine.values()), 120)
+    assert asked(edge, "short") == 401 and tokens(space) == mine
+
+    # Without a token the routes lead to the versions again, and the edge forgets the service.
+    space.api.patch(service.path, {"spec": {"auth": "none"}})
+    eventually(lambda: route_of(space)["spec"]["rules"][0]["backendRefs"][0]["name"] == "rag-v1-serve-svc")
+    eventually(lambda: edge.ask()[0] == 404)
+
+    def forgotten():
+        status = service.status()
+        assert "TokenReady" not in [c["type"] for c in status["conditions"]] and "tokenSecret" not in status, status
+        return True
+
+    eventually(forgotten, 20)
+    assert tokens(space) == mine
