@@ -85,7 +85,7 @@ static bool read_services(struct slice path, struct arena *a, struct edge_text *
 {
     DIR *folder = slice_empty(path) ? NULL : opendir(path.ptr);
     const struct dirent *one;
-    bool well = folder || slice_empty(path) || err_set(e, ERR_IO, "--services=%s: %s", path.ptr, strerror(errno));
+    bool well = folder || slice_empty(path) || err_set(e, ERR_IO, "%s: %s", path.ptr, strerror(errno));
     uint32_t n = 0;
     while (folder && n < LIMIT_EDGE_ROUTES && (one = readdir(folder)) != NULL)
         if (one->d_name[0] != '.')

@@ -307,6 +307,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
 {
     const struct install_options *d = &install_defaults;
     bool plane = !slice_empty(o->hub.url);
+    struct slice agent = o->with.agent_direct ? SLICE("direct") : SLICE("operator");
     const struct {
         const char *flag;
         struct slice value, usual; /* it is written when they differ */
@@ -334,11 +335,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"route-ca", o->args.route_ca, SLICE("")},
         {"route-hosts", o->args.route_hosts, SLICE("")},
         {"service-auth", o->args.service_auth, SLICE("")},
-        {"agent",
-         !o->with.agent         ? SLICE("")
-         : o->with.agent_direct ? SLICE("direct")
-                                : SLICE("operator"),
-         SLICE("")},
+        {"agent", o->with.agent ? agent : SLICE(""), SLICE("")},
         {"bucket", o->bucket.url, SLICE("")},
         {"bucket-endpoint", o->bucket.endpoint, SLICE("")},
         {"bucket-region", o->bucket.region, SLICE("")},

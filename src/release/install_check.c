@@ -47,12 +47,6 @@ static bool check_plain(struct slice text, const char *flag, struct err *e)
     return true;
 }
 
-static bool check_time(struct slice text, const char *flag, struct err *e)
-{
-    int64_t ms;
-    return slice_empty(text) || (duration_parse(text, &ms, NULL) && ms > 0) || err_set(e, ERR_CONFIG, "%s: want a time such as 24h", flag);
-}
-
 /* NAME or NAME/KEY of a Secret or ConfigMap. */
 static bool check_key(struct slice text, const char *flag, struct err *e)
 {
@@ -219,7 +213,7 @@ static bool check_parts(const struct install_options *o, struct arena *a, struct
         return err_set(e, ERR_CONFIG, "--agent needs --control-plane-url, and --tools=configmap or image:REF");
     return (slice_empty(o->args.route_ca) || name_dns1123_subdomain(o->args.route_ca) ||
             err_set(e, ERR_CONFIG, "--route-ca: want the name of a Secret")) &&
-           cli_route_hosts(o->args.route_hosts, e) && check_time(o->args.service_auth, "--service-auth", e) &&
+           cli_route_hosts(o->args.route_hosts, e) && check_plain(o->args.service_auth, "--service-auth", e) &&
            (name_dns1123_subdomain(o->tls.made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&
            cli_server_names(o->tls.names, a, &names, &count, e);
 }

@@ -267,48 +267,36 @@ static bool write_ingress(struct jout *w, const struct route_build *b, struct er
 
 /* ---- the edge ---- */
 
-/* The edge calls the first version "primary" and the second one "canary". */
-static struct slice versions_of(const struct versioned *s, const struct versioned_shares *in, struct arena *a)
-{
-    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
-    struct jout w;
-    int32_t count = 0, sum = 0;
-    jout_init(&w, &text);
-    jout_array(&w);
-    for (int rank = 0; rank < 3; rank++)
-        for (uint32_t i = 0; i < in->count; i++) {
-            const struct version *v = &in->list[i];
-            if ((v == in->primary ? 0 : v == in->canary ? 1 : 2) != rank || !has_service(v) || count++ >= LIMIT_EDGE_VERSIONS)
-                continue;
-            struct slice to = service_of_version(s, v, a);
-            sum += v->share;
-            jout_form(&w, "{name:'%.*s',weight:%d,upstream:'%.*s.%.*s.svc:%d'}", SLICE_ARG(v->name), (int)v->share, SLICE_ARG(to),
-                      SLICE_ARG(s->ns), (int)v->facts.port);
-        }
-    jout_end(&w);
-    return sum ? arena_dup(a, buf_slice(&text)) : SLICE("");
-}
-
 struct slice versioned_build_edge(const struct versioned *s, const struct versioned_shares *in, const struct versioned_token *t,
                                   struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
-    struct slice versions = versions_of(s, in, a);
     struct jval k, host;
     struct jout w;
-    if (!versions.len)
-        return versions;
+    int32_t sum = 0;
     jout_init(&w, &text);
     jout_form(&w, "{routes:[");
     for (struct jiter it = json_iter(s->hosts); json_next(&it, &k, &host);) {
         struct slice name = json_str(host, a);
+        uint32_t left = LIMIT_EDGE_VERSIONS;
         jout_form(&w, "{host:'%.*s',auth:'token',tokenSha256:['%s'", SLICE_ARG(name), t->sums[0]);
         if (t->sum_count > 1)
             jout_str(&w, slice_of(t->sums[1]));
-        jout_form(&w, "],versions:%.*s}", SLICE_ARG(versions));
+        jout_form(&w, "],versions:[");
+        for (int rank = 0; rank < 3; rank++) /* the edge calls the first version "primary" and the second one "canary" */
+            for (const struct version *v = in->list; v < in->list + in->count; v++) {
+                if ((v == in->primary ? 0 : v == in->canary ? 1 : 2) != rank || !has_service(v) || !left)
+                    continue;
+                struct slice to = service_of_version(s, v, a);
+                sum += v->share;
+                left--;
+                jout_form(&w, "{name:'%.*s',weight:%d,upstream:'%.*s.%.*s.svc:%d'}", SLICE_ARG(v->name), (int)v->share, SLICE_ARG(to),
+                          SLICE_ARG(s->ns), (int)v->facts.port);
+            }
+        jout_form(&w, "]}");
     }
     jout_form(&w, "]}");
-    return !text.full ? arena_dup(a, buf_slice(&text)) : SLICE("");
+    return sum && !text.full ? arena_dup(a, buf_slice(&text)) : SLICE("");
 }
 
 /* ---- routes ---- */

@@ -73,17 +73,65 @@ static void decide_routes(struct versioned_decision *d)
     }
 }
 
-static void decide_edge(struct versioned_decision *d)
+/* ---- the token ---- */
+
+uint64_t versioned_token_asked(const struct versioned *s)
 {
-    const struct versioned_token_view *t = d->in->token;
+    return slice_empty(s->rotate) ? 0 : hash64(s->rotate, 0);
+}
+
+enum token_step versioned_token_step(const struct token_state *t, uint64_t asked, int64_t grace_ms, int64_t now_us, int64_t *due_us)
+{
+    int64_t lead_ms = grace_ms / 2 < TOKEN_LEAD_MS ? grace_ms / 2 : TOKEN_LEAD_MS;
+    bool rotate = asked && asked != t->done;
+    *due_us = 0;
+    if (!t->there)
+        return TOKEN_MAKE;
+    if (!t->ours)
+        return TOKEN_READ;
+    if (t->next || t->former)
+        *due_us = t->since_us + (t->next ? lead_ms : grace_ms) * 1000;
+    if (*due_us && *due_us <= now_us)
+        return t->next ? TOKEN_TAKE : TOKEN_END;
+    return !rotate || t->next ? TOKEN_READ : t->former ? TOKEN_END : TOKEN_STAGE;
+}
+
+static void add_step(struct versioned_decision *d, enum token_step step, struct slice text)
+{
+    struct action *act = plan_add(d->p, &versioned_write_token);
+    act->name = arena_printf(d->a, "%.*s" TOKEN_SUFFIX, SLICE_ARG(d->s->name));
+    act->index = (int32_t)step;
+    act->text = text;
+}
+
+static void decide_token(struct versioned_decision *d)
+{
+    const struct versioned_token_view *v = d->in->token;
     const struct versioned_shares in = {.list = d->list, .count = d->count, .primary = d->primary, .canary = d->canary};
-    if (!t)
+    if (!v || !v->grace_ms)
         return;
-    plan_look_again(d->p, t->look_ms);
-    struct slice text = t->wanted && t->state->sum_count ? versioned_build_edge(d->s, &in, t->state, d->a) : SLICE("");
-    if (t->held || (t->wanted && !text.len) || (hash64(text, 0) == t->state->told && !t->due))
+    const struct versioned_token *t = v->state;
+    const struct token_part *secret = &t->part[TOKEN_SECRET], *edge = &t->part[TOKEN_EDGE];
+    int64_t due_us = 0, now_ms = d->in->now.mono_ms, now_us = d->in->now.wall_us;
+    enum token_step step = TOKEN_READ;
+    struct slice text = SLICE("");
+    if (v->wanted && t->fresh)
+        step = versioned_token_step(&t->has, versioned_token_asked(d->s), v->grace_ms, now_us, &due_us);
+    if (step || (v->wanted && now_ms >= secret->again_ms)) {
+        add_step(d, step, text);
         return;
-    plan_add(d->p, &versioned_tell_edge)->text = text;
+    }
+    if (v->wanted && t->sum_count)
+        text = versioned_build_edge(d->s, &in, t, d->a);
+    if (v->wanted)
+        plan_look_again(d->p, secret->again_ms);
+    if (due_us)
+        plan_look_again(d->p, now_ms + (due_us - now_us) / 1000 + 1);
+    if (v->wanted && !text.len)
+        return;
+    plan_look_again(d->p, edge->again_ms);
+    if (now_ms >= edge->again_ms || (!edge->failures && hash64(text, 0) != t->told))
+        add_step(d, TOKEN_TELL, text);
 }
 
 /* ---- the whole decision ---- */
@@ -106,6 +154,6 @@ void versioned_decide(const struct versioned_view *in, struct arena *a, struct p
         return;
     decide_children(&d);
     route_tls_decide(in->tls, d.p);
-    decide_edge(&d);
+    decide_token(&d);
     decide_routes(&d);
 }

@@ -15,10 +15,11 @@ static void read_versioned(struct op *op, struct record *c, const struct spec_ob
 
 static void lead_versioned(struct op *op, struct record *c, bool leads)
 {
-    struct versioned_token *t = record_own_as(c, &versioned_own);
+    struct versioned_token *t = c->own;
     (void)leads;
     failures_clear(op, c);
     t->told = 0;
+    t->fresh = false;
 }
 
 static void respecified_versioned(struct op *op, struct record *c)
@@ -56,23 +57,30 @@ static bool preview_versioned(struct jval object, struct preview *p)
     return true;
 }
 
+static const struct verb_more token_more = {.secret = versioned_token_secret};
 static const struct verb_handler handlers[] = {
     {.verb = &versioned_apply_version, .make = versioned_make_version, .answer = versioned_answer, .failed = object_failed},
     {.verb = &versioned_delete_version, .make = versioned_make_delete, .answer = versioned_answer, .failed = object_failed},
     {.verb = &versioned_apply_route, .make = route_make, .more = &route_sealed, .answer = route_answer, .failed = route_failed},
-    {.verb = &versioned_tell_edge, .make = versioned_make_edge, .answer = versioned_answer_edge, .failed = object_failed},
+    {.verb = &versioned_write_token,
+     .make = versioned_make_token,
+     .answer = versioned_answer_token,
+     .failed = object_failed,
+     .more = &token_more},
     {.verb = NULL},
 };
 static const struct kind *const owns[] = {&kind_rayservice, &kind_ingress, &kind_httproute, &kind_grpcroute, &kind_virtualservice, NULL};
 static const struct kind *const needs[] = {&kind_versioned, &kind_rayservice, &kind_kservice, NULL};
 static const struct kind *const must[] = {&kind_rayservice, NULL};
 
+static const struct own_type own = {sizeof(struct versioned_token)};
+
 static const struct controller controller = {.owns = owns,
                                              .needs = needs,
                                              .must = must,
                                              .decide = versioned_decide_record,
                                              .read = read_versioned,
-                                             .own = &versioned_own,
+                                             .own = &own,
                                              .forget = forget_versioned,
                                              .lead = lead_versioned,
                                              .done = done_versioned,

@@ -14,11 +14,11 @@ verb_make versioned_make_version, versioned_make_delete;
 verb_answer versioned_answer;
 
 /* token.c */
-extern const struct own_type versioned_own;
-/* Reads the Secret when that is due. NULL: the service has no token, and had none. */
+/* NULL: the service has no token, and had none. */
 const struct versioned_token_view *versioned_token_look(struct op *op, struct record *c, const struct versioned *s, struct jval status);
-verb_make versioned_make_edge;
-verb_answer versioned_answer_edge;
+verb_make versioned_make_token;
+verb_answer versioned_answer_token;
+bool versioned_token_secret(int32_t index);
 void versioned_token_forget(struct op *op, struct record *c); /* the service is gone */
 
 #endif

@@ -114,23 +114,24 @@ static bool token_condition(const struct versioned_decision *d, struct condition
 {
     const struct versioned_token_view *v = d->in->token;
     const struct versioned_token *t = v ? v->state : NULL;
-    char due[TIME_TEXT_MAX];
+    char until[TIME_TEXT_MAX];
+    int64_t due_us;
     if (!v || !v->wanted)
         return false;
-    if (v->on && !t->known)
+    if (v->grace_ms && !t->known)
         return route_prior_condition(d->prior, STATUS_TOKEN, d->a, c);
-    *c = (struct condition){.type = STATUS_TOKEN, .yes = t->told && slice_empty(v->trouble), .generation = d->s->generation};
-    c->reason = !c->yes         ? SLICE("TokenNotReady")
-                : t->has.next   ? SLICE("TokenRotating")
-                : t->has.former ? SLICE("FormerTokenValid")
-                                : SLICE("TokenValid");
-    c->message = !v->on           ? SLICE("the operator makes no tokens: see `mobula install --service-auth`")
-                 : v->trouble.len ? arena_cut(d->a, v->trouble, LIMIT_KUBE_EVENT_NOTE)
-                                  : arena_printf(d->a, "Secret %.*s has the token%s%.*s", SLICE_ARG(v->secret),
-                                                 t->has.next ? "; the next one is in use from "
-                                                 : t->due_us ? "; the former one is valid until "
-                                                             : "",
-                                                 SLICE_ARG(t->due_us ? time_format(t->due_us, due) : SLICE("")));
+    versioned_token_step(&t->has, 0, v->grace_ms, d->in->now.wall_us, &due_us);
+    const struct istr *trouble = t->part[TOKEN_SECRET].trouble ? t->part[TOKEN_SECRET].trouble : t->part[TOKEN_EDGE].trouble;
+    *c = (struct condition){.type = STATUS_TOKEN, .yes = t->told && !trouble, .generation = d->s->generation};
+    c->reason = c->yes ? SLICE("TokenValid") : SLICE("TokenNotReady");
+    c->message = !v->grace_ms ? SLICE("the operator makes no tokens: see `mobula install --service-auth`")
+                 : trouble    ? arena_cut(d->a, istr_slice(trouble), LIMIT_KUBE_EVENT_NOTE)
+                 : !t->told   ? SLICE("the edge does not know the token yet")
+                              : arena_printf(d->a, "Secret %.*s" TOKEN_SUFFIX " has the token%s%.*s", SLICE_ARG(d->s->name),
+                                           t->has.next ? "; the next one is in use from "
+                                             : due_us    ? "; the former one is valid until "
+                                                         : "",
+                                             SLICE_ARG(due_us ? time_format(due_us, until) : SLICE("")));
     return true;
 }
 
@@ -139,8 +140,9 @@ static void write_token(const struct versioned_decision *d, struct jout *w)
 {
     const struct versioned_token_view *v = d->in->token;
     char since[TIME_TEXT_MAX];
-    bool named = v && (v->wanted ? v->on : v->state->told != hash64(SLICE(""), 0)), timed = named && v->wanted && v->state->has.since_us;
-    status_put(w, d->prior, "tokenSecret", named ? v->secret : SLICE(""));
+    bool named = v && (v->wanted ? v->grace_ms > 0 : v->state->told != hash64(SLICE(""), 0)),
+         timed = named && v->wanted && v->state->has.since_us;
+    status_put(w, d->prior, "tokenSecret", named ? arena_printf(d->a, "%.*s" TOKEN_SUFFIX, SLICE_ARG(d->s->name)) : SLICE(""));
     status_put(w, d->prior, "tokenTime", timed ? time_format(v->state->has.since_us, since) : SLICE(""));
 }
 

@@ -4,5 +4,5 @@
 
 const struct verb versioned_apply_version = {"apply-version", VERB_APPLY, {"FailedToApplyRayService"}};
 const struct verb versioned_delete_version = {"delete-version", VERB_DELETE, {"FailedToDeleteRayService"}};
-const struct verb versioned_tell_edge = {"tell-edge", VERB_APPLY, {"TokenNotUsable"}};
+const struct verb versioned_write_token = {"write-token", VERB_PATCH, {"TokenNotUsable"}};
 const struct verb versioned_apply_route = {"apply-version-route", VERB_APPLY, {"FailedToApplyRoute"}};

@@ -17,20 +17,20 @@
 #include <mobula/rayservice.h>
 #include <mobula/route.h>
 #include <mobula/spec.h>
-#include <mobula/tls.h>
 #include <mobula/versioned.h>
 
 extern const struct kube_resource versioned_resource;
 #define VERSIONED_VERSION "mobula.dev/version"    /* label of its RayServices: the name of the version */
 #define VERSIONED_TLS "mobula.dev/tls-secret"     /* annotation: Secret with the certificate of its hosts */
 #define VERSIONED_CAPACITY "mobula.dev/capacity"  /* annotation of them, beside VERSIONED_HASH: capacity in percent */
-#define VERSIONED_EDGE_MAP "mobula-edge-services" /* ConfigMap with what the edge of the namespace knows of services */
+#define VERSIONED_EDGE_MAP "mobula-edge-services" /* ConfigMap with sums and weights for the edge */
 #define EDGE_SERVICE "mobula-edge"                /* of the edge that `mobula edge --print` prints */
-#define TOKEN_SINCE "mobula.dev/token-time"       /* annotation of the Secret: time of its last step */
+#define TOKEN_NOTE "mobula.dev/token-step"        /* annotation of the Secret: versioned_token_asked and time of its last step */
 #define TOKEN_SUFFIX "-token"                     /* of the Secret, behind the service's name */
 enum {
     VERSIONED_TOKENS = 2, /* valid ones at a time */
     EDGE_PORT = 80,
+    TOKEN_SUM = 65,                /* bytes of a SHA-256 sum as text */
     TOKEN_LEAST = 16,              /* bytes of a token */
     TOKEN_LEAD_MS = 2 * 60 * 1000, /* the next token is valid for so long before it is in use: kubelets bring ConfigMaps late */
     TOKEN_LOOK_MS = 60 * 1000,     /* between two reads of a Secret */
@@ -83,44 +83,42 @@ void versioned_check(struct jval object, struct arena *a, struct spec_errors *er
 /* The Secret as it was last read. */
 struct token_state {
     bool there, ours, valid, next, former; /* valid: it has a token; next, former: it has these, too */
-    bool left;                             /* of another owner, which was deleted */
-    bool asked;                            /* VERSIONED_ROTATE asks for another token than this */
+    char version[32];                      /* resourceVersion */
+    uint64_t done;                         /* versioned_token_asked of the last rotation */
     int64_t since_us;                      /* time of its last step */
 };
+/* The next action on the Secret, or on the ConfigMap of the edge. */
 enum token_step {
-    TOKEN_KEEP,
+    TOKEN_READ,
     TOKEN_MAKE,  /* a token is made */
     TOKEN_STAGE, /* the next token is made */
     TOKEN_TAKE,  /* it becomes the token, and that the former one */
     TOKEN_END,   /* the former one is removed */
+    TOKEN_TELL,  /* the sums and weights are written for the edge */
 };
-/* grace_ms: the former token stays valid for so long. *due_us: time of the step behind this one; 0: none. */
-enum token_step versioned_token_step(const struct token_state *t, int64_t grace_ms, int64_t now_us, int64_t *due_us);
+/* asked: by VERSIONED_ROTATE; grace_ms: the former token stays valid for so long. *due_us: time of the step behind this one; 0: none. */
+enum token_step versioned_token_step(const struct token_state *t, uint64_t asked, int64_t grace_ms, int64_t now_us, int64_t *due_us);
 
-enum token_part { TOKEN_SECRET, TOKEN_EDGE, TOKEN_PARTS };
-struct token_part_state {
-    const struct istr *trouble;
-    uint32_t failures;
-    int64_t again_ms;
-};
+enum { TOKEN_SECRET, TOKEN_EDGE, TOKEN_PARTS };
 /* The kept state of one service. */
 struct versioned_token {
-    struct token_part_state part[TOKEN_PARTS];
+    struct token_part {
+        const struct istr *trouble;
+        uint32_t failures;
+        int64_t again_ms;
+    } part[TOKEN_PARTS];
     struct token_state has;
-    bool asking, known; /* known: the Secret was read, or could not be */
-    uint64_t asked;     /* hash of VERSIONED_ROTATE; 0: it is not there */
-    int64_t due_us;     /* of the next step; 0: none */
+    bool known, fresh; /* known: the Secret was read, or could not be; fresh: `has` is as it was read last, and nothing failed since */
     uint32_t sum_count;
-    char sums[VERSIONED_TOKENS][TLS_SHA256_HEX];
-    uint64_t told; /* hash of what the edge was told last; 0: nothing */
+    char sums[VERSIONED_TOKENS][TOKEN_SUM];
+    uint64_t told; /* hash of the text that the edge has; 0: not known */
 };
 struct versioned_token_view {
     const struct versioned_token *state;
-    bool wanted, on; /* wanted: by the spec, else the edge is to forget the service; on: --service-auth */
-    bool due, held;  /* the edge is told again; it cannot be told now */
-    struct slice secret, trouble;
-    int64_t look_ms;
+    bool wanted;      /* by the spec; else the edge is to forget the service */
+    int64_t grace_ms; /* --service-auth; 0: no tokens are made */
 };
+uint64_t versioned_token_asked(const struct versioned *s); /* hash of VERSIONED_ROTATE; 0: it is not there */
 
 /* ---- objects ---- */
 
@@ -151,7 +149,7 @@ bool versioned_asks(const struct versioned *s, int which); /* the spec asks for 
 bool versioned_build_route(const struct versioned *s, const struct versioned_shares *in, int which, struct arena *a, struct buf *out,
                            struct err *e);
 
-/* What the edge reads; empty: no version takes requests. */
+/* The service's text in the ConfigMap of the edge; empty: no version takes requests. */
 struct slice versioned_build_edge(const struct versioned *s, const struct versioned_shares *in, const struct versioned_token *t,
                                   struct arena *a);
 
@@ -189,7 +187,8 @@ extern const struct verb versioned_apply_version;  /* name, uid (empty: there is
 extern const struct verb versioned_delete_version; /* name, uid; why */
 /* name, text: the object */
 extern const struct verb versioned_apply_route;
-extern const struct verb versioned_tell_edge; /* text; empty: it forgets the service */
+extern const struct verb
+    versioned_write_token; /* index: enum token_step; name: the Secret; text, of TOKEN_TELL: empty: forget the service */
 
 /* Every prefix of the plan is legal. */
 void versioned_decide(const struct versioned_view *in, struct arena *a, struct plan *out);

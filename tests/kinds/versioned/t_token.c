@@ -1,0 +1,141 @@
+/* Tokens of VersionedServices: the steps of the Secret, and the edge's text. */
+#include "src/kinds/versioned/versioned.h"
+
+#include "world.h"
+
+#define SECOND (INT64_C(1000) * 1000)
+static const struct {
+    const char *what;
+    struct token_state has;
+    uint64_t asked;
+    int64_t age_ms, grace_ms;
+    enum token_step step;
+    int64_t due_ms; /* since the last step; 0: none */
+} token_steps[] = {
+    {"there is no Secret", {.there = false}, 0, 0, 1000, TOKEN_MAKE, 0},
+    {"another client's", {.there = true, .valid = true, .former = true}, 7, 0, 1000, TOKEN_READ, 0},
+    {"another client's, without a token", {.there = true}, 7, 0, 1000, TOKEN_READ, 0},
+    {"nothing is asked", {true, true, true, .done = 7}, 0, 0, 1000, TOKEN_READ, 0},
+    {"it was carried out", {true, true, true, .done = 7}, 7, 0, 1000, TOKEN_READ, 0},
+    {"another token is asked for", {true, true, true, .done = 7}, 8, 0, 1000, TOKEN_STAGE, 0},
+    {"the next one waits", {true, true, true, true, .done = 7}, 8, TOKEN_LEAD_MS - 1, 24 * 3600 * 1000, TOKEN_READ, TOKEN_LEAD_MS},
+    {"its time has come", {true, true, true, true, .done = 7}, 8, TOKEN_LEAD_MS, 24 * 3600 * 1000, TOKEN_TAKE, TOKEN_LEAD_MS},
+    {"half of a short time", {true, true, true, true, .done = 7}, 0, 499, 1000, TOKEN_READ, 500},
+    {"which is over", {true, true, true, true, .done = 7}, 0, 500, 1000, TOKEN_TAKE, 500},
+    {"the former one is valid", {true, true, true, false, true, .done = 7}, 7, 999, 1000, TOKEN_READ, 1000},
+    {"and then is not", {true, true, true, false, true, .done = 7}, 7, 1000, 1000, TOKEN_END, 1000},
+    {"a rotation ends it sooner", {true, true, true, false, true, .done = 7}, 8, 1, 1000, TOKEN_END, 1000},
+};
+
+static void test_token_steps(void)
+{
+    for (size_t i = 0; i < COUNT_OF(token_steps); i++) {
+        struct token_state has = token_steps[i].has;
+        int64_t due_us = 1;
+        has.since_us = 5000 * SECOND;
+        test_case("%s", token_steps[i].what);
+        CHECK_INT(
+            versioned_token_step(&has, token_steps[i].asked, token_steps[i].grace_ms, has.since_us + token_steps[i].age_ms * 1000, &due_us),
+            token_steps[i].step);
+        CHECK_INT(due_us, token_steps[i].due_ms ? has.since_us + token_steps[i].due_ms * 1000 : 0);
+    }
+}
+
+static bool edge_has(struct world *w, const char *words)
+{
+    return CHECK(slice_find_text(w->edge, words) >= 0) || (printf("  %.*s\n", SLICE_ARG(w->edge)), false);
+}
+
+#define SUM_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define SUM_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static struct world begin_token(void)
+{
+    struct world w = {
+        .now = {.mono_ms = 1000, .wall_us = INT64_C(1800000000) * 1000000}, .status = SLICE("{}"), .back = -1, .auth = "token"};
+    test_case("an operator without --service-auth makes no token, and routes lead to the edge nevertheless");
+    set_spec(&w, "v1 90 v2 10", QUICK);
+    run(&w, 20, 200);
+    CHECK_STR(slice_of(w.acts), "");
+    CHECK_STR(condition_of(&w, "TokenReady", "status"), "False");
+    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), "mobula install --service-auth") >= 0);
+    CHECK(slice_find_text(w.route_text, "\"rules\":[{\"matches\":[{\"path\":{\"type\":\"PathPrefix\",\"value\":\"/\"}}],"
+                                        "\"backendRefs\":[{\"name\":\"mobula-edge\",\"port\":80,\"weight\":1}]}]") >= 0);
+    CHECK(slice_find_text(w.route_text, "\"anyscale.com/bearer-token\":\"s-token\"") >= 0);
+
+    test_case("with it: the Secret is read, the token made, and the edge gets its sum");
+    w.grace_ms = 600 * 1000;
+    run(&w, 2, 200);
+    CHECK_STR(slice_of(w.acts), "r");
+    CHECK_STR(condition_of(&w, "TokenReady", "status"), "False");
+    run(&w, 8, 200);
+    CHECK_STR(slice_of(w.acts), "rmT");
+    CHECK_STR(w.edge, "{\"routes\":[{\"host\":\"a.example.org\",\"auth\":\"token\",\"tokenSha256\":[\"" SUM_A "\"],\"versions\":["
+                      "{\"name\":\"v1\",\"weight\":90,\"upstream\":\"s-v1-serve-svc.n.svc:8000\"},"
+                      "{\"name\":\"v2\",\"weight\":10,\"upstream\":\"s-v2-serve-svc.n.svc:8000\"}]},"
+                      "{\"host\":\"b.example.org\",\"auth\":\"token\",\"tokenSha256\":[\"" SUM_A "\"],\"versions\":["
+                      "{\"name\":\"v1\",\"weight\":90,\"upstream\":\"s-v1-serve-svc.n.svc:8000\"},"
+                      "{\"name\":\"v2\",\"weight\":10,\"upstream\":\"s-v2-serve-svc.n.svc:8000\"}]}]}");
+    CHECK_STR(condition_of(&w, "TokenReady", "message"), "Secret s-token has the token");
+    CHECK_STR(said(&w, "tokenSecret"), "s-token");
+    return w;
+}
+
+static void test_token(void)
+{
+    struct world w = begin_token();
+    test_case("a rotation: the edge gets the next token, it is taken, and the former one ended");
+    w.rotate = "1";
+    set_spec(&w, "v1 90 v2 10", QUICK);
+    w.acts[0] = 0;
+    memset(w.acts, 0, sizeof w.acts);
+    run(&w, 5, 200);
+    CHECK_STR(slice_of(w.acts), "sT");
+    CHECK(edge_has(&w, "\"tokenSha256\":[\"" SUM_A "\",\"" SUM_B "\"]"));
+    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), "; the next one is in use from ") > 0);
+    run(&w, TOKEN_LEAD_MS / 1000, 200);
+    CHECK(w.secret.former && !w.secret.next);
+    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), "; the former one is valid until ") > 0);
+    run(&w, 610, 200);
+    CHECK(!w.secret.former && w.token.sum_count == 1);
+    CHECK(slice_find_text(w.edge, SUM_B) < 0);
+    CHECK_STR(condition_of(&w, "TokenReady", "message"), "Secret s-token has the token");
+
+    test_case("a refused write is tried again after its backoff, and the edge keeps what it knows");
+    struct slice before = w.edge;
+    w.rotate = "2";
+    w.forbidden = true;
+    set_spec(&w, "v1 90 v2 10", QUICK);
+    memset(w.acts, 0, sizeof w.acts);
+    run(&w, 40, 200);
+    CHECK_STR(slice_of(w.acts), "srs");
+    CHECK(slice_eq(w.edge, before));
+    w.forbidden = false;
+    run(&w, 40, 200);
+    CHECK(w.secret.next);
+
+    test_case("the edge gets the weights");
+    set_spec(&w, "v1 50 v2 50", QUICK);
+    run(&w, 200, 200);
+    CHECK(edge_has(&w, "\"name\":\"v2\",\"weight\":50"));
+
+    test_case("an auth that is taken back: the edge forgets the service, and then status does");
+    memset(w.acts, 0, sizeof w.acts);
+    w.grace_ms = 1;
+    w.auth = "none";
+    set_spec(&w, "v1 50 v2 50", QUICK);
+    run(&w, 5, 200);
+    CHECK_STR(slice_of(w.acts), "T");
+    CHECK_STR(w.edge, "");
+    CHECK_STR(said(&w, "tokenSecret"), "");
+    CHECK_STR(condition_of(&w, "TokenReady", "status"), "");
+    CHECK(slice_find_text(w.route_text, "mobula-edge") < 0);
+    end(&w);
+}
+
+int main(void)
+{
+    test_token_steps();
+    test_token();
+    return test_done();
+}
