@@ -103,18 +103,16 @@ static void read_right(struct making *m, const struct place *at, struct route *r
         place_bad(&m->r, at, "has a * in its upstream: the cluster whose rights decide must be \"*\" too");
 }
 
+/* Sums, with a blank between them. */
 static void read_hashes(struct making *m, const struct place *at, struct slice out[LIMIT_EDGE_TOKENS])
 {
-    size_t count = json_len(at->value);
-    bool well = count > 0 && count <= LIMIT_EDGE_TOKENS;
-    if (!place_given(at) || !read_text_list(&m->r, at))
-        return;
-    for (size_t i = 0; well && i < count; i++) {
-        out[i] = json_str(json_at(at->value, i), m->r.arena);
-        well = out[i].len == TLS_SHA256_HEX - 1;
-    }
-    if (!well)
-        place_bad(&m->r, at, "must have 1 to %d SHA-256 sums of tokens (LIMIT_EDGE_TOKENS), as sha256sum prints them", LIMIT_EDGE_TOKENS);
+    struct slice rest = SLICE_NONE;
+    size_t count = 0;
+    read_text(&m->r, at, OPTIONAL, &rest);
+    while (rest.ptr && count < LIMIT_EDGE_TOKENS && (out[count] = slice_cut(&rest, ' ')).len == TLS_SHA256_HEX - 1)
+        count++;
+    if (place_given(at) && (rest.ptr || !count || (count < LIMIT_EDGE_TOKENS && out[count].ptr)))
+        place_bad(&m->r, at, "must be 1 to %d SHA-256 sums (LIMIT_EDGE_TOKENS)", LIMIT_EDGE_TOKENS);
 }
 
 static void read_guard(struct making *m, const struct place *at, struct route *route)

@@ -67,7 +67,6 @@ static void put_next(const struct words *w)
     put_condition(w, "RoutesReady", "False", "route: ");
     put_condition(w, "RoutesReady", "True", "route: ");
     put_condition(w, "TokenReady", "False", "token: ");
-    put_condition(w, "TokenReady", "True", "token: ");
     if (progressing && json_len(json_get(w->rollout, "previous")))
         buf_put(w->out, SLICE("  `mobula service rollback` gives all requests back to the versions before\n"));
 }

@@ -105,7 +105,7 @@ def rotate(service, edge, first):
     after = eventually(rotated)
     assert seen == {"token", "next", "former"} or seen == {"token", "next"}
     assert after["former"] == first and "next" not in after
-    assert service.says("TokenReady", "the former one is valid until")["status"] == "True"
+    assert service.says("TokenReady", "its rotation goes on at")["status"] == "True"
 
     def over():
         assert asked(edge, after["token"]) == 200

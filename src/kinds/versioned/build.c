@@ -279,10 +279,8 @@ struct slice versioned_build_edge(const struct versioned *s, const struct versio
     for (struct jiter it = json_iter(s->hosts); json_next(&it, &k, &host);) {
         struct slice name = json_str(host, a);
         uint32_t left = LIMIT_EDGE_VERSIONS;
-        jout_form(&w, "{host:'%.*s',auth:'token',tokenSha256:['%s'", SLICE_ARG(name), t->sums[0]);
-        if (t->sum_count > 1)
-            jout_str(&w, slice_of(t->sums[1]));
-        jout_form(&w, "],versions:[");
+        jout_form(&w, "{host:'%.*s',auth:'token',tokenSha256:'%s%s%s',versions:[", SLICE_ARG(name), t->sums[0], t->sum_count > 1 ? " " : "",
+                  t->sum_count > 1 ? t->sums[1] : "");
         for (int rank = 0; rank < 3; rank++) /* the edge calls the first version "primary" and the second one "canary" */
             for (const struct version *v = in->list; v < in->list + in->count; v++) {
                 if ((v == in->primary ? 0 : v == in->canary ? 1 : 2) != rank || !has_service(v) || !left)

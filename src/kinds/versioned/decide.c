@@ -96,10 +96,10 @@ enum token_step versioned_token_step(const struct token_state *t, uint64_t asked
     return !rotate || t->next ? TOKEN_READ : t->former ? TOKEN_END : TOKEN_STAGE;
 }
 
-static void add_step(struct versioned_decision *d, enum token_step step, struct slice text)
+static void add_step(struct versioned_decision *d, enum token_step step, struct slice name, struct slice text)
 {
     struct action *act = plan_add(d->p, &versioned_write_token);
-    act->name = arena_printf(d->a, "%.*s" TOKEN_SUFFIX, SLICE_ARG(d->s->name));
+    act->name = name;
     act->index = (int32_t)step;
     act->text = text;
 }
@@ -118,7 +118,7 @@ static void decide_token(struct versioned_decision *d)
     if (v->wanted && t->fresh)
         step = versioned_token_step(&t->has, versioned_token_asked(d->s), v->grace_ms, now_us, &due_us);
     if (step || (v->wanted && now_ms >= secret->again_ms)) {
-        add_step(d, step, text);
+        add_step(d, step, v->secret, text);
         return;
     }
     if (v->wanted && t->sum_count)
@@ -131,7 +131,7 @@ static void decide_token(struct versioned_decision *d)
         return;
     plan_look_again(d->p, edge->again_ms);
     if (now_ms >= edge->again_ms || (!edge->failures && hash64(text, 0) != t->told))
-        add_step(d, TOKEN_TELL, text);
+        add_step(d, TOKEN_TELL, SLICE(VERSIONED_EDGE_MAP), text);
 }
 
 /* ---- the whole decision ---- */

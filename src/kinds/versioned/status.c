@@ -126,12 +126,10 @@ static bool token_condition(const struct versioned_decision *d, struct condition
     c->reason = c->yes ? SLICE("TokenValid") : SLICE("TokenNotReady");
     c->message = !v->grace_ms ? SLICE("the operator makes no tokens: see `mobula install --service-auth`")
                  : trouble    ? arena_cut(d->a, istr_slice(trouble), LIMIT_KUBE_EVENT_NOTE)
-                 : !t->told   ? SLICE("the edge does not know the token yet")
-                              : arena_printf(d->a, "Secret %.*s" TOKEN_SUFFIX " has the token%s%.*s", SLICE_ARG(d->s->name),
-                                           t->has.next ? "; the next one is in use from "
-                                             : due_us    ? "; the former one is valid until "
-                                                         : "",
-                                             SLICE_ARG(due_us ? time_format(due_us, until) : SLICE("")));
+                 : !t->told
+                     ? SLICE("the edge does not know the token yet")
+                     : arena_printf(d->a, "Secret %.*s has the token%s%.*s", SLICE_ARG(v->secret),
+                                    due_us ? "; its rotation goes on at " : "", SLICE_ARG(due_us ? time_format(due_us, until) : SLICE("")));
     return true;
 }
 
@@ -142,7 +140,7 @@ static void write_token(const struct versioned_decision *d, struct jout *w)
     char since[TIME_TEXT_MAX];
     bool named = v && (v->wanted ? v->grace_ms > 0 : v->state->told != hash64(SLICE(""), 0)),
          timed = named && v->wanted && v->state->has.since_us;
-    status_put(w, d->prior, "tokenSecret", named ? arena_printf(d->a, "%.*s" TOKEN_SUFFIX, SLICE_ARG(d->s->name)) : SLICE(""));
+    status_put(w, d->prior, "tokenSecret", named ? v->secret : SLICE(""));
     status_put(w, d->prior, "tokenTime", timed ? time_format(v->state->has.since_us, since) : SLICE(""));
 }
 

@@ -24,7 +24,7 @@ const struct versioned_token_view *versioned_token_look(struct op *op, struct re
     if (!s->token && slice_empty(json_get_str(status, "tokenSecret", a)))
         return NULL;
     struct versioned_token_view *v = arena_new(a, struct versioned_token_view);
-    *v = (struct versioned_token_view){token_of(c), s->token, op->o.service_auth_ms};
+    *v = (struct versioned_token_view){token_of(c), s->token, op->o.service_auth_ms, arena_printf(a, "%s" TOKEN_SUFFIX, c->name)};
     return v;
 }
 
@@ -86,6 +86,7 @@ bool versioned_make_token(struct op *op, struct record *c, const struct action *
     enum token_step step = (enum token_step)act->index;
     (void)e;
     f->hash = hash64(act->text, 0);
+    slice_copy(act->name, f->name, sizeof f->name);
     if (step == TOKEN_TELL) {
         *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
         write_map(op, c, act->text);
@@ -125,11 +126,8 @@ static void refused(struct op *op, const struct flight *f, const char *remedy, c
     t->known = true;
     t->fresh &= f->index == TOKEN_TELL;
     p->again_ms = op->now.mono_ms + backoff_ms(&op->rng, p->failures++, PLAN_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
-    if (!keep_interned(op, &p->trouble, intern_get(&op->strings, slice_of(text))))
-        return;
-    log_warn("the token of a service cannot be used", LF("namespace", istr_slice(f->c->ns)), LF_CSTR(f->c->kind->word, f->c->name),
-             LF_CSTR("error", text));
-    say_event(op, f->c, true, verb_refusal(f->verb, 0), slice_of(text));
+    if (keep_interned(op, &p->trouble, intern_get(&op->strings, slice_of(text))))
+        say_event(op, f->c, true, verb_refusal(f->verb, 0), slice_of(text));
 }
 
 static bool is_token(struct slice text)
@@ -189,7 +187,6 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
     char words[ANSWER_WORDS];
     int code = a->outcome == KUBE_REFUSED ? a->status.code : 0;
     bool tells = f->index == TOKEN_TELL, well = a->outcome == KUBE_OK;
-    snprintf(f->name, sizeof f->name, "%s%s", tells ? "ConfigMap " VERSIONED_EDGE_MAP : f->c->name, tells ? "" : TOKEN_SUFFIX);
     arena_reset(&op->arenas.event, 64 * KIB);
     record_touch(op, f->c);
     if (well && tells) {

@@ -117,6 +117,7 @@ struct versioned_token_view {
     const struct versioned_token *state;
     bool wanted;      /* by the spec; else the edge is to forget the service */
     int64_t grace_ms; /* --service-auth; 0: no tokens are made */
+    struct slice secret;
 };
 uint64_t versioned_token_asked(const struct versioned *s); /* hash of VERSIONED_ROTATE; 0: it is not there */
 

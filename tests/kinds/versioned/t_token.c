@@ -70,10 +70,10 @@ static struct world begin_token(void)
     CHECK_STR(condition_of(&w, "TokenReady", "status"), "False");
     run(&w, 8, 200);
     CHECK_STR(slice_of(w.acts), "rmT");
-    CHECK_STR(w.edge, "{\"routes\":[{\"host\":\"a.example.org\",\"auth\":\"token\",\"tokenSha256\":[\"" SUM_A "\"],\"versions\":["
+    CHECK_STR(w.edge, "{\"routes\":[{\"host\":\"a.example.org\",\"auth\":\"token\",\"tokenSha256\":\"" SUM_A "\",\"versions\":["
                       "{\"name\":\"v1\",\"weight\":90,\"upstream\":\"s-v1-serve-svc.n.svc:8000\"},"
                       "{\"name\":\"v2\",\"weight\":10,\"upstream\":\"s-v2-serve-svc.n.svc:8000\"}]},"
-                      "{\"host\":\"b.example.org\",\"auth\":\"token\",\"tokenSha256\":[\"" SUM_A "\"],\"versions\":["
+                      "{\"host\":\"b.example.org\",\"auth\":\"token\",\"tokenSha256\":\"" SUM_A "\",\"versions\":["
                       "{\"name\":\"v1\",\"weight\":90,\"upstream\":\"s-v1-serve-svc.n.svc:8000\"},"
                       "{\"name\":\"v2\",\"weight\":10,\"upstream\":\"s-v2-serve-svc.n.svc:8000\"}]}]}");
     CHECK_STR(condition_of(&w, "TokenReady", "message"), "Secret s-token has the token");
@@ -91,11 +91,11 @@ static void test_token(void)
     memset(w.acts, 0, sizeof w.acts);
     run(&w, 5, 200);
     CHECK_STR(slice_of(w.acts), "sT");
-    CHECK(edge_has(&w, "\"tokenSha256\":[\"" SUM_A "\",\"" SUM_B "\"]"));
-    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), "; the next one is in use from ") > 0);
+    CHECK(edge_has(&w, "\"tokenSha256\":\"" SUM_A " " SUM_B "\""));
+    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), "; its rotation goes on at ") > 0);
     run(&w, TOKEN_LEAD_MS / 1000, 200);
     CHECK(w.secret.former && !w.secret.next);
-    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), "; the former one is valid until ") > 0);
+    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), "; its rotation goes on at ") > 0);
     run(&w, 610, 200);
     CHECK(!w.secret.former && w.token.sum_count == 1);
     CHECK(slice_find_text(w.edge, SUM_B) < 0);

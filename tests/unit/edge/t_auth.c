@@ -275,12 +275,12 @@ static int in_service(const char *path, const char *token)
 
 static void test_services(void)
 {
-    static const char both[] = "{\"routes\":[{\"host\":\"h\",\"path\":\"/a\",\"auth\":\"token\",\"tokenSha256\":[\"" FIRST "\",\"" SECOND
-                               "\"],\"upstream\":\"u:1\"}]}",
+    static const char both[] =
+        "{\"routes\":[{\"host\":\"h\",\"path\":\"/a\",\"auth\":\"token\",\"tokenSha256\":\"" FIRST " " SECOND "\",\"upstream\":\"u:1\"}]}",
                       only_first[] =
-                          "{\"routes\":[{\"host\":\"h\",\"auth\":\"token\",\"tokenSha256\":[\"" FIRST "\"],\"upstream\":\"u:1\"}]}",
+                          "{\"routes\":[{\"host\":\"h\",\"auth\":\"token\",\"tokenSha256\":\"" FIRST "\",\"upstream\":\"u:1\"}]}",
                       only_second[] =
-                          "{\"routes\":[{\"host\":\"h\",\"auth\":\"token\",\"tokenSha256\":[\"" SECOND "\"],\"upstream\":\"u:1\"}]}";
+                          "{\"routes\":[{\"host\":\"h\",\"auth\":\"token\",\"tokenSha256\":\"" SECOND "\",\"upstream\":\"u:1\"}]}";
     const struct log before = log_global;
     log_global = (struct log){.level = LOG_WARN, .fd = -1, .sink = keep_line, .owner = &heard_log};
     begin("two services on one host, the first with a current and a former token", "routes: []");
