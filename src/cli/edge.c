@@ -4,18 +4,17 @@
 
 #include <mobula/command.h>
 #include <mobula/edge.h>
+#include <mobula/schema.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define AT(field) offsetof(struct edge_command, field)
 static const struct flag list[] = {
     {"config", FLAG_TEXT, AT(config), "FILE"},
-    {"services", FLAG_TEXT, AT(services), "DIR"},
+    {"services", FLAG_TEXTS, AT(services), "DIR"},
     {"upstream", FLAG_TEXT, AT(upstream), "HOST:PORT"},
     {"auth", FLAG_TEXT, AT(auth), "users|token|none"},
     {"cluster", FLAG_TEXT, AT(cluster), "NAME"},
@@ -74,38 +73,14 @@ static bool read_file(struct slice path, struct arena *a, struct slice *out, str
 
 /* ---- files ---- */
 
-static int by_name(const void *a, const void *b)
-{
-    const struct edge_text *one = a, *other = b;
-    return strcmp(one->what, other->what);
-}
-
-/* The files of --services, by name. A folder that is mounted from a ConfigMap has its contents behind names with a dot. */
-static bool read_services(struct slice path, struct arena *a, struct edge_text *out, uint32_t *count, struct err *e)
-{
-    DIR *folder = slice_empty(path) ? NULL : opendir(path.ptr);
-    const struct dirent *one;
-    bool well = folder || slice_empty(path) || err_set(e, ERR_IO, "%s: %s", path.ptr, strerror(errno));
-    uint32_t n = 0;
-    while (folder && n < LIMIT_EDGE_ROUTES && (one = readdir(folder)) != NULL)
-        if (one->d_name[0] != '.')
-            out[n++].what = arena_printf(a, "%s/%s", path.ptr, one->d_name).ptr;
-    if (folder)
-        closedir(folder);
-    qsort(out, n, sizeof *out, by_name);
-    for (uint32_t i = 0; well && i < n; i++)
-        well = read_file(slice_of(out[i].what), a, &out[i].text, e);
-    *count = n;
-    return well;
-}
-
 /* The routes: of the file, or of the flags that stand for one, and of services. */
 static bool configure(struct process *p, struct err *e)
 {
     const struct edge_command *o = &p->o;
     struct arena a = {0};
-    struct edge_text *texts = arena_array(&a, LIMIT_EDGE_ROUTES + 1, sizeof *texts);
-    uint32_t count = 0;
+    struct edge_text *texts = arena_array(&a, LIMIT_CLI_FILES + 1, sizeof *texts);
+    struct manifest_files files;
+    struct err none = {0}; /* the folder is empty until the first service comes */
     struct slice text = SLICE_NONE;
     struct buf b = {.max = LIMIT_EDGE_CONFIG};
     struct jout w;
@@ -119,12 +94,16 @@ static bool configure(struct process *p, struct err *e)
         well = read_file(o->config, &a, &text, e);
     }
     texts[0] = (struct edge_text){text, slice_empty(o->config) ? "--upstream" : o->config.ptr};
-    well = well && read_services(o->services, &a, texts + 1, &count, e);
+    manifest_files(&o->services, &a, &files, &none);
+    for (uint32_t i = 0; well && i < files.count; i++) {
+        texts[i + 1].what = files.list[i].ptr;
+        well = read_file(files.list[i], &a, &texts[i + 1].text, e);
+    }
     uint64_t hash = 0;
-    for (uint32_t i = 0; i <= count; i++)
+    for (uint32_t i = 0; i <= files.count; i++)
         hash = hash64(texts[i].text, hash64(slice_of(texts[i].what), hash));
     if (well && hash != p->configured) {
-        well = edge_configure(p->edge, texts, count + 1, e);
+        well = edge_configure(p->edge, texts, files.count + 1, e);
         if (well && p->configured)
             log_info("the routes have changed");
         p->configured = well ? hash : p->configured;

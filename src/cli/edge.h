@@ -5,8 +5,9 @@
 #include <mobula/release.h>
 
 struct edge_command {
-    struct slice config, services, upstream, auth, cluster, token, ns, kubeconfig, context, http, https, cert, key, metrics, body_max,
-        sandbox, log_level, log_format;
+    struct slice config, upstream, auth, cluster, token, ns, kubeconfig, context, http, https, cert, key, metrics, body_max, sandbox,
+        log_level, log_format;
+    struct flag_texts services;
     int64_t connections, answer_ms, drain_ms;
     bool behind_proxy, print;
     struct slice values;        /* of print: a file with the chart's values */

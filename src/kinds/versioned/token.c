@@ -39,7 +39,7 @@ static void make_token(char out[TOKEN_TEXT])
     mem_wipe(words, sizeof words);
 }
 
-/* A new Secret, or a JSON patch of the one that was read: so the tokens that it has are not needed here. */
+/* A new Secret, or a JSON patch, so the tokens that it has are not needed here. It fails where another client has taken the step. */
 static void write_secret(struct op *op, const struct record *c, enum token_step step, struct slice name)
 {
     const struct versioned_token *t = token_of(c);
@@ -58,8 +58,7 @@ static void write_secret(struct op *op, const struct record *c, enum token_step 
         write_owner(&w, &owner);
         jout_form(&w, "},stringData:{token:'%.*s'}}", TOKEN_TEXT, token);
     } else {
-        jout_form(&w, "[{op:'test',path:'/metadata/resourceVersion',value:'%s'},{op:'add',path:'/metadata/annotations/%s',value:'%.*s'}",
-                  t->has.version, "mobula.dev~1token-step", SLICE_ARG(note));
+        jout_form(&w, "[{op:'add',path:'/metadata/annotations/%s',value:'%.*s'}", "mobula.dev~1token-step", SLICE_ARG(note));
         if (makes)
             jout_form(&w, "{op:'add',path:'/stringData',value:{next:'%.*s'}}]", TOKEN_TEXT, token);
         else if (step == TOKEN_TAKE)
@@ -77,8 +76,8 @@ static void write_map(struct op *op, const struct record *c, struct slice text)
     kube_path(&op->out.path, &kube_configmaps, istr_slice(c->ns), SLICE(VERSIONED_EDGE_MAP), SLICE_NONE);
     buf_printf(&op->out.path, "?fieldManager=" RAY_FIELD_MANAGER ".%s&force=true", c->name);
     jout_init(&w, &op->out.body);
-    jout_form(&w, "{apiVersion:'v1',kind:'ConfigMap',metadata:{name:'" VERSIONED_EDGE_MAP "'},data:{%s?:'%.*s'}}", c->name,
-              SLICE_ARG(text));
+    jout_form(&w, "{apiVersion:'v1',kind:'ConfigMap',metadata:{name:'" VERSIONED_EDGE_MAP "'},data:{%s?:'%.*s'}}",
+              arena_printf(&op->arenas.body, "%s.json", c->name).ptr, SLICE_ARG(text));
 }
 
 bool versioned_make_token(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
@@ -130,14 +129,6 @@ static void refused(struct op *op, const struct flight *f, const char *remedy, c
         say_event(op, f->c, true, verb_refusal(f->verb, 0), slice_of(text));
 }
 
-static bool is_token(struct slice text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        if (text.ptr[i] <= ' ' || text.ptr[i] > '~')
-            return false;
-    return text.len >= TOKEN_LEAST && text.len <= LIMIT_EDGE_TOKEN;
-}
-
 /* Takes the Secret as the server has it; of its tokens only their sums. */
 static void take(struct op *op, struct versioned_token *t, struct jval object, const char *uid)
 {
@@ -153,13 +144,12 @@ static void take(struct op *op, struct versioned_token *t, struct jval object, c
         buf_init(&text, SECRET_MAX);
         kube_secret_data(object, keys[i], true, &text, a, NULL);
         struct slice word = slice_trim(buf_slice(&text));
-        found[i] = is_token(word) && !left;
+        found[i] = word.len >= TOKEN_LEAST && word.len <= LIMIT_EDGE_TOKEN && !left;
         if (found[i] && found[0] && t->sum_count < VERSIONED_TOKENS)
             tls_sha256_hex(word, t->sums[t->sum_count++]);
         buf_wipe(&text);
     }
     t->has = (struct token_state){json_type(object) == JSON_OBJECT, ours && found[0], found[0], found[1], found[2], .done = 0};
-    slice_copy(json_get_str(object, "metadata.resourceVersion", a), t->has.version, sizeof t->has.version);
     ray_hash_parse(slice_cut(&note, ' '), &t->has.done);
     time_parse(note, &t->has.since_us, NULL);
 }
@@ -175,7 +165,7 @@ static void took(struct op *op, const struct flight *f, struct jval object)
     if (f->index)
         say_event(op, f->c, false, reasons[f->index], slice_of(f->name));
     if ((t->has.there && !t->has.valid) || (f->index && next == f->index))
-        refused(op, f, "", "it has no key token of 16 bytes and more without spaces, or belongs to another object: delete it");
+        refused(op, f, "", "it has no key token of 16 bytes and more, or belongs to another object: delete it");
     else if (f->index || !next)
         accepted(op, &t->part[TOKEN_SECRET], TOKEN_LOOK_MS);
 }

@@ -83,7 +83,6 @@ void versioned_check(struct jval object, struct arena *a, struct spec_errors *er
 /* The Secret as it was last read. */
 struct token_state {
     bool there, ours, valid, next, former; /* valid: it has a token; next, former: it has these, too */
-    char version[32];                      /* resourceVersion */
     uint64_t done;                         /* versioned_token_asked of the last rotation */
     int64_t since_us;                      /* time of its last step */
 };
