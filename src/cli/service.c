@@ -18,7 +18,6 @@ static const struct flag list[] = {
     {"max-surge-percent", FLAG_INT, AT(surge), "N"},
     {"versions", FLAG_TEXT, AT(versions), "JSON"},
     {"in-place", FLAG_SWITCH, AT(in_place), NULL},
-    {"auth", FLAG_TEXT, AT(auth), "token|none"},
     {"gateway", FLAG_TEXT, AT(gateway), "[NS/]NAME"},
     {"ingress-class", FLAG_TEXT, AT(class), "NAME"},
     {"istio-gateway", FLAG_LIST, AT(istio), "[NS/]NAME[,…]"},

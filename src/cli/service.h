@@ -7,7 +7,7 @@
 
 struct service_options {
     struct seek_options seek;
-    struct slice name, file, version, versions, auth, gateway, class, istio, hosts;
+    struct slice name, file, version, versions, gateway, class, istio, hosts;
     int64_t canary, surge, wait_ms; /* -1: not given; wait_ms 0 */
     bool in_place, wait;
 };

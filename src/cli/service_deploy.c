@@ -122,7 +122,7 @@ static bool put_route(struct deploy *p, struct err *e)
         return err_set(e, ERR_CONFIG,
                        "--gateway [NS/]NAME, --ingress-class NAME or --istio-gateway [NS/]NAME is needed: %.*s does not exist yet",
                        SLICE_ARG(o->name));
-    jout_form(&p->w, "auth?:'%.*s',ingressClassName?:'%.*s'", SLICE_ARG(o->auth), SLICE_ARG(o->class));
+    jout_form(&p->w, "ingressClassName?:'%.*s'", SLICE_ARG(o->class));
     if (o->gateway.len)
         jout_form(&p->w, "gateway:{name:'%.*s',namespace?:'%.*s'}", SLICE_ARG(name), SLICE_ARG(ns));
     if (o->istio.len) {

@@ -1,4 +1,4 @@
-/* Guards decide whether a request may pass a route. Tokens are known by a keyed hash; the tokens themselves are not kept.
+/* Guards decide whether a request may pass a route. Tokens are known by hashes; the tokens themselves are not kept.
  *
  * A user's token is reviewed by the API server, and so is the user's right on the cluster. Both answers are kept for a few seconds. Calls
  * that come meanwhile wait for the same review. */
@@ -52,31 +52,15 @@ static uint32_t read_lines(struct edge *g, struct slice path, struct arena *a, s
     return count;
 }
 
-static void take_hash(const struct edge *g, struct slice sha256, char mac[TLS_MAC])
-{
-    tls_mac((struct slice){g->key, sizeof g->key}, sha256, mac);
-}
-
-static void take_token(const struct edge *g, struct slice token, char mac[TLS_MAC])
-{
-    char hex[TLS_SHA256_HEX];
-    tls_sha256_hex(token, hex);
-    take_hash(g, slice_of(hex), mac);
-}
-
 bool edge_auth_read_tokens(struct edge *g, struct token_file *f, struct err *e)
 {
     struct arena a = {0};
     struct slice lines[LIMIT_EDGE_TOKENS];
-    uint32_t count = 0;
-    while (count < LIMIT_EDGE_TOKENS && f->sha256[count].len) {
-        take_hash(g, f->sha256[count], f->mac[count]);
-        count++;
-    }
-    if (f->path.ptr)
-        count = read_lines(g, f->path, &a, lines, e);
-    for (uint32_t i = 0; f->path.ptr && i < count; i++)
-        take_token(g, lines[i], f->mac[i]);
+    if (!f->path.ptr)
+        return true;
+    uint32_t count = read_lines(g, f->path, &a, lines, e);
+    for (uint32_t i = 0; i < count; i++)
+        tls_sha256_hex(lines[i], f->sum[i]);
     if (count || e->code == ERR_MISSING)
         f->count = count;
     arena_wipe(&a);
@@ -108,7 +92,7 @@ void guard_none(struct call *c)
 static bool is_same(const char *a, const char *b)
 {
     unsigned char differs = 0;
-    for (size_t i = 0; i < TLS_MAC; i++)
+    for (size_t i = 0; i < TLS_SHA256_HEX; i++)
         differs |= (unsigned char)(a[i] ^ b[i]);
     return differs == 0;
 }
@@ -116,13 +100,12 @@ static bool is_same(const char *a, const char *b)
 void guard_token(struct call *c)
 {
     const struct token_file *f = &c->route->tokens;
-    const struct edge *g = c->front->edge;
     struct slice token = http_bearer(&c->request);
-    char mac[TLS_MAC];
+    char sum[TLS_SHA256_HEX];
     bool same = false;
-    take_token(g, token, mac);
+    tls_sha256_hex(token, sum);
     for (uint32_t i = 0; i < f->count; i++)
-        same |= is_same(mac, f->mac[i]);
+        same |= is_same(sum, f->sum[i]);
     c->own_token = same && !slice_empty(token);
     if (c->own_token)
         edge_call_forward(c);

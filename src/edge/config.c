@@ -104,25 +104,28 @@ static void read_right(struct making *m, const struct place *at, struct route *r
 }
 
 /* Sums, with a blank between them. */
-static void read_hashes(struct making *m, const struct place *at, struct slice out[LIMIT_EDGE_TOKENS])
+static void read_sums(struct making *m, const struct place *at, struct token_file *out)
 {
     struct slice rest = SLICE_NONE;
-    size_t count = 0;
     read_text(&m->r, at, OPTIONAL, &rest);
-    while (rest.ptr && count < LIMIT_EDGE_TOKENS && (out[count] = slice_cut(&rest, ' ')).len == TLS_SHA256_HEX - 1)
-        count++;
-    if (place_given(at) && (rest.ptr || !count || (count < LIMIT_EDGE_TOKENS && out[count].ptr)))
-        place_bad(&m->r, at, "must be 1 to %d SHA-256 sums (LIMIT_EDGE_TOKENS)", LIMIT_EDGE_TOKENS);
+    while (rest.ptr) {
+        struct slice one = slice_cut(&rest, ' ');
+        if (one.len != TLS_SHA256_HEX - 1 || out->count == LIMIT_EDGE_TOKENS) {
+            place_bad(&m->r, at, "must be 1 to %d SHA-256 sums (LIMIT_EDGE_TOKENS)", LIMIT_EDGE_TOKENS);
+            return;
+        }
+        slice_copy(one, out->sum[out->count++], TLS_SHA256_HEX);
+    }
 }
 
 static void read_guard(struct making *m, const struct place *at, struct route *route)
 {
     static const char *const names[] = {[GUARD_USERS] = "users", [GUARD_TOKEN] = "token", [GUARD_NONE] = "none", [GUARD_NONE + 1] = NULL};
-    const struct place *file = place_key(at, "tokenFile"), *hashes = place_key(at, "tokenSha256");
+    const struct place *file = place_key(at, "tokenFile"), *sums = place_key(at, "tokenSha256");
     struct slice name = SLICE_NONE;
     if (read_text(&m->r, file, OPTIONAL, &route->tokens.path))
         route->tokens.path = arena_dup(m->r.arena, route->tokens.path); /* a NUL stands behind it */
-    read_hashes(m, hashes, route->tokens.sha256);
+    read_sums(m, sums, &route->tokens);
     struct slice upstream;
     if (read_text(&m->r, place_key(at, "upstreamTokenFile"), OPTIONAL, &upstream)) {
         route->upstream = arena_new(m->r.arena, struct upstream_token);
@@ -133,7 +136,7 @@ static void read_guard(struct making *m, const struct place *at, struct route *r
     for (unsigned i = 0; names[i]; i++)
         if (slice_is(name, names[i]))
             route->guard = (enum guard)i;
-    if (place_given(file) + place_given(hashes) != (route->guard == GUARD_TOKEN))
+    if (place_given(file) + place_given(sums) != (route->guard == GUARD_TOKEN))
         place_bad(&m->r, at, "needs tokenFile or tokenSha256 with auth: token, and with nothing else");
 }
 
@@ -175,13 +178,9 @@ static bool read_routes(struct making *m, struct jval root, struct config *c)
         return false;
     note_unknown(&m->r, at, known);
     if (c->count + count > LIMIT_EDGE_ROUTES) {
-        place_bad(&m->r, list, "has %zu routes: at most %d with those before (LIMIT_EDGE_ROUTES)", count, LIMIT_EDGE_ROUTES);
+        place_bad(&m->r, list, "has %zu routes: at most %d (LIMIT_EDGE_ROUTES)", count, LIMIT_EDGE_ROUTES);
         return false;
     }
-    struct route *all = arena_array(m->r.arena, c->count + count + 1, sizeof *all);
-    if (c->count)
-        memcpy(all, c->routes, c->count * sizeof *all);
-    c->routes = all;
     for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); index++)
         read_route(m, place_element(list, index, v), c);
     return true;
@@ -191,6 +190,7 @@ struct config *config_new(void)
 {
     struct config *c = mem_alloc(sizeof *c);
     c->users = 1;
+    c->routes = arena_array(&c->arena, LIMIT_EDGE_ROUTES, sizeof *c->routes);
     return c;
 }
 

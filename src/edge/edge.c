@@ -79,11 +79,11 @@ static bool read_all(struct edge *g, struct config *c, struct err *e)
 bool edge_configure(struct edge *g, const struct edge_text *texts, uint32_t count, struct err *e)
 {
     struct config *c = config_new();
-    bool well = config_add(c, &g->o, &texts[0], e);
-    for (uint32_t i = 1; well && i < count; i++) {
+    bool well = true;
+    for (uint32_t i = 0; well && i < count; i++) {
         struct err why = {0};
-        if (!config_add(c, &g->o, &texts[i], &why))
-            fail(g, "a service gets no requests: its routes cannot be used", &why, NULL);
+        well = config_add(c, &g->o, &texts[i], &why) ||
+               fail(g, "a service gets no requests: its routes cannot be used", &why, i ? NULL : e) || i;
     }
     well = well && (g->client || !c->has_users || err_set(e, ERR_CONFIG, "%s: auth: users needs an API server", texts[0].what)) &&
            read_all(g, c, e) && (!g->o.allow || config_allow(c, g->o.allow, e));

@@ -17,11 +17,10 @@ struct version {
     int64_t weight, turn; /* turn: of the smooth round robin */
 };
 
-/* Tokens that callers send: their hashes. */
+/* Tokens that callers send: SHA-256 sums of them. */
 struct token_file {
-    struct slice path;                      /* empty: … */
-    struct slice sha256[LIMIT_EDGE_TOKENS]; /* … in hexadecimal; empty behind the last */
-    char mac[LIMIT_EDGE_TOKENS][TLS_MAC];
+    struct slice path; /* empty: the sums are in the route */
+    char sum[LIMIT_EDGE_TOKENS][TLS_SHA256_HEX];
     uint32_t count;
 };
 /* A token that the upstream gets. */

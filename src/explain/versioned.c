@@ -66,7 +66,6 @@ static void put_next(const struct words *w)
     put_condition(w, "Progressing", "False", "");
     put_condition(w, "RoutesReady", "False", "route: ");
     put_condition(w, "RoutesReady", "True", "route: ");
-    put_condition(w, "TokenReady", "False", "token: ");
     if (progressing && json_len(json_get(w->rollout, "previous")))
         buf_put(w->out, SLICE("  `mobula service rollback` gives all requests back to the versions before\n"));
 }

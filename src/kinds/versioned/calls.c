@@ -90,7 +90,7 @@ int64_t versioned_decide_record(struct op *op, struct record *c, struct plan *p)
     if (!s->deleting && op->models.loaded->errors.count == 0)
         v.tls = view_tls(op, c, s);
     if (v.errors->count == 0 && !s->deleting)
-        v.token = versioned_token_look(op, c, s, v.status);
+        v.token = versioned_token_look(op, c, s);
     versioned_decide(&v, a, p);
     op->stats.decisions++;
     return p->next_ms;

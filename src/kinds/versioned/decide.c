@@ -75,25 +75,22 @@ static void decide_routes(struct versioned_decision *d)
 
 /* ---- the token ---- */
 
-uint64_t versioned_token_asked(const struct versioned *s)
+static uint64_t asked_of(const struct versioned *s)
 {
     return slice_empty(s->rotate) ? 0 : hash64(s->rotate, 0);
 }
 
-enum token_step versioned_token_step(const struct token_state *t, uint64_t asked, int64_t grace_ms, int64_t now_us, int64_t *due_us)
+enum token_step versioned_token_step(const struct token_state *t, uint64_t asked, int64_t grace_ms, int64_t now_us)
 {
     int64_t lead_ms = grace_ms / 2 < TOKEN_LEAD_MS ? grace_ms / 2 : TOKEN_LEAD_MS;
     bool rotate = asked && asked != t->done;
-    *due_us = 0;
     if (!t->there)
         return TOKEN_MAKE;
     if (!t->ours)
         return TOKEN_READ;
-    if (t->next || t->former)
-        *due_us = t->since_us + (t->next ? lead_ms : grace_ms) * 1000;
-    if (*due_us && *due_us <= now_us)
+    if ((t->next || t->former) && now_us >= t->since_us + (t->next ? lead_ms : grace_ms) * 1000)
         return t->next ? TOKEN_TAKE : TOKEN_END;
-    return !rotate || t->next ? TOKEN_READ : t->former ? TOKEN_END : TOKEN_STAGE;
+    return !rotate || t->next ? TOKEN_READ : TOKEN_STAGE;
 }
 
 static void add_step(struct versioned_decision *d, enum token_step step, struct slice name, struct slice text)
@@ -112,22 +109,22 @@ static void decide_token(struct versioned_decision *d)
         return;
     const struct versioned_token *t = v->state;
     const struct token_part *secret = &t->part[TOKEN_SECRET], *edge = &t->part[TOKEN_EDGE];
-    int64_t due_us = 0, now_ms = d->in->now.mono_ms, now_us = d->in->now.wall_us;
+    int64_t now_ms = d->in->now.mono_ms, now_us = d->in->now.wall_us;
     enum token_step step = TOKEN_READ;
     struct slice text = SLICE("");
-    if (v->wanted && t->fresh)
-        step = versioned_token_step(&t->has, versioned_token_asked(d->s), v->grace_ms, now_us, &due_us);
-    if (step || (v->wanted && now_ms >= secret->again_ms)) {
+    char done[RAY_HASH_TEXT], stamp[TIME_TEXT_MAX];
+    if (t->fresh)
+        step = versioned_token_step(&t->has, asked_of(d->s), v->grace_ms, now_us);
+    if (step || now_ms >= secret->again_ms) {
+        ray_hash_format(step == TOKEN_MAKE || step == TOKEN_STAGE ? asked_of(d->s) : t->has.done, done);
+        text = arena_printf(d->a, "%.*s %.*s", RAY_HASH_TEXT, done, SLICE_ARG(time_format(now_us, stamp)));
         add_step(d, step, v->secret, text);
         return;
     }
-    if (v->wanted && t->sum_count)
+    plan_look_again(d->p, secret->again_ms);
+    if (t->sum_count)
         text = versioned_build_edge(d->s, &in, t, d->a);
-    if (v->wanted)
-        plan_look_again(d->p, secret->again_ms);
-    if (due_us)
-        plan_look_again(d->p, now_ms + (due_us - now_us) / 1000 + 1);
-    if (v->wanted && !text.len)
+    if (!text.len)
         return;
     plan_look_again(d->p, edge->again_ms);
     if (now_ms >= edge->again_ms || (!edge->failures && hash64(text, 0) != t->told))

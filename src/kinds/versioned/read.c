@@ -158,7 +158,7 @@ static void read_auth(struct reader *r, const struct place *at, struct versioned
     read_word(r, at, words, &word);
     s->token = slice_is(word, "token");
     if (s->token && (json_len(s->hosts) == 0 || s->grpc_port))
-        place_bad(r, at, "needs spec.hostnames, and no spec.grpc: the edge does not pass it on");
+        place_bad(r, at, "needs spec.hostnames, and no spec.grpc");
 }
 
 /* ---- the rollout ---- */

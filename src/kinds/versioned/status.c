@@ -114,34 +114,24 @@ static bool token_condition(const struct versioned_decision *d, struct condition
 {
     const struct versioned_token_view *v = d->in->token;
     const struct versioned_token *t = v ? v->state : NULL;
-    char until[TIME_TEXT_MAX];
-    int64_t due_us;
-    if (!v || !v->wanted)
-        return false;
-    if (v->grace_ms && !t->known)
-        return route_prior_condition(d->prior, STATUS_TOKEN, d->a, c);
-    versioned_token_step(&t->has, 0, v->grace_ms, d->in->now.wall_us, &due_us);
+    if (!v || (v->grace_ms && !t->known))
+        return v && route_prior_condition(d->prior, STATUS_TOKEN, d->a, c);
     const struct istr *trouble = t->part[TOKEN_SECRET].trouble ? t->part[TOKEN_SECRET].trouble : t->part[TOKEN_EDGE].trouble;
     *c = (struct condition){.type = STATUS_TOKEN, .yes = t->told && !trouble, .generation = d->s->generation};
-    c->reason = c->yes ? SLICE("TokenValid") : SLICE("TokenNotReady");
-    c->message = !v->grace_ms ? SLICE("the operator makes no tokens: see `mobula install --service-auth`")
-                 : trouble    ? arena_cut(d->a, istr_slice(trouble), LIMIT_KUBE_EVENT_NOTE)
-                 : !t->told
-                     ? SLICE("the edge does not know the token yet")
-                     : arena_printf(d->a, "Secret %.*s has the token%s%.*s", SLICE_ARG(v->secret),
-                                    due_us ? "; its rotation goes on at " : "", SLICE_ARG(due_us ? time_format(due_us, until) : SLICE("")));
+    c->reason = !c->yes ? SLICE("TokenNotReady") : t->has.next || t->has.former ? SLICE("TokenRotating") : SLICE("TokenValid");
+    c->message = !v->grace_ms ? SLICE("see `mobula install --service-auth`") : arena_cut(d->a, istr_slice(trouble), LIMIT_KUBE_EVENT_NOTE);
     return true;
 }
 
-/* Until the edge has forgotten a service without a token, status names the Secret that it had. */
 static void write_token(const struct versioned_decision *d, struct jout *w)
 {
     const struct versioned_token_view *v = d->in->token;
     char since[TIME_TEXT_MAX];
-    bool named = v && (v->wanted ? v->grace_ms > 0 : v->state->told != hash64(SLICE(""), 0)),
-         timed = named && v->wanted && v->state->has.since_us;
-    status_put(w, d->prior, "tokenSecret", named ? v->secret : SLICE(""));
-    status_put(w, d->prior, "tokenTime", timed ? time_format(v->state->has.since_us, since) : SLICE(""));
+    bool there = v && v->state->has.there;
+    if (v && !v->state->known)
+        return; /* what the leader before has written stays */
+    status_put(w, d->prior, "tokenSecret", there ? v->secret : SLICE(""));
+    status_put(w, d->prior, "tokenTime", there ? time_format(v->state->has.since_us, since) : SLICE(""));
 }
 
 /* The kinds of the routes that there may be: those of the spec, and former ones until they are gone. */

@@ -18,16 +18,6 @@ static struct versioned_token *token_of(const struct record *c)
     return c->own;
 }
 
-const struct versioned_token_view *versioned_token_look(struct op *op, struct record *c, const struct versioned *s, struct jval status)
-{
-    struct arena *a = &op->arenas.plan;
-    if (!s->token && slice_empty(json_get_str(status, "tokenSecret", a)))
-        return NULL;
-    struct versioned_token_view *v = arena_new(a, struct versioned_token_view);
-    *v = (struct versioned_token_view){token_of(c), s->token, op->o.service_auth_ms, arena_printf(a, "%s" TOKEN_SUFFIX, c->name)};
-    return v;
-}
-
 /* ---- calls ---- */
 
 static void make_token(char out[TOKEN_TEXT])
@@ -39,29 +29,26 @@ static void make_token(char out[TOKEN_TEXT])
     mem_wipe(words, sizeof words);
 }
 
-/* A new Secret, or a JSON patch, so the tokens that it has are not needed here. It fails where another client has taken the step. */
-static void write_secret(struct op *op, const struct record *c, enum token_step step, struct slice name)
+/* A new Secret, or a JSON patch, so the tokens that it has are not needed here. A patch fails where another client has taken the step. */
+static void write_secret(struct op *op, struct record *c, const struct action *act)
 {
-    const struct versioned_token *t = token_of(c);
-    const struct owner owner = {c->kind->api_version, slice_of(c->kind->name), istr_slice(c->ns), slice_of(c->name), slice_of(c->uid)};
-    char stamp[TIME_TEXT_MAX], asked[RAY_HASH_TEXT], token[TOKEN_TEXT];
-    bool makes = step == TOKEN_MAKE || step == TOKEN_STAGE;
+    char token[TOKEN_TEXT];
     struct jout w;
     make_token(token);
-    ray_hash_format(makes ? versioned_token_asked(op->models.loaded->model) : t->has.done, asked);
-    struct slice note = arena_printf(&op->arenas.body, "%.*s %.*s", RAY_HASH_TEXT, asked, SLICE_ARG(time_format(op->now.wall_us, stamp)));
+    model_load(op, c);
+    const struct owner owner = versioned_owner(op->models.loaded->model);
     buf_room(&op->out.body, SECRET_MAX); /* at once: growing would leave copies behind */
     jout_init(&w, &op->out.body);
-    if (step == TOKEN_MAKE) {
+    if (act->index == TOKEN_MAKE) {
         jout_form(&w, "{apiVersion:'v1',kind:'Secret',metadata:{name:'%.*s',labels:{%s:'" RAY_FIELD_MANAGER "'},annotations:{%s:'%.*s'}",
-                  SLICE_ARG(name), MANAGED, TOKEN_NOTE, SLICE_ARG(note));
+                  SLICE_ARG(act->name), MANAGED, TOKEN_NOTE, SLICE_ARG(act->text));
         write_owner(&w, &owner);
         jout_form(&w, "},stringData:{token:'%.*s'}}", TOKEN_TEXT, token);
     } else {
-        jout_form(&w, "[{op:'add',path:'/metadata/annotations/%s',value:'%.*s'}", "mobula.dev~1token-step", SLICE_ARG(note));
-        if (makes)
+        jout_form(&w, "[{op:'add',path:'/metadata/annotations/mobula.dev~1token-step',value:'%.*s'}", SLICE_ARG(act->text));
+        if (act->index == TOKEN_STAGE)
             jout_form(&w, "{op:'add',path:'/stringData',value:{next:'%.*s'}}]", TOKEN_TEXT, token);
-        else if (step == TOKEN_TAKE)
+        else if (act->index == TOKEN_TAKE)
             jout_form(&w, "{op:'move',from:'/data/token',path:'/data/former'},{op:'move',from:'/data/next',path:'/data/token'}]");
         else
             jout_form(&w, "{op:'remove',path:'/data/former'}]");
@@ -98,7 +85,7 @@ bool versioned_make_token(struct op *op, struct record *c, const struct action *
         *t = (struct call_text){SLICE("GET"), SLICE_NONE, true};
     kube_path(&op->out.path, &kube_secrets, istr_slice(c->ns), step == TOKEN_MAKE ? SLICE_NONE : act->name, SLICE_NONE);
     if (step)
-        write_secret(op, c, step, act->name);
+        write_secret(op, c, act);
     return true;
 }
 
@@ -116,17 +103,16 @@ static void accepted(struct op *op, struct token_part *p, int64_t again_ms)
     keep_interned(op, &p->trouble, NULL);
 }
 
-static void refused(struct op *op, const struct flight *f, const char *remedy, const char *words)
+static void refused(struct op *op, const struct flight *f, const char *words)
 {
     struct versioned_token *t = token_of(f->c);
     struct token_part *p = &t->part[f->index == TOKEN_TELL];
     char text[ANSWER_WORDS + 2 * POD_NAME_MAX];
-    snprintf(text, sizeof text, "%s: %s%s", f->name, remedy, words);
+    snprintf(text, sizeof text, "%s: %s", f->name, words);
     t->known = true;
     t->fresh &= f->index == TOKEN_TELL;
     p->again_ms = op->now.mono_ms + backoff_ms(&op->rng, p->failures++, PLAN_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
-    if (keep_interned(op, &p->trouble, intern_get(&op->strings, slice_of(text))))
-        say_event(op, f->c, true, verb_refusal(f->verb, 0), slice_of(text));
+    keep_interned(op, &p->trouble, intern_get(&op->strings, slice_of(text)));
 }
 
 /* Takes the Secret as the server has it; of its tokens only their sums. */
@@ -136,15 +122,15 @@ static void take(struct op *op, struct versioned_token *t, struct jval object, c
     struct arena *a = &op->arenas.event;
     struct slice owner = json_get_str(json_at(json_get(object, "metadata.ownerReferences"), 0), "uid", a),
                  note = json_str(json_child(json_get(object, "metadata.annotations"), TOKEN_NOTE), a);
-    bool found[COUNT_OF(keys)], ours = json_is(json_child(json_get(object, "metadata.labels"), MANAGED), RAY_FIELD_MANAGER);
-    bool left = ours && owner.len && !slice_is(owner, uid); /* without an owner: it comes from a backup */
+    bool found[COUNT_OF(keys)], ours = json_is(json_child(json_get(object, "metadata.labels"), MANAGED), RAY_FIELD_MANAGER) &&
+                                       (slice_empty(owner) || slice_is(owner, uid)); /* without an owner: it comes from a backup */
     t->sum_count = 0;
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         struct buf text;
         buf_init(&text, SECRET_MAX);
         kube_secret_data(object, keys[i], true, &text, a, NULL);
         struct slice word = slice_trim(buf_slice(&text));
-        found[i] = word.len >= TOKEN_LEAST && word.len <= LIMIT_EDGE_TOKEN && !left;
+        found[i] = word.len >= TOKEN_LEAST && word.len <= LIMIT_EDGE_TOKEN;
         if (found[i] && found[0] && t->sum_count < VERSIONED_TOKENS)
             tls_sha256_hex(word, t->sums[t->sum_count++]);
         buf_wipe(&text);
@@ -156,18 +142,15 @@ static void take(struct op *op, struct versioned_token *t, struct jval object, c
 
 static void took(struct op *op, const struct flight *f, struct jval object)
 {
-    static const char *const reasons[] = {NULL, "CreatedToken", "RotatingToken", "RotatedToken", "EndedFormerToken"};
     struct versioned_token *t = token_of(f->c);
-    int64_t due_us;
+    int64_t grace_ms = op->o.service_auth_ms;
     take(op, t, object, f->c->uid);
     t->known = t->fresh = true;
-    int32_t next = (int32_t)versioned_token_step(&t->has, t->has.done, op->o.service_auth_ms, op->now.wall_us, &due_us);
-    if (f->index)
-        say_event(op, f->c, false, reasons[f->index], slice_of(f->name));
+    int32_t next = (int32_t)versioned_token_step(&t->has, t->has.done, grace_ms, op->now.wall_us);
     if ((t->has.there && !t->has.valid) || (f->index && next == f->index))
-        refused(op, f, "", "it has no key token of 16 bytes and more, or belongs to another object: delete it");
+        refused(op, f, "it has no key token of 16 bytes and more: replace or delete it");
     else if (f->index || !next)
-        accepted(op, &t->part[TOKEN_SECRET], TOKEN_LOOK_MS);
+        accepted(op, &t->part[TOKEN_SECRET], grace_ms / 2 < TOKEN_LOOK_MS ? grace_ms / 2 : TOKEN_LOOK_MS);
 }
 
 bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_answer *a)
@@ -175,30 +158,29 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
     struct versioned_token *t = token_of(f->c);
     struct jval object = NO_VALUE;
     char words[ANSWER_WORDS];
-    int code = a->outcome == KUBE_REFUSED ? a->status.code : 0;
+    bool absent = a->outcome == KUBE_REFUSED && a->status.code == 404 && f->index == TOKEN_READ;
     bool tells = f->index == TOKEN_TELL, well = a->outcome == KUBE_OK;
     arena_reset(&op->arenas.event, 64 * KIB);
     record_touch(op, f->c);
     if (well && tells) {
         t->told = f->hash;
         accepted(op, &t->part[TOKEN_EDGE], TOKEN_TELL_MS);
-    } else if ((code == 404 && !f->index) || (well && json_read(&object, a->body, &op->arenas.event, NULL))) {
+    } else if (absent || (well && json_read(&object, a->body, &op->arenas.event, NULL))) {
         took(op, f, object);
     } else {
-        refused(op, f, code == 403 ? "(mobula install --service-auth prints the rights) " : "", answer_words(a, words));
+        refused(op, f, answer_words(a, words));
     }
     return false;
 }
 
-void versioned_token_forget(struct op *op, struct record *c)
+/* ---- the view ---- */
+
+/* The edge forgets the service. If that fails, its entry stays until another service takes the host, or the name. */
+static void untell(struct op *op, const struct record *c, struct versioned_token *t)
 {
-    struct versioned_token *t = token_of(c);
-    if (!t)
+    if (!t->told || !op->phase.leading)
         return;
-    for (int i = 0; i < TOKEN_PARTS; i++)
-        keep_interned(op, &t->part[i].trouble, NULL);
-    if (!t->told || c->present || !op->phase.leading)
-        return;
+    t->told = 0;
     buf_clear(&op->out.path);
     buf_clear(&op->out.body);
     write_map(op, c, SLICE(""));
@@ -209,4 +191,26 @@ void versioned_token_forget(struct op *op, struct record *c)
                                    .body = buf_slice(&op->out.body),
                                    .again = true};
     kube_call(op->client, &r, op->now, NULL);
+}
+
+const struct versioned_token_view *versioned_token_look(struct op *op, struct record *c, const struct versioned *s)
+{
+    if (!s->token) {
+        untell(op, c, token_of(c));
+        return NULL;
+    }
+    struct versioned_token_view *v = arena_new(&op->arenas.plan, struct versioned_token_view);
+    *v = (struct versioned_token_view){token_of(c), op->o.service_auth_ms, arena_printf(&op->arenas.plan, "%s" TOKEN_SUFFIX, c->name)};
+    return v;
+}
+
+void versioned_token_forget(struct op *op, struct record *c)
+{
+    struct versioned_token *t = token_of(c);
+    if (!t)
+        return;
+    for (int i = 0; i < TOKEN_PARTS; i++)
+        keep_interned(op, &t->part[i].trouble, NULL);
+    if (!c->present)
+        untell(op, c, t);
 }

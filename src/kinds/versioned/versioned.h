@@ -25,7 +25,7 @@ extern const struct kube_resource versioned_resource;
 #define VERSIONED_CAPACITY "mobula.dev/capacity"  /* annotation of them, beside VERSIONED_HASH: capacity in percent */
 #define VERSIONED_EDGE_MAP "mobula-edge-services" /* ConfigMap with sums and weights for the edge */
 #define EDGE_SERVICE "mobula-edge"                /* of the edge that `mobula edge --print` prints */
-#define TOKEN_NOTE "mobula.dev/token-step"        /* annotation of the Secret: versioned_token_asked and time of its last step */
+#define TOKEN_NOTE "mobula.dev/token-step"        /* annotation of the Secret: hash of VERSIONED_ROTATE, and time of the last step */
 #define TOKEN_SUFFIX "-token"                     /* of the Secret, behind the service's name */
 enum {
     VERSIONED_TOKENS = 2, /* valid ones at a time */
@@ -33,7 +33,7 @@ enum {
     TOKEN_SUM = 65,                /* bytes of a SHA-256 sum as text */
     TOKEN_LEAST = 16,              /* bytes of a token */
     TOKEN_LEAD_MS = 2 * 60 * 1000, /* the next token is valid for so long before it is in use: kubelets bring ConfigMaps late */
-    TOKEN_LOOK_MS = 60 * 1000,     /* between two reads of a Secret */
+    TOKEN_LOOK_MS = 60 * 1000,     /* between two reads of a Secret, and so the delay of a step */
     TOKEN_TELL_MS = 5 * 60 * 1000, /* the edge's ConfigMap is applied again after this time, in case another client has changed it */
     VERSIONED_NAME_MAX = 47,       /* bytes: "<name>-<version>" is a RayService's name */
     VERSIONED_MAX = 10,            /* versions of one spec */
@@ -83,7 +83,7 @@ void versioned_check(struct jval object, struct arena *a, struct spec_errors *er
 /* The Secret as it was last read. */
 struct token_state {
     bool there, ours, valid, next, former; /* valid: it has a token; next, former: it has these, too */
-    uint64_t done;                         /* versioned_token_asked of the last rotation */
+    uint64_t done;                         /* hash of VERSIONED_ROTATE at the last rotation */
     int64_t since_us;                      /* time of its last step */
 };
 /* The next action on the Secret, or on the ConfigMap of the edge. */
@@ -95,8 +95,8 @@ enum token_step {
     TOKEN_END,   /* the former one is removed */
     TOKEN_TELL,  /* the sums and weights are written for the edge */
 };
-/* asked: by VERSIONED_ROTATE; grace_ms: the former token stays valid for so long. *due_us: time of the step behind this one; 0: none. */
-enum token_step versioned_token_step(const struct token_state *t, uint64_t asked, int64_t grace_ms, int64_t now_us, int64_t *due_us);
+/* asked: by VERSIONED_ROTATE; grace_ms: the former token stays valid for so long. */
+enum token_step versioned_token_step(const struct token_state *t, uint64_t asked, int64_t grace_ms, int64_t now_us);
 
 enum { TOKEN_SECRET, TOKEN_EDGE, TOKEN_PARTS };
 /* The kept state of one service. */
@@ -114,11 +114,9 @@ struct versioned_token {
 };
 struct versioned_token_view {
     const struct versioned_token *state;
-    bool wanted;      /* by the spec; else the edge is to forget the service */
     int64_t grace_ms; /* --service-auth; 0: no tokens are made */
     struct slice secret;
 };
-uint64_t versioned_token_asked(const struct versioned *s); /* hash of VERSIONED_ROTATE; 0: it is not there */
 
 /* ---- objects ---- */
 
@@ -187,8 +185,7 @@ extern const struct verb versioned_apply_version;  /* name, uid (empty: there is
 extern const struct verb versioned_delete_version; /* name, uid; why */
 /* name, text: the object */
 extern const struct verb versioned_apply_route;
-extern const struct verb
-    versioned_write_token; /* index: enum token_step; name: the Secret; text, of TOKEN_TELL: empty: forget the service */
+extern const struct verb versioned_write_token; /* index: enum token_step; name: the Secret; text */
 
 /* Every prefix of the plan is legal. */
 void versioned_decide(const struct versioned_view *in, struct arena *a, struct plan *out);

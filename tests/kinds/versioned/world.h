@@ -234,7 +234,7 @@ static uint32_t decide(struct world *w)
     w->route.trouble = w->refused ? SLICE("Gateway g has not taken up HTTPRoute s-httproute yet") : SLICE("");
     for (uint32_t i = 0; i < w->count; i++)
         settle(w, &w->children[i]);
-    const struct versioned_token_view token = {&w->token, s.token, w->grace_ms, SLICE("s-token")};
+    const struct versioned_token_view token = {&w->token, w->grace_ms, SLICE("s-token")};
     struct versioned_view v = {.service = &s,
                                .token = w->auth ? &token : NULL,
                                .errors = &errors,
