@@ -302,58 +302,89 @@ static void put_left_out(const struct install_wanted *want, struct buf *out)
             buf_printf(out, FLAG_LINE "%s=false\n", kinds[i]->optional.flag);
 }
 
+enum given_when { GIVEN, OTHER, PODS, ELECTED, SHAPES, PLANE, PLANE_TOKEN, EGRESS_CA, AGENT, AGENT_DIRECT, STORE_SECRET, STORE_CA };
+#define AT(field) NULL, offsetof(struct install_options, field)
+#define IS(text) text, 0
+/* Flags of the operator, in the order in which they are written. */
+static const struct {
+    const char *flag;  /* NULL: here: kinds that it does without */
+    const char *fixed; /* the value; NULL: that of the field … */
+    uint16_t at;
+    uint8_t when; /* … GIVEN: if it is not empty; else: if it is not the default, too */
+} operator_rows[] = {
+    {"kinds", AT(args.kinds), GIVEN},
+    {"tools", AT(args.tools), GIVEN},
+    {"tools-resources", AT(args.tools_resources), OTHER},
+    {"agent-resources", AT(args.agent_resources), OTHER},
+    {NULL, NULL, 0, OTHER},
+    {"submitter", AT(args.submitter), PODS},
+    {"leader-elect", IS(""), ELECTED},
+    {"autoscaler", AT(args.autoscaler), OTHER},
+    {"ray-access", AT(args.ray_access), OTHER},
+    {"instance-types-configmap", IS("instance-types"), SHAPES},
+    {"patches-configmap", IS("patches"), SHAPES},
+    {"control-plane-url", AT(hub.url), OTHER},
+    {"cloud-deployment-id", AT(hub.cloud), OTHER},
+    {"control-plane-token-file", IS(PLANE_FOLDER "/token"), PLANE_TOKEN},
+    {"sts-url", AT(hub.sts), OTHER},
+    {"control-plane-ca-file", IS(PLANE_FOLDER "/ca.crt"), PLANE},
+    {"status-addr", IS("127.0.0.1:2113"), PLANE}, /* for kubectl port-forward */
+    {"egress-ca-file", IS(PLANE_FOLDER "/egress-ca.crt"), EGRESS_CA},
+    {"policy-configmap", IS("mobula-policy"), PLANE},
+    {"default-image", AT(hub.default_image), OTHER},
+    {"route-ca", AT(args.route_ca), OTHER},
+    {"route-hosts", AT(args.route_hosts), OTHER},
+    {"service-auth", AT(args.service_auth), OTHER},
+    {"agent", IS("operator"), AGENT},
+    {"agent", IS("direct"), AGENT_DIRECT},
+    {"bucket", AT(bucket.url), OTHER},
+    {"bucket-endpoint", AT(bucket.endpoint), OTHER},
+    {"bucket-region", AT(bucket.region), OTHER},
+    {"bucket-retention", AT(bucket.keep), OTHER},
+    {"bucket-retention-bytes", AT(bucket.keep_bytes), OTHER},
+    {"bucket-secret", AT(bucket.secret), OTHER},
+    {"bucket-credentials-dir", IS(BUCKET_FOLDER), STORE_SECRET},
+    {"bucket-ca-file", IS(BUCKET_FOLDER "/ca.crt"), STORE_CA},
+};
+#undef AT
+#undef IS
+
+static struct slice field_at(const struct install_options *o, uint16_t at)
+{
+    return *(const struct slice *)(const void *)((const char *)o + at);
+}
+
 /* Only what is not the default is written out. */
 static struct slice operator_flags(const struct install_options *o, const struct install_wanted *want, struct arena *a)
 {
-    const struct install_options *d = &install_defaults;
     bool plane = !slice_empty(o->hub.url);
-    struct slice agent = o->with.agent_direct ? SLICE("direct") : SLICE("operator");
-    const struct {
-        const char *flag;
-        struct slice value, usual; /* it is written when they differ */
-    } given[] = {
-        {"kinds", o->args.kinds, SLICE_NONE},
-        {"tools", o->args.tools, SLICE_NONE},
-        {"tools-resources", o->args.tools_resources, SLICE("")},
-        {"agent-resources", o->args.agent_resources, SLICE("")},
-        {NULL, SLICE_NONE, SLICE_NONE}, /* here: kinds that it does without */
-        {"submitter", want->pods ? o->args.submitter : d->args.submitter, d->args.submitter},
-        {"leader-elect", SLICE(""), want->elect ? SLICE("no") : SLICE("")},
-        {"autoscaler", o->args.autoscaler, d->args.autoscaler},
-        {"ray-access", o->args.ray_access, d->args.ray_access},
-        {"instance-types-configmap", o->with.shapes ? SLICE("instance-types") : SLICE(""), SLICE("")},
-        {"patches-configmap", o->with.shapes ? SLICE("patches") : SLICE(""), SLICE("")},
-        {"control-plane-url", o->hub.url, SLICE("")},
-        {"cloud-deployment-id", o->hub.cloud, SLICE("")},
-        {"control-plane-token-file", plane && slice_empty(o->hub.sts) ? SLICE(PLANE_FOLDER "/token") : SLICE(""), SLICE("")},
-        {"sts-url", o->hub.sts, SLICE("")},
-        {"control-plane-ca-file", plane ? SLICE(PLANE_FOLDER "/ca.crt") : SLICE(""), SLICE("")},
-        {"status-addr", plane ? SLICE("127.0.0.1:2113") : SLICE(""), SLICE("")}, /* for kubectl port-forward */
-        {"egress-ca-file", slice_empty(o->args.egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
-        {"policy-configmap", plane ? SLICE("mobula-policy") : SLICE(""), SLICE("")},
-        {"default-image", slice_empty(o->hub.default_image) ? SLICE("") : o->hub.default_image, SLICE("")},
-        {"route-ca", o->args.route_ca, SLICE("")},
-        {"route-hosts", o->args.route_hosts, SLICE("")},
-        {"service-auth", o->args.service_auth, SLICE("")},
-        {"agent", o->with.agent ? agent : SLICE(""), SLICE("")},
-        {"bucket", o->bucket.url, SLICE("")},
-        {"bucket-endpoint", o->bucket.endpoint, SLICE("")},
-        {"bucket-region", o->bucket.region, SLICE("")},
-        {"bucket-retention", o->bucket.keep, SLICE("")},
-        {"bucket-retention-bytes", o->bucket.keep_bytes, SLICE("")},
-        {"bucket-secret", o->bucket.secret, SLICE("")},
-        {"bucket-credentials-dir", slice_empty(o->bucket.secret) ? SLICE("") : SLICE(BUCKET_FOLDER), SLICE("")},
-        {"bucket-ca-file", slice_empty(o->bucket.ca) ? SLICE("") : SLICE(BUCKET_FOLDER "/ca.crt"), SLICE("")},
-    };
+    const bool holds[] = {[GIVEN] = true,
+                          [OTHER] = true,
+                          [PODS] = want->pods,
+                          [ELECTED] = want->elect,
+                          [SHAPES] = o->with.shapes,
+                          [PLANE] = plane,
+                          [PLANE_TOKEN] = plane && slice_empty(o->hub.sts),
+                          [EGRESS_CA] = !slice_empty(o->args.egress_ca),
+                          [AGENT] = o->with.agent && !o->with.agent_direct,
+                          [AGENT_DIRECT] = o->with.agent && o->with.agent_direct,
+                          [STORE_SECRET] = !slice_empty(o->bucket.secret),
+                          [STORE_CA] = !slice_empty(o->bucket.ca)};
     struct flag_texts entries = install_egress(o);
     struct cli_items it = {.of = &entries};
     struct slice item;
     __attribute__((cleanup(buf_free))) struct buf out = {.max = MIB};
-    for (size_t i = 0; i < COUNT_OF(given); i++)
-        if (!given[i].flag)
+    for (size_t i = 0; i < COUNT_OF(operator_rows); i++) {
+        const char *fixed = operator_rows[i].fixed;
+        uint16_t at = operator_rows[i].at;
+        enum given_when when = operator_rows[i].when;
+        struct slice value = fixed ? slice_of(fixed) : field_at(o, at),
+                     usual = when == GIVEN ? SLICE_NONE : field_at(&install_defaults, at);
+        if (!operator_rows[i].flag)
             put_left_out(want, &out);
-        else if (!slice_eq(given[i].value, given[i].usual))
-            buf_printf(&out, FLAG_LINE "%s%s%.*s\n", given[i].flag, slice_empty(given[i].value) ? "" : "=", SLICE_ARG(given[i].value));
+        else if (holds[when] && (fixed || !slice_eq(value, usual)))
+            buf_printf(&out, FLAG_LINE "%s%s%.*s\n", operator_rows[i].flag, slice_empty(value) ? "" : "=", SLICE_ARG(value));
+    }
     buf_put(&out, defaults_arguments(&o->defaults, a));
     while (cli_items_next(&it, &item))
         buf_printf(&out, FLAG_LINE "egress-allow=%.*s\n", SLICE_ARG(item));

@@ -129,7 +129,7 @@ static void write_token(const struct versioned_decision *d, struct jout *w)
     char since[TIME_TEXT_MAX];
     bool there = v && v->state->has.there;
     if (v && !v->state->known)
-        return; /* what the leader before has written stays */
+        return; /* the previous leader's entry stays */
     status_put(w, d->prior, "tokenSecret", there ? v->secret : SLICE(""));
     status_put(w, d->prior, "tokenTime", there ? time_format(v->state->has.since_us, since) : SLICE(""));
 }
