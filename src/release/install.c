@@ -302,88 +302,65 @@ static void put_left_out(const struct install_wanted *want, struct buf *out)
             buf_printf(out, FLAG_LINE "%s=false\n", kinds[i]->optional.flag);
 }
 
-enum given_when { GIVEN, OTHER, PODS, ELECTED, SHAPES, PLANE, PLANE_TOKEN, EGRESS_CA, AGENT, AGENT_DIRECT, STORE_SECRET, STORE_CA };
-#define AT(field) NULL, offsetof(struct install_options, field)
-#define IS(text) text, 0
+#define AT(field) offsetof(struct install_options, field)
 /* Flags of the operator, in the order in which they are written. */
-static const struct {
+static const struct operator_row {
     const char *flag;  /* NULL: here: kinds that it does without */
-    const char *fixed; /* the value; NULL: that of the field … */
-    uint16_t at;
-    uint8_t when; /* … GIVEN: if it is not empty; else: if it is not the default, too */
+    const char *fixed; /* the value; NULL: that of the field */
+    uint16_t at;       /* a field: the flag is written if it is not empty. 0: none */
+    uint8_t when;      /* of enum install_when; AS_ASKED: and if the field is not the default */
 } operator_rows[] = {
-    {"kinds", AT(args.kinds), GIVEN},
-    {"tools", AT(args.tools), GIVEN},
-    {"tools-resources", AT(args.tools_resources), OTHER},
-    {"agent-resources", AT(args.agent_resources), OTHER},
-    {NULL, NULL, 0, OTHER},
-    {"submitter", AT(args.submitter), PODS},
-    {"leader-elect", IS(""), ELECTED},
-    {"autoscaler", AT(args.autoscaler), OTHER},
-    {"ray-access", AT(args.ray_access), OTHER},
-    {"instance-types-configmap", IS("instance-types"), SHAPES},
-    {"patches-configmap", IS("patches"), SHAPES},
-    {"control-plane-url", AT(hub.url), OTHER},
-    {"cloud-deployment-id", AT(hub.cloud), OTHER},
-    {"control-plane-token-file", IS(PLANE_FOLDER "/token"), PLANE_TOKEN},
-    {"sts-url", AT(hub.sts), OTHER},
-    {"control-plane-ca-file", IS(PLANE_FOLDER "/ca.crt"), PLANE},
-    {"status-addr", IS("127.0.0.1:2113"), PLANE}, /* for kubectl port-forward */
-    {"egress-ca-file", IS(PLANE_FOLDER "/egress-ca.crt"), EGRESS_CA},
-    {"policy-configmap", IS("mobula-policy"), PLANE},
-    {"default-image", AT(hub.default_image), OTHER},
-    {"route-ca", AT(args.route_ca), OTHER},
-    {"route-hosts", AT(args.route_hosts), OTHER},
-    {"service-auth", AT(args.service_auth), OTHER},
-    {"agent", IS("operator"), AGENT},
-    {"agent", IS("direct"), AGENT_DIRECT},
-    {"bucket", AT(bucket.url), OTHER},
-    {"bucket-endpoint", AT(bucket.endpoint), OTHER},
-    {"bucket-region", AT(bucket.region), OTHER},
-    {"bucket-retention", AT(bucket.keep), OTHER},
-    {"bucket-retention-bytes", AT(bucket.keep_bytes), OTHER},
-    {"bucket-secret", AT(bucket.secret), OTHER},
-    {"bucket-credentials-dir", IS(BUCKET_FOLDER), STORE_SECRET},
-    {"bucket-ca-file", IS(BUCKET_FOLDER "/ca.crt"), STORE_CA},
+    {"kinds", NULL, AT(args.kinds), ALWAYS},
+    {"tools", NULL, AT(args.tools), ALWAYS},
+    {"tools-resources", NULL, AT(args.tools_resources), ALWAYS},
+    {"agent-resources", NULL, AT(args.agent_resources), ALWAYS},
+    {NULL, NULL, 0, ALWAYS},
+    {"submitter", NULL, AT(args.submitter), AS_ASKED},
+    {"leader-elect", "", 0, IF_ELECTED},
+    {"autoscaler", NULL, AT(args.autoscaler), AS_ASKED},
+    {"ray-access", NULL, AT(args.ray_access), AS_ASKED},
+    {"instance-types-configmap", "instance-types", 0, IF_SHAPES},
+    {"patches-configmap", "patches", 0, IF_SHAPES},
+    {"control-plane-url", NULL, AT(hub.url), ALWAYS},
+    {"cloud-deployment-id", NULL, AT(hub.cloud), ALWAYS},
+    {"control-plane-token-file", PLANE_FOLDER "/token", 0, IF_PLANE_TOKEN},
+    {"sts-url", NULL, AT(hub.sts), ALWAYS},
+    {"control-plane-ca-file", PLANE_FOLDER "/ca.crt", 0, IF_PLANE_URL},
+    {"status-addr", "127.0.0.1:2113", 0, IF_PLANE_URL}, /* for kubectl port-forward */
+    {"egress-ca-file", PLANE_FOLDER "/egress-ca.crt", AT(args.egress_ca), ALWAYS},
+    {"policy-configmap", "mobula-policy", 0, IF_PLANE_URL},
+    {"default-image", NULL, AT(hub.default_image), ALWAYS},
+    {"route-ca", NULL, AT(args.route_ca), ALWAYS},
+    {"route-hosts", NULL, AT(args.route_hosts), ALWAYS},
+    {"service-auth", NULL, AT(args.service_auth), ALWAYS},
+    {"agent", "operator", 0, IF_AGENT_HERE},
+    {"agent", "direct", 0, IF_AGENT_DIRECT},
+    {"bucket", NULL, AT(bucket.url), ALWAYS},
+    {"bucket-endpoint", NULL, AT(bucket.endpoint), ALWAYS},
+    {"bucket-region", NULL, AT(bucket.region), ALWAYS},
+    {"bucket-retention", NULL, AT(bucket.keep), ALWAYS},
+    {"bucket-retention-bytes", NULL, AT(bucket.keep_bytes), ALWAYS},
+    {"bucket-secret", NULL, AT(bucket.secret), ALWAYS},
+    {"bucket-credentials-dir", BUCKET_FOLDER, AT(bucket.secret), ALWAYS},
+    {"bucket-ca-file", BUCKET_FOLDER "/ca.crt", AT(bucket.ca), ALWAYS},
 };
-#undef AT
-#undef IS
-
-static struct slice field_at(const struct install_options *o, uint16_t at)
-{
-    return *(const struct slice *)(const void *)((const char *)o + at);
-}
+#define FIELD(options, at) (*(const struct slice *)(const void *)((const char *)(options) + (at)))
 
 /* Only what is not the default is written out. */
 static struct slice operator_flags(const struct install_options *o, const struct install_wanted *want, struct arena *a)
 {
-    bool plane = !slice_empty(o->hub.url);
-    const bool holds[] = {[GIVEN] = true,
-                          [OTHER] = true,
-                          [PODS] = want->pods,
-                          [ELECTED] = want->elect,
-                          [SHAPES] = o->with.shapes,
-                          [PLANE] = plane,
-                          [PLANE_TOKEN] = plane && slice_empty(o->hub.sts),
-                          [EGRESS_CA] = !slice_empty(o->args.egress_ca),
-                          [AGENT] = o->with.agent && !o->with.agent_direct,
-                          [AGENT_DIRECT] = o->with.agent && o->with.agent_direct,
-                          [STORE_SECRET] = !slice_empty(o->bucket.secret),
-                          [STORE_CA] = !slice_empty(o->bucket.ca)};
     struct flag_texts entries = install_egress(o);
     struct cli_items it = {.of = &entries};
     struct slice item;
     __attribute__((cleanup(buf_free))) struct buf out = {.max = MIB};
     for (size_t i = 0; i < COUNT_OF(operator_rows); i++) {
-        const char *fixed = operator_rows[i].fixed;
-        uint16_t at = operator_rows[i].at;
-        enum given_when when = operator_rows[i].when;
-        struct slice value = fixed ? slice_of(fixed) : field_at(o, at),
-                     usual = when == GIVEN ? SLICE_NONE : field_at(&install_defaults, at);
-        if (!operator_rows[i].flag)
+        const struct operator_row *r = &operator_rows[i];
+        struct slice field = r->at ? FIELD(o, r->at) : SLICE("-"), value = r->fixed ? slice_of(r->fixed) : field;
+        if (!r->flag)
             put_left_out(want, &out);
-        else if (holds[when] && (fixed || !slice_eq(value, usual)))
-            buf_printf(&out, FLAG_LINE "%s%s%.*s\n", operator_rows[i].flag, slice_empty(value) ? "" : "=", SLICE_ARG(value));
+        else if (!slice_empty(field) &&
+                 (r->when == AS_ASKED ? !slice_eq(value, FIELD(&install_defaults, r->at)) : install_has(r->when, o, want)))
+            buf_printf(&out, FLAG_LINE "%s%s%.*s\n", r->flag, slice_empty(value) ? "" : "=", SLICE_ARG(value));
     }
     buf_put(&out, defaults_arguments(&o->defaults, a));
     while (cli_items_next(&it, &item))
@@ -560,6 +537,11 @@ static void put_definitions(struct slice files, const struct install_options *o,
             put_document(embed_definition(files, kinds[i]->plural), NULL, 0, out);
 }
 
+static bool fits(const struct buf *out, struct err *e)
+{
+    return !out->full || err_set(e, ERR_LIMIT, "more than %d bytes of manifests (INSTALL_TEXT_MAX)", (int)INSTALL_TEXT_MAX);
+}
+
 bool install_write(const struct install_options *o, struct buf *out, struct err *e)
 {
     struct install_wanted want = {0};
@@ -580,7 +562,7 @@ bool install_write(const struct install_options *o, struct buf *out, struct err 
     if (o->create_namespace)
         put_namespaces(files, o, &want.watch, out);
     put_files(files, false, o, &want, &v, &mem, out);
-    return !out->full || err_set(e, ERR_LIMIT, "more than %d bytes of manifests (INSTALL_TEXT_MAX)", (int)INSTALL_TEXT_MAX);
+    return fits(out, e);
 }
 
 bool install_write_edge(const struct install_options *o, struct buf *out, struct err *e)
@@ -593,7 +575,7 @@ bool install_write_edge(const struct install_options *o, struct buf *out, struct
     struct slice files = embed_all(&mem);
     fill(&v, files, o, &want, &mem);
     put_document(part_file(files, "edge", &mem), v.list, v.count, out);
-    return !out->full || err_set(e, ERR_LIMIT, "more than %d bytes of manifests (INSTALL_TEXT_MAX)", (int)INSTALL_TEXT_MAX);
+    return fits(out, e);
 }
 
 bool install_write_all(const struct install_options *o, struct buf *out, struct err *e)
@@ -614,5 +596,5 @@ bool install_write_all(const struct install_options *o, struct buf *out, struct 
                 !(o->no_crds && f->how == INSTALL_ADMIN) && (f->when != IF_PROGRAM || install_has(f->when, o, &want)))
                 put_file(files, f, &as, &want, &v, &mem, out);
     }
-    return !out->full || err_set(e, ERR_LIMIT, "more than %d bytes of manifests (INSTALL_TEXT_MAX)", (int)INSTALL_TEXT_MAX);
+    return fits(out, e);
 }

@@ -29,11 +29,13 @@ enum install_when {
     IF_ADMISSION_OF_SHAPES,
     IF_AGENT,
     IF_AGENT_HERE, /* agents report to the operator */
+    IF_AGENT_DIRECT,
     IF_AUTH,
     IF_ELECTED,
     IF_NETWORK_POLICY,
     IF_NODES,
     IF_OWN_CERTIFICATE,
+    IF_PLANE_TOKEN,
     IF_PLANE_URL,
     IF_PROGRAM,
     IF_PROXIED,
@@ -44,6 +46,7 @@ enum install_when {
     IF_SHAPES,
     IF_SIDECAR,
     IF_TOOLS,
+    AS_ASKED, /* of flags alone */
 };
 bool install_has(enum install_when when, const struct install_options *o, const struct install_wanted *want);
 
