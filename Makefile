@@ -238,7 +238,7 @@ $(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/mobula.o,$(OBJECTS)) $(libraries
 STUB_CC = $(CC) $(COMMON) -ffreestanding -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables \
     -ffunction-sections -fno-tree-loop-distribute-patterns $(HARDEN_$(ARCH)) $(MUSL_INCLUDE) -B$(LLD) -fuse-ld=lld
 $(STUB): src/artifact/carried/stub.c src/artifact/unpack.c src/artifact/coder.h $(addprefix include/mobula/,carried.h base.h limits.h) \
-    $(MUSL)/lib/libc.a $(DIR_whole)/.flags
+    $(MUSL)/lib/libc.a $(DIR_whole)/.flags Makefile
 	@echo '  STUB    $@'
 	$(Q)$(STUB_CC) $(SMALLEST) -c -o $@.o src/artifact/carried/stub.c
 	$(Q)$(STUB_CC) -O2 -fno-inline-functions -fno-tree-vectorize -nostdlib -static -no-pie -s \
