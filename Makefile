@@ -135,8 +135,9 @@ sources_of = $(filter-out %/main.c,\
     $(wildcard $(if $(filter $(1),$(TEST_ROOMS)),tests/model,src)/$(1)/*.c) $(if $(filter kinds,$(1)),$(wildcard src/kinds/*/*.c)))
 
 # The libraries that a test of room $(2) is linked with in build way $(1). A test of something else may use everything.
-archives = $(patsubst %,$(DIR_$(1))/%.a,$(filter-out $(unused_$(2)),$(or $(below_$(2)),$(ALL_ROOMS))))
-# Rooms below another one that need not be compiled for its tests, because neither uses them.
+archives = $(patsubst %,$(DIR_$(1))/%.a,$(filter-out $(if $(filter static,$(1)),$(unused_$(2))),$(or $(below_$(2)),$(ALL_ROOMS))))
+# Rooms below another one that need not be compiled for its tests as the product is, because they use nothing of them: its linker drops what
+# names them.
 unused_command := remote ray scale shape work plan control kinds hub edge operator
 unused_artifact := $(unused_command)
 libraries_static := $(DIR_static)/libbearssl.a $(DIR_static)/libcrux.a $(DIR_static)/libyaml.a
