@@ -8,11 +8,16 @@
 
 #define PKI "build/test/pki4"
 
+/* Made once, by the first test that runs; before main, because a certificate is not valid at a time that was read before it was made. */
+__attribute__((constructor)) static void pki_make(void)
+{
+    if (access(PKI, R_OK) != 0 && system("sh tests/data/tls/make.sh " PKI) != 0)
+        fatal("tests/data/tls/make.sh failed");
+}
+
 static struct slice pki_file(const char *name, struct arena *a)
 {
     char path[128];
-    if (access(PKI, R_OK) != 0 && system("sh tests/data/tls/make.sh " PKI) != 0)
-        fatal("tests/data/tls/make.sh failed"); /* made once, by the first test that runs */
     snprintf(path, sizeof path, PKI "/%s", name);
     return read_file(path, a);
 }
