@@ -281,16 +281,16 @@ struct slice versioned_build_edge(const struct versioned *s, const struct versio
         uint32_t left = LIMIT_EDGE_VERSIONS;
         jout_form(&w, "{host:'%.*s',auth:'token',tokenSha256:'%s%s%s',versions:[", SLICE_ARG(name), t->sums[0], t->sum_count > 1 ? " " : "",
                   t->sum_count > 1 ? t->sums[1] : "");
-        for (uint32_t i = 0; i <= in->count; i++) { /* the edge calls the first version "primary" and the second one "canary" */
-            const struct version *v = i ? &in->list[i - 1] : in->primary;
-            if (!has_service(v) || (i && v == in->primary) || !left)
-                continue;
-            struct slice to = service_of_version(s, v, a);
-            sum += v->share;
-            left--;
-            jout_form(&w, "{name:'%.*s',weight:%d,upstream:'%.*s.%.*s.svc:%d'}", SLICE_ARG(v->name), (int)v->share, SLICE_ARG(to),
-                      SLICE_ARG(s->ns), (int)v->facts.port);
-        }
+        for (int rank = 0; rank < 3; rank++) /* the edge calls the first version "primary" and the second one "canary" */
+            for (const struct version *v = in->list; v < in->list + in->count; v++) {
+                if ((v == in->primary ? 0 : v == in->canary ? 1 : 2) != rank || !has_service(v) || !left)
+                    continue;
+                struct slice to = service_of_version(s, v, a);
+                sum += v->share;
+                left--;
+                jout_form(&w, "{name:'%.*s',weight:%d,upstream:'%.*s.%.*s.svc:%d'}", SLICE_ARG(v->name), (int)v->share, SLICE_ARG(to),
+                          SLICE_ARG(s->ns), (int)v->facts.port);
+            }
         jout_form(&w, "]}");
     }
     jout_form(&w, "]}");

@@ -148,7 +148,7 @@ static void took(struct op *op, const struct flight *f, struct jval object)
     t->known = t->fresh = true;
     int32_t next = (int32_t)versioned_token_step(&t->has, t->has.done, grace_ms, op->now.wall_us);
     if ((t->has.there && !t->has.valid) || (f->index && next == f->index))
-        refused(op, f, "want a key token of 16 bytes and more");
+        refused(op, f, "it has no key token of 16 bytes and more: replace or delete it");
     else if (f->index || !next)
         accepted(op, &t->part[TOKEN_SECRET], grace_ms / 2 < TOKEN_LOOK_MS ? grace_ms / 2 : TOKEN_LOOK_MS);
 }
