@@ -165,7 +165,7 @@ def test_a_secret_of_another_client_is_only_read(controller, operators, space, b
     operators(f"--service-auth={GRACE}s")
     space.api.call("POST", space.path("secrets"), {"metadata": {"name": "rag-token"}, "stringData": {"token": "short"}})
     service.create(version("v1", board), route=ROUTE)
-    assert service.says("TokenReady", "rag-token: want a key token of 16 bytes")["status"] == "False"
+    assert service.says("TokenReady", "rag-token: it has no key token of 16 bytes")["status"] == "False"
     mine = {"token": "a-token-of-mine-123", "former": "one-of-yesterday-12"}
     space.api.patch(space.path("secrets", "rag-token"), {"stringData": mine})
     service.serve("v1", board)
