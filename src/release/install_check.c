@@ -137,6 +137,18 @@ static bool check_url(struct slice url, const char *flag, uint16_t *port, struct
     return true;
 }
 
+static bool check_time(struct slice text, const char *flag, struct err *e)
+{
+    int64_t ms;
+    return slice_empty(text) || duration_parse(text, &ms, e) || err_wrap(e, "%s", flag);
+}
+
+static bool check_quantity(struct slice text, const char *flag, struct err *e)
+{
+    int64_t bytes;
+    return slice_empty(text) || quantity_parse(text, 0, &bytes, e) || err_wrap(e, "%s", flag);
+}
+
 static bool check_bucket(const struct install_options *o, uint16_t *port, struct err *e)
 {
     struct cloud_place at;
@@ -150,8 +162,8 @@ static bool check_bucket(const struct install_options *o, uint16_t *port, struct
     if (slice_is(o->args.tools, "none") || o->plane)
         return err_set(e, ERR_CONFIG, "--bucket is the operator's, and needs --tools=configmap or image:REF");
     return check_plain(o->bucket.url, "--bucket", e) && check_url(endpoint, "--bucket-endpoint", port, e) &&
-           check_plain(o->bucket.region, "--bucket-region", e) && check_plain(o->bucket.keep, "--bucket-retention", e) &&
-           check_plain(o->bucket.keep_bytes, "--bucket-retention-bytes", e) && check_key(o->bucket.ca, "--bucket-ca", e) &&
+           check_plain(o->bucket.region, "--bucket-region", e) && check_time(o->bucket.keep, "--bucket-retention", e) &&
+           check_quantity(o->bucket.keep_bytes, "--bucket-retention-bytes", e) && check_key(o->bucket.ca, "--bucket-ca", e) &&
            (slice_empty(o->bucket.secret) || name_dns1123_subdomain(o->bucket.secret) ||
             err_set(e, ERR_CONFIG, "--bucket-secret: \"%.*s\" is not the name of a Secret", SLICE_ARG(o->bucket.secret)));
 }
@@ -213,7 +225,7 @@ static bool check_parts(const struct install_options *o, struct arena *a, struct
         return err_set(e, ERR_CONFIG, "--agent needs --control-plane-url, and --tools=configmap or image:REF");
     return (slice_empty(o->args.route_ca) || name_dns1123_subdomain(o->args.route_ca) ||
             err_set(e, ERR_CONFIG, "--route-ca: want the name of a Secret")) &&
-           cli_route_hosts(o->args.route_hosts, e) && check_plain(o->args.service_auth, "--service-auth", e) &&
+           cli_route_hosts(o->args.route_hosts, e) && check_time(o->args.service_auth, "--service-auth", e) &&
            (name_dns1123_subdomain(o->tls.made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&
            cli_server_names(o->tls.names, a, &names, &count, e);
 }

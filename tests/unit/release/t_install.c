@@ -502,6 +502,22 @@ static void buckets(struct arena *a)
     CHECK(strstr(text.ptr, "              - {key: \"store.crt\", path: ca.crt}\n") &&
           strstr(text.ptr, "    - {port: 9000, protocol: TCP}\n"));
     CHECK_STR(slice_of(e.text), "");
+    test_case("what the operator could not read is refused before anything is installed");
+    o.bucket.keep = SLICE("a month");
+    CHECK(!written(&o, a, &e).ptr);
+    CHECK_STR(slice_of(e.text), "--bucket-retention: \"a month\" is not a duration such as 500ms, 5s or 1m30s");
+    e = (struct err){0};
+    o.bucket.keep = SLICE("30d");
+    o.bucket.keep_bytes = SLICE("many");
+    CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--bucket-retention-bytes: quantity \"many\""));
+    e = (struct err){0};
+    o.bucket.keep_bytes = SLICE("100Gi");
+    CHECK(written(&o, a, &e).ptr);
+    o.args.service_auth = SLICE("1 day");
+    CHECK(!written(&o, a, &e).ptr);
+    CHECK_STR(slice_of(e.text), "--service-auth: \"1 day\" is not a duration such as 500ms, 5s or 1m30s");
+    e = (struct err){0};
+    o.args.service_auth = o.bucket.keep = o.bucket.keep_bytes = SLICE("");
     test_case("without a bucket its other flags are refused");
     o.bucket.url = SLICE("");
     CHECK(!written(&o, a, &e).ptr);
