@@ -28,7 +28,7 @@ struct edge *edge_new(struct net *net, struct kube_config *config, const struct 
 void edge_free(struct edge *g);
 struct edge_text {
     struct slice text;
-    const char *what; /* the file's name, for errors */
+    const char *file; /* path of the file, or the flag, that the text is from: errors begin with it */
 };
 /* Takes the routes of the first text and of those of services behind it. False with *e: the first is wrong, and nothing has changed. What
  * is wrong with a service's text is logged, and the service has no routes. */

@@ -96,12 +96,12 @@ static bool configure(struct process *p, struct err *e)
     texts[0] = (struct edge_text){text, slice_empty(o->config) ? "--upstream" : o->config.ptr};
     manifest_files(&o->services, &a, &files, &none);
     for (uint32_t i = 0; well && i < files.count; i++) {
-        texts[i + 1].what = files.list[i].ptr;
+        texts[i + 1].file = files.list[i].ptr;
         well = read_file(files.list[i], &a, &texts[i + 1].text, e);
     }
     uint64_t hash = 0;
     for (uint32_t i = 0; i <= files.count; i++)
-        hash = hash64(texts[i].text, hash64(slice_of(texts[i].what), hash));
+        hash = hash64(texts[i].text, hash64(slice_of(texts[i].file), hash));
     if (well && hash != p->configured) {
         well = edge_configure(p->edge, texts, files.count + 1, e);
         if (well && p->configured)

@@ -202,7 +202,7 @@ bool config_add(struct config *c, const struct edge_options *o, const struct edg
     struct jval root;
     uint32_t before = c->count;
     if (t->text.len > LIMIT_EDGE_CONFIG)
-        return err_set(e, ERR_LIMIT, "%s has %zu bytes: at most %d (LIMIT_EDGE_CONFIG)", t->what, t->text.len, LIMIT_EDGE_CONFIG);
+        return err_set(e, ERR_LIMIT, "%s has %zu bytes: at most %d (LIMIT_EDGE_CONFIG)", t->file, t->text.len, LIMIT_EDGE_CONFIG);
     /* values lie in the text */
     if (spec_text_open(arena_dup(&c->arena, t->text), "routes", &c->arena, &doc, &root, errors)) {
         read_routes(&m, root, c);
@@ -212,7 +212,7 @@ bool config_add(struct config *c, const struct edge_options *o, const struct edg
         return true;
     c->count = before;
     spec_errors_tell(errors, e);
-    return err_wrap(e, "%s", t->what);
+    return err_wrap(e, "%s", t->file);
 }
 
 /* An upstream with a star is allowed as any name in its place: "*.NAMESPACE.svc". Upstreams of routes before these are forgotten. */

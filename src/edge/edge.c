@@ -82,10 +82,12 @@ bool edge_configure(struct edge *g, const struct edge_text *texts, uint32_t coun
     bool well = true;
     for (uint32_t i = 0; well && i < count; i++) {
         struct err why = {0};
-        well = config_add(c, &g->o, &texts[i], &why) ||
-               fail(g, "a service gets no requests: its routes cannot be used", &why, i ? NULL : e) || i;
+        if (config_add(c, &g->o, &texts[i], &why))
+            continue;
+        well = i > 0;
+        fail(g, "a service gets no requests: its routes cannot be used", &why, well ? NULL : e);
     }
-    well = well && (g->client || !c->has_users || err_set(e, ERR_CONFIG, "%s: auth: users needs an API server", texts[0].what)) &&
+    well = well && (g->client || !c->has_users || err_set(e, ERR_CONFIG, "%s: auth: users needs an API server", texts[0].file)) &&
            read_all(g, c, e) && (!g->o.allow || config_allow(c, g->o.allow, e));
     if (!well && g->config && g->o.allow)
         config_allow(g->config, g->o.allow, NULL);

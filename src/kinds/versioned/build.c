@@ -81,7 +81,7 @@ static struct slice service_of_version(const struct versioned *s, const struct v
 }
 
 /* The Service that routes lead to for the version: the edge, if requests need a token. */
-static struct slice service_for(const struct versioned *s, const struct version *v, struct arena *a)
+static struct slice backend_of(const struct versioned *s, const struct version *v, struct arena *a)
 {
     return s->token ? SLICE(EDGE_SERVICE) : service_of_version(s, v, a);
 }
@@ -142,7 +142,7 @@ static size_t names_of(const struct versioned_shares *in, const struct version *
 
 static void write_backend(struct jout *w, const struct route_build *b, const struct version *v, int32_t weight)
 {
-    struct slice name = service_for(b->s, v, b->a);
+    struct slice name = backend_of(b->s, v, b->a);
     jout_form(w,
               b->which == VERSIONED_VIRTUALSERVICE ? "{destination:{host:'%.*s',port:{number:%d}},weight:%d}"
                                                    : "{name:'%.*s',port:%d,weight:%d}",
@@ -236,7 +236,7 @@ static void set_canary(struct pairs *annotations, const struct versioned_shares 
 
 static void write_ingress_rule(struct jout *w, const struct versioned *s, const struct version *v, struct slice host, struct arena *a)
 {
-    struct slice name = service_for(s, v, a);
+    struct slice name = backend_of(s, v, a);
     jout_form(w, "{host?:'%.*s',http:{paths:[{path:'/',pathType:'Prefix',backend:{service:{name:'%.*s',port:{number:%d}}}}]}}",
               SLICE_ARG(host), SLICE_ARG(name), (int)port_of(s, v, false));
 }

@@ -127,8 +127,8 @@ static void decide_token(struct versioned_decision *d)
     if (!text.len)
         return;
     plan_look_again(d->p, edge->again_ms);
-    if (now_ms >= edge->again_ms || (!edge->failures && hash64(text, 0) != t->told))
-        add_step(d, TOKEN_TELL, SLICE(VERSIONED_EDGE_MAP), text);
+    if (now_ms >= edge->again_ms || (!edge->failures && hash64(text, 0) != t->published))
+        add_step(d, TOKEN_PUBLISH, SLICE(VERSIONED_EDGE_MAP), text);
 }
 
 /* ---- the whole decision ---- */

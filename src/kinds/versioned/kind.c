@@ -18,7 +18,7 @@ static void lead_versioned(struct op *op, struct record *c, bool leads)
     struct versioned_token *t = c->own;
     (void)leads;
     failures_clear(op, c);
-    t->told = 0;
+    t->published = 0;
     t->fresh = false;
 }
 

@@ -117,9 +117,11 @@ static bool token_condition(const struct versioned_decision *d, struct condition
     if (!v || (v->grace_ms && !t->known))
         return v && route_prior_condition(d->prior, STATUS_TOKEN, d->a, c);
     const struct istr *trouble = t->part[TOKEN_SECRET].trouble ? t->part[TOKEN_SECRET].trouble : t->part[TOKEN_EDGE].trouble;
-    *c = (struct condition){.type = STATUS_TOKEN, .yes = t->told && !trouble, .generation = d->s->generation};
+    *c = (struct condition){.type = STATUS_TOKEN, .yes = t->published && !trouble, .generation = d->s->generation};
     c->reason = !c->yes ? SLICE("TokenNotReady") : t->has.next || t->has.former ? SLICE("TokenRotating") : SLICE("TokenValid");
-    c->message = !v->grace_ms ? SLICE("see `mobula install --service-auth`") : arena_cut(d->a, istr_slice(trouble), LIMIT_KUBE_EVENT_NOTE);
+    c->message = arena_cut(d->a, istr_slice(trouble), LIMIT_KUBE_EVENT_NOTE);
+    if (!v->grace_ms)
+        c->message = SLICE("the operator makes no tokens: see `mobula install --service-auth`");
     return true;
 }
 

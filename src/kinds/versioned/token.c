@@ -73,7 +73,7 @@ bool versioned_make_token(struct op *op, struct record *c, const struct action *
     (void)e;
     f->hash = hash64(act->text, 0);
     slice_copy(act->name, f->name, sizeof f->name);
-    if (step == TOKEN_TELL) {
+    if (step == TOKEN_PUBLISH) {
         *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
         write_map(op, c, act->text);
         return true;
@@ -91,7 +91,7 @@ bool versioned_make_token(struct op *op, struct record *c, const struct action *
 
 bool versioned_token_secret(int32_t index)
 {
-    return index != TOKEN_TELL;
+    return index != TOKEN_PUBLISH;
 }
 
 /* ---- answers ---- */
@@ -106,17 +106,17 @@ static void accepted(struct op *op, struct token_part *p, int64_t again_ms)
 static void refused(struct op *op, const struct flight *f, const char *words)
 {
     struct versioned_token *t = token_of(f->c);
-    struct token_part *p = &t->part[f->index == TOKEN_TELL];
+    struct token_part *p = &t->part[f->index == TOKEN_PUBLISH];
     char text[ANSWER_WORDS + 2 * POD_NAME_MAX];
     snprintf(text, sizeof text, "%s: %s", f->name, words);
     t->known = true;
-    t->fresh &= f->index == TOKEN_TELL;
+    t->fresh &= f->index == TOKEN_PUBLISH;
     p->again_ms = op->now.mono_ms + backoff_ms(&op->rng, p->failures++, PLAN_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
     keep_interned(op, &p->trouble, intern_get(&op->strings, slice_of(text)));
 }
 
-/* Takes the Secret as the server has it; of its tokens only their sums. */
-static void take(struct op *op, struct versioned_token *t, struct jval object, const char *uid)
+/* Reads the Secret as the server has it; of its tokens only their sums are kept. */
+static void read_secret(struct op *op, struct versioned_token *t, struct jval object, const char *uid)
 {
     static const char *const keys[] = {"token", "next", "former"};
     struct arena *a = &op->arenas.event;
@@ -140,11 +140,11 @@ static void take(struct op *op, struct versioned_token *t, struct jval object, c
     time_parse(note, &t->has.since_us, NULL);
 }
 
-static void took(struct op *op, const struct flight *f, struct jval object)
+static void take_secret(struct op *op, const struct flight *f, struct jval object)
 {
     struct versioned_token *t = token_of(f->c);
     int64_t grace_ms = op->o.service_auth_ms;
-    take(op, t, object, f->c->uid);
+    read_secret(op, t, object, f->c->uid);
     t->known = t->fresh = true;
     int32_t next = (int32_t)versioned_token_step(&t->has, t->has.done, grace_ms, op->now.wall_us);
     if ((t->has.there && !t->has.valid) || (f->index && next == f->index))
@@ -159,14 +159,14 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
     struct jval object = NO_VALUE;
     char words[ANSWER_WORDS];
     bool absent = a->outcome == KUBE_REFUSED && a->status.code == 404 && f->index == TOKEN_READ;
-    bool tells = f->index == TOKEN_TELL, well = a->outcome == KUBE_OK;
+    bool publishes = f->index == TOKEN_PUBLISH, well = a->outcome == KUBE_OK;
     arena_reset(&op->arenas.event, 64 * KIB);
     record_touch(op, f->c);
-    if (well && tells) {
-        t->told = f->hash;
-        accepted(op, &t->part[TOKEN_EDGE], TOKEN_TELL_MS);
+    if (well && publishes) {
+        t->published = f->hash;
+        accepted(op, &t->part[TOKEN_EDGE], TOKEN_PUBLISH_MS);
     } else if (absent || (well && json_read(&object, a->body, &op->arenas.event, NULL))) {
-        took(op, f, object);
+        take_secret(op, f, object);
     } else {
         refused(op, f, answer_words(a, words));
     }
@@ -175,12 +175,13 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
 
 /* ---- the view ---- */
 
-/* The edge forgets the service. If that fails, its entry stays until another service takes the host, or the name. */
-static void untell(struct op *op, const struct record *c, struct versioned_token *t)
+/* Removes the service's text from the ConfigMap of the edge. If that fails, it stays there until a service of the same name is published.
+ */
+static void unpublish(struct op *op, const struct record *c, struct versioned_token *t)
 {
-    if (!t->told || !op->phase.leading)
+    if (!t->published || !op->phase.leading)
         return;
-    t->told = 0;
+    t->published = 0;
     buf_clear(&op->out.path);
     buf_clear(&op->out.body);
     write_map(op, c, SLICE(""));
@@ -196,7 +197,7 @@ static void untell(struct op *op, const struct record *c, struct versioned_token
 const struct versioned_token_view *versioned_token_look(struct op *op, struct record *c, const struct versioned *s)
 {
     if (!s->token) {
-        untell(op, c, token_of(c));
+        unpublish(op, c, token_of(c));
         return NULL;
     }
     struct versioned_token_view *v = arena_new(&op->arenas.plan, struct versioned_token_view);
@@ -212,5 +213,5 @@ void versioned_token_forget(struct op *op, struct record *c)
     for (int i = 0; i < TOKEN_PARTS; i++)
         keep_interned(op, &t->part[i].trouble, NULL);
     if (!c->present)
-        untell(op, c, t);
+        unpublish(op, c, t);
 }

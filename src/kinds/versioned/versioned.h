@@ -28,18 +28,18 @@ extern const struct kube_resource versioned_resource;
 #define TOKEN_NOTE "mobula.dev/token-step"        /* annotation of the Secret: hash of VERSIONED_ROTATE, and time of the last step */
 #define TOKEN_SUFFIX "-token"                     /* of the Secret, behind the service's name */
 enum {
-    VERSIONED_TOKENS = 2, /* valid ones at a time */
-    EDGE_PORT = 80,
-    TOKEN_SUM = 65,                /* bytes of a SHA-256 sum as text */
-    TOKEN_LEAST = 16,              /* bytes of a token */
-    TOKEN_LEAD_MS = 2 * 60 * 1000, /* the next token is valid for so long before it is in use: kubelets bring ConfigMaps late */
-    TOKEN_LOOK_MS = 60 * 1000,     /* between two reads of a Secret, and so the delay of a step */
-    TOKEN_TELL_MS = 5 * 60 * 1000, /* the edge's ConfigMap is applied again after this time, in case another client has changed it */
-    VERSIONED_NAME_MAX = 47,       /* bytes: "<name>-<version>" is a RayService's name */
-    VERSIONED_MAX = 10,            /* versions of one spec */
-    VERSIONED_KEPT = 24,           /* versions at one time, with those that leave. What is beyond is deleted first */
-    VERSIONED_HOSTS = 16,          /* of the Gateway API */
-    VERSIONED_INTERVAL_S = 15,     /* at least: a head whose applications run is asked every 10 s, so that a step goes by a later answer */
+    VERSIONED_TOKENS = 2,             /* valid ones at a time */
+    EDGE_PORT = 80,                   /* of EDGE_SERVICE */
+    TOKEN_SUM = 65,                   /* bytes of a SHA-256 sum as text */
+    TOKEN_LEAST = 16,                 /* bytes of a token */
+    TOKEN_LEAD_MS = 2 * 60 * 1000,    /* the next token is valid for so long before it is in use: kubelets bring ConfigMaps late */
+    TOKEN_LOOK_MS = 60 * 1000,        /* between two reads of a Secret, and so the delay of a step */
+    TOKEN_PUBLISH_MS = 5 * 60 * 1000, /* the edge's ConfigMap is applied again after this time, in case another client has changed it */
+    VERSIONED_NAME_MAX = 47,          /* bytes: "<name>-<version>" is a RayService's name */
+    VERSIONED_MAX = 10,               /* versions of one spec */
+    VERSIONED_KEPT = 24,              /* versions at one time, with those that leave. What is beyond is deleted first */
+    VERSIONED_HOSTS = 16,             /* of the Gateway API */
+    VERSIONED_INTERVAL_S = 15, /* at least: a head whose applications run is asked every 10 s, so that a step goes by a later answer */
     VERSIONED_LOOK_MS = 2 * 1000,
     VERSIONED_LEAVE_MS = 60 * 1000, /* a version without requests is kept so long, for those under way */
 };
@@ -89,11 +89,11 @@ struct token_state {
 /* The next action on the Secret, or on the ConfigMap of the edge. */
 enum token_step {
     TOKEN_READ,
-    TOKEN_MAKE,  /* a token is made */
-    TOKEN_STAGE, /* the next token is made */
-    TOKEN_TAKE,  /* it becomes the token, and that the former one */
-    TOKEN_END,   /* the former one is removed */
-    TOKEN_TELL,  /* the sums and weights are written for the edge */
+    TOKEN_MAKE,    /* a token is made */
+    TOKEN_STAGE,   /* the next token is made */
+    TOKEN_TAKE,    /* it becomes the token, and that the former one */
+    TOKEN_END,     /* the former one is removed */
+    TOKEN_PUBLISH, /* the sums and weights are written for the edge */
 };
 /* asked: by VERSIONED_ROTATE; grace_ms: the former token stays valid for so long. */
 enum token_step versioned_token_step(const struct token_state *t, uint64_t asked, int64_t grace_ms, int64_t now_us);
@@ -110,7 +110,7 @@ struct versioned_token {
     bool known, fresh; /* known: the Secret was read, or could not be; fresh: `has` is as it was read last, and nothing failed since */
     uint32_t sum_count;
     char sums[VERSIONED_TOKENS][TOKEN_SUM];
-    uint64_t told; /* hash of the text that the edge has; 0: not known */
+    uint64_t published; /* hash of the text in the ConfigMap; 0: not known */
 };
 struct versioned_token_view {
     const struct versioned_token *state;

@@ -155,10 +155,10 @@ static void step_token(struct world *w, const struct action *act)
     size_t n = strlen(w->acts);
     if (n + 1 < sizeof w->acts)
         w->acts[n] = letters[act->index];
-    if (act->index == TOKEN_TELL) {
+    if (act->index == TOKEN_PUBLISH) {
         w->edge = arena_dup(&w->a, act->text);
-        w->token.told = hash64(act->text, 0);
-        w->token.part[TOKEN_EDGE].again_ms = w->now.mono_ms + TOKEN_TELL_MS;
+        w->token.published = hash64(act->text, 0);
+        w->token.part[TOKEN_EDGE].again_ms = w->now.mono_ms + TOKEN_PUBLISH_MS;
         return;
     }
     if (act->index && w->forbidden) {
