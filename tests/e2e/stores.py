@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -216,6 +218,20 @@ class Cut(Between):
                         return
                     self.sent += len(data) if one is near else 0
                     (far if one is near else near).sendall(data)
+
+
+def ended_url(storage, url, folder):
+    """Stores an object, reads it by a signed URL, and returns what the store answers when the signed URL has ended. storage: runs
+    `mobula storage`."""
+    (folder / "file").write_text("read in time")
+    storage("put", url, "-f", folder / "file")
+    signed = storage("sign", url, "--valid", "3s").decode().strip()
+    assert urllib.request.urlopen(signed).read() == b"read in time"
+    time.sleep(4)
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(signed)
+    storage("rm", url)
+    return refused.value
 
 
 @pytest.fixture(scope="module", params=[run_moto, run_versitygw], ids=["moto", "versitygw"])
