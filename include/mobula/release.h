@@ -187,6 +187,7 @@ struct install_bucket {
     struct slice secret;                /* NAME of a Secret, here and in the watched namespaces; empty: the pods' identity */
     struct slice ca;                    /* NAME or NAME/KEY of a ConfigMap; empty: none */
     struct slice keep, keep_bytes;      /* retention: a duration, a quantity; empty: none */
+    bool virtual_host;                  /* the bucket is part of the endpoint's host name */
 };
 
 struct install_options {

@@ -325,6 +325,7 @@ static const struct flag list[] = {
     {"bucket", FLAG_TEXT, AT(bucket.url), "URL"},
     {"bucket-endpoint", FLAG_TEXT, AT(bucket.endpoint), "URL"},
     {"bucket-region", FLAG_TEXT, AT(bucket.region), "NAME"},
+    {"bucket-virtual-host", FLAG_SWITCH, AT(bucket.virtual_host), NULL},
     {"bucket-secret", FLAG_TEXT, AT(bucket.secret), "NAME"},
     {"egress-allow", FLAG_TEXTS, AT(entries), "HOST[:PORT][,...]"},
     {"profile", FLAG_TEXTS, AT(profiles), "NAME"},

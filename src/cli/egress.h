@@ -7,6 +7,7 @@
 
 struct egress_bucket {
     struct slice url, endpoint, region, secret;
+    bool virtual_host;
 };
 struct egress_options {
     struct slice format, ns, watch, kubeconfig, context, ray_access, head_ports, plane_url, sts, ray_version;

@@ -13,6 +13,7 @@ static const struct {
                {&cloud_azure, "login.microsoftonline.com", 443, "--bucket: Entra ID, for workload identity"},
                {&cloud_azure, "169.254.169.254", 80, "--bucket: managed identity"},
                {&cloud_gcs, "metadata.google.internal", 80, "--bucket: workload identity"},
+               {&cloud_gcs, "169.254.169.254", 80, "--bucket: workload identity"},
                {&cloud_gcs, "sts.googleapis.com", 443, "--bucket: workload identity federation"},
                {&cloud_gcs, "iamcredentials.googleapis.com", 443, "--bucket: signed URLs"}};
 
@@ -36,7 +37,11 @@ bool egress_bucket(const struct egress_bucket *o, struct net_allow *allow, struc
     struct slice url = storage_endpoint(&at, o->endpoint, region, a);
     if (slice_empty(url))
         return err_set(e, ERR_CONFIG, "--bucket-endpoint is needed: https://ACCOUNT.blob.core.windows.net");
-    if (!cloud_host(url, "--bucket-endpoint", a, &store, e) || !net_allow_add(allow, store.at.host, store.at.port, "--bucket", e))
+    if (!cloud_host(url, "--bucket-endpoint", a, &store, e))
+        return false;
+    if (o->virtual_host && !slice_empty(o->endpoint))
+        store.at.host = arena_printf(a, "%.*s.%.*s", SLICE_ARG(at.bucket), SLICE_ARG(store.at.host));
+    if (!net_allow_add(allow, store.at.host, store.at.port, "--bucket", e))
         return false;
     bool identity = slice_empty(o->secret) && (at.protocol != &cloud_s3 || slice_empty(o->endpoint));
     for (size_t i = 0; i < COUNT_OF(issuers) && identity; i++) {

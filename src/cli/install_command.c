@@ -56,6 +56,7 @@ static const struct flag list[] = {
     {"bucket", FLAG_TEXT, AT(bucket.url), "URL"},
     {"bucket-endpoint", FLAG_TEXT, AT(bucket.endpoint), "URL"},
     {"bucket-region", FLAG_TEXT, AT(bucket.region), "NAME"},
+    {"bucket-virtual-host", FLAG_SWITCH, AT(bucket.virtual_host), NULL},
     {"bucket-retention", FLAG_TEXT, AT(bucket.keep), "TIME"},
     {"bucket-retention-bytes", FLAG_TEXT, AT(bucket.keep_bytes), "QUANTITY"},
     {"bucket-secret", FLAG_TEXT, AT(bucket.secret), "NAME"},

@@ -103,12 +103,11 @@ static void put_port(uint16_t port, struct buf *out)
 /* For the NetworkPolicy: what else may be contacted, by its ports. */
 static struct slice egress_ports(const struct install_options *o, const struct install_wanted *want, struct arena *a)
 {
-    __attribute__((cleanup(buf_free))) struct buf out;
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = MIB};
     struct flag_texts entries = install_egress(o);
     struct cli_items it = {.of = &entries};
     struct slice item, host;
     uint16_t port;
-    buf_init(&out, MIB);
     while (cli_items_next(&it, &item))
         if (net_place(item, &host, &port) && port != NET_ALLOW_PORT)
             put_port(port, &out);
@@ -338,6 +337,7 @@ static const struct operator_row {
     {"bucket", NULL, AT(bucket.url), ALWAYS},
     {"bucket-endpoint", NULL, AT(bucket.endpoint), ALWAYS},
     {"bucket-region", NULL, AT(bucket.region), ALWAYS},
+    {"bucket-virtual-host", "", 0, IF_VIRTUAL_HOST},
     {"bucket-retention", NULL, AT(bucket.keep), ALWAYS},
     {"bucket-retention-bytes", NULL, AT(bucket.keep_bytes), ALWAYS},
     {"bucket-secret", NULL, AT(bucket.secret), ALWAYS},

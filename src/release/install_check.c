@@ -155,7 +155,7 @@ static bool check_bucket(const struct install_options *o, uint16_t *port, struct
     struct slice endpoint = o->bucket.endpoint;
     if (slice_empty(o->bucket.url))
         return (slice_empty(endpoint) && slice_empty(o->bucket.region) && slice_empty(o->bucket.secret) && slice_empty(o->bucket.ca) &&
-                slice_empty(o->bucket.keep) && slice_empty(o->bucket.keep_bytes)) ||
+                slice_empty(o->bucket.keep) && slice_empty(o->bucket.keep_bytes) && !o->bucket.virtual_host) ||
                err_set(e, ERR_CONFIG, "--bucket-… flags need --bucket");
     if (!cloud_place(o->bucket.url, &at, e))
         return err_wrap(e, "--bucket");

@@ -37,6 +37,7 @@ const struct install_inset install_insets[] = {
     {"PROXY_RULE", "role-proxy", IF_PROXIED},
     {"REMOTE_RULE", "role-remote", IF_PLANE_URL},
     {"AGENT_PORT", "agent-port", IF_AGENT_HERE},
+    {"IDENTITY_EGRESS", "network-identity", IF_IDENTITY},
     {"AUTH_RULE", "role-auth", IF_AUTH},
     {"ROUTES_RULE", "role-routes", IF_ROUTE_CA},
     {"SERVICE_AUTH_RULE", "role-service-auth", IF_SERVICE_AUTH},
@@ -55,6 +56,7 @@ bool install_has(enum install_when when, const struct install_options *o, const 
         [IF_AGENT_DIRECT] = o->with.agent && o->with.agent_direct,
         [IF_AUTH] = o->with.ray_auth,
         [IF_ELECTED] = want->elect,
+        [IF_IDENTITY] = !slice_empty(o->hub.sts) || (!slice_empty(o->bucket.url) && slice_empty(o->bucket.secret)),
         [IF_NETWORK_POLICY] = !o->with.no_network_policy,
         [IF_NODES] = o->with.report_nodes,
         [IF_OWN_CERTIFICATE] = slice_empty(o->tls.secret),
@@ -69,6 +71,7 @@ bool install_has(enum install_when when, const struct install_options *o, const 
         [IF_SHAPES] = o->with.shapes,
         [IF_SIDECAR] = slice_is(o->args.autoscaler, "sidecar"),
         [IF_TOOLS] = want->tools.tools == RAY_TOOLS_CONFIGMAP,
+        [IF_VIRTUAL_HOST] = o->bucket.virtual_host,
     };
     return holds[when];
 }

@@ -32,6 +32,7 @@ enum install_when {
     IF_AGENT_DIRECT,
     IF_AUTH,
     IF_ELECTED,
+    IF_IDENTITY, /* the operator may use an identity of its pod, whose credentials a server of the node or cloud issues */
     IF_NETWORK_POLICY,
     IF_NODES,
     IF_OWN_CERTIFICATE,
@@ -46,6 +47,7 @@ enum install_when {
     IF_SHAPES,
     IF_SIDECAR,
     IF_TOOLS,
+    IF_VIRTUAL_HOST,
     AS_ASKED, /* of flags alone */
 };
 bool install_has(enum install_when when, const struct install_options *o, const struct install_wanted *want);

@@ -109,9 +109,9 @@ def objects(text):
      "--control-plane-url=https://hub.example --cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --report-nodes --agent"),
     ("controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,agent=true,agentDirect=true",
      "--control-plane-url=https://hub.example --cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --agent --agent-direct"),
-    ("bucket=s3://ray/team-a,bucketEndpoint=https://minio.example:9000,bucketRegion=eu-1,bucketSecret=keys,bucketCa=corp/x.pem",
-     "--bucket=s3://ray/team-a --bucket-endpoint=https://minio.example:9000 --bucket-region=eu-1 --bucket-secret=keys "
-     "--bucket-ca=corp/x.pem"),
+    ("bucket=s3://ray/team-a,bucketEndpoint=https://minio.example:9000,bucketRegion=eu-1,bucketVirtualHost=true,bucketSecret=keys,"
+     "bucketCa=corp/x.pem", "--bucket=s3://ray/team-a --bucket-endpoint=https://minio.example:9000 --bucket-region=eu-1 "
+     "--bucket-virtual-host --bucket-secret=keys --bucket-ca=corp/x.pem"),
     ("bucket=gs://ray,bucketEndpoint=http://store.example", "--bucket=gs://ray --bucket-endpoint=http://store.example"),
     ("image=registry.example:5000/mobula:1,toolsResources=cpu=100m\\,memory=90Mi,agentResources=cpu=1",
      "--image=registry.example:5000/mobula:1 --tools-resources=cpu=100m,memory=90Mi --agent-resources=cpu=1"),

@@ -472,6 +472,7 @@ static void sts(struct arena *a)
     o.hub.sts = SLICE("https://sts.bank.example:4566");
     struct slice text = written(&o, a, &e);
     CHECK(text.ptr && strstr(text.ptr, "    - {port: 4566, protocol: TCP}\n"));
+    CHECK(strstr(text.ptr, "    - ipBlock: {cidr: 169.254.170.23/32}\n"));
     CHECK_STR(slice_of(e.text), "");
     test_case("STS at its usual port, which is open");
     o.hub.sts = SLICE("https://sts.eu-west-1.amazonaws.com");
@@ -501,7 +502,25 @@ static void buckets(struct arena *a)
     CHECK(strstr(text.ptr, "          - secret: {name: \"keys\", optional: true}\n"));
     CHECK(strstr(text.ptr, "              - {key: \"store.crt\", path: ca.crt}\n") &&
           strstr(text.ptr, "    - {port: 9000, protocol: TCP}\n"));
+    CHECK(!strstr(text.ptr, "--bucket-virtual-host") && !strstr(text.ptr, "169.254."));
     CHECK_STR(slice_of(e.text), "");
+    test_case("the bucket in its host's name");
+    o.bucket.virtual_host = true;
+    text = written(&o, a, &e);
+    CHECK(strstr(text.ptr, "        - --bucket-virtual-host\n        - --bucket-secret=keys\n"));
+    test_case("without a Secret the servers that issue credentials to the pod's identity may be contacted");
+    o.bucket.secret = SLICE("");
+    text = written(&o, a, &e);
+    CHECK(strstr(text.ptr, "    - ipBlock: {cidr: 169.254.170.23/32}\n") && strstr(text.ptr, "    - {port: 988, protocol: TCP}\n"));
+    o.bucket.secret = SLICE("keys");
+    o.bucket.url = SLICE("");
+    o.bucket.endpoint = o.bucket.secret = o.bucket.ca = SLICE("");
+    CHECK(!written(&o, a, &e).ptr);
+    CHECK_STR(slice_of(e.text), "--bucket-\xe2\x80\xa6 flags need --bucket");
+    e = (struct err){0};
+    o.bucket.url = SLICE("s3://ray/a");
+    o.bucket.secret = SLICE("keys");
+    o.bucket.virtual_host = false;
     test_case("what the operator could not read is refused before anything is installed");
     o.bucket.keep = SLICE("a month");
     CHECK(!written(&o, a, &e).ptr);
@@ -519,6 +538,7 @@ static void buckets(struct arena *a)
     e = (struct err){0};
     o.args.service_auth = o.bucket.keep = o.bucket.keep_bytes = SLICE("");
     test_case("without a bucket its other flags are refused");
+    o.bucket.endpoint = SLICE("https://minio.example:9000");
     o.bucket.url = SLICE("");
     CHECK(!written(&o, a, &e).ptr);
     CHECK_STR(slice_of(e.text), "--bucket-\xe2\x80\xa6 flags need --bucket");
