@@ -9,6 +9,7 @@
 #include <mobula/heads.h>
 #include <mobula/ship.h>
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,11 +108,20 @@ static void add_resources(struct sum *all, const struct ray_bundle *b, int which
     }
 }
 
+/* Without the noise of sums of fractions: in steps of Ray's. Sums of large amounts are of integers. */
+static struct slice write_sum(double sum, char out[DOUBLE_TEXT_MAX])
+{
+    static const double large = 1e11;
+    if (fabs(sum) < large)
+        sum = (double)(int64_t)(sum * RAY_QUANTUM + (sum < 0 ? -0.5 : 0.5)) / RAY_QUANTUM;
+    return double_format(sum, DOUBLE_JSON, out);
+}
+
 static void write_state(const struct ray_state *s, struct jout *w)
 {
     struct sum all[RESOURCES_MAX + 1] = {0}; /* the last one has no name */
     uint32_t dead = 0;
-    char text[64];
+    char total[DOUBLE_TEXT_MAX], used[DOUBLE_TEXT_MAX];
     for (uint32_t i = 0; i < s->node_count; i++) {
         dead += s->nodes[i].status == RAY_NODE_DEAD;
         add_resources(all, &s->nodes[i].total, 0);
@@ -119,8 +129,8 @@ static void write_state(const struct ray_state *s, struct jout *w)
     }
     jout_form(w, "nodesAlive:%u,nodesDead:%u,resources:[", s->node_count - dead, dead);
     for (const struct sum *at = all; at->name.len; at++) {
-        snprintf(text, sizeof text, "%.15g,\"used\":%.15g", at->amounts[0], at->amounts[0] - at->amounts[1]);
-        jout_form(w, "{name:'%.*s',total:%s}", SLICE_ARG(at->name), text);
+        jout_form(w, "{name:'%.*s',total:%.*s,used:%.*s}", SLICE_ARG(at->name), SLICE_ARG(write_sum(at->amounts[0], total)),
+                  SLICE_ARG(write_sum(at->amounts[0] - at->amounts[1], used)));
     }
     jout_end(w);
 }

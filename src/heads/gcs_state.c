@@ -52,11 +52,13 @@ static void read_entry(struct reader *r, struct slice message, bool text, struct
 
 static int64_t quantum(struct reader *r, const struct entry *entry)
 {
+    char text[DOUBLE_TEXT_MAX];
     double units = entry->number;
+    struct slice said = double_format(units, DOUBLE_SHORT, text), name = slice_head(entry->key, 60);
     if (isnan(units) || isinf(units) || units <= -0.5 / RAY_QUANTUM)
-        err_set(&r->e, ERR_RANGE, "the head says %g of resource \"%.*s\"", units, SLICE_ARG(slice_head(entry->key, 60)));
+        err_set(&r->e, ERR_RANGE, "the head says %.*s of resource \"%.*s\"", SLICE_ARG(said), SLICE_ARG(name));
     else if (units > (double)LIMIT_RAY_AMOUNT)
-        err_set(&r->e, ERR_LIMIT, "the head says %g of resource \"%.*s\" (LIMIT_RAY_AMOUNT)", units, SLICE_ARG(slice_head(entry->key, 60)));
+        err_set(&r->e, ERR_LIMIT, "the head says %.*s of resource \"%.*s\" (LIMIT_RAY_AMOUNT)", SLICE_ARG(said), SLICE_ARG(name));
     return r->e.code == ERR_NONE ? (int64_t)(units * RAY_QUANTUM + 0.5) : 0;
 }
 

@@ -93,9 +93,13 @@ static bool is_bytes(struct slice name)
     return slice_ends(name, SLICE("memory"));
 }
 
-static double gib(int64_t amount)
+/* In hundredths of a GiB, half ones rounded to even ones. */
+static void put_gib(struct buf *b, int64_t amount, const char *unit)
 {
-    return (double)amount / RAY_QUANTUM / (1024.0 * 1024 * 1024);
+    const int64_t hundredth = RAY_QUANTUM / 100 * (INT64_C(1) << 30);
+    int64_t n = amount / hundredth, over = amount % hundredth - hundredth / 2;
+    n += over > 0 || (over == 0 && n % 2);
+    buf_printf(b, "%lld.%02d%s", (long long)n / 100, (int)(n % 100), unit);
 }
 
 /* ---- the old operator's log ---- */
@@ -178,7 +182,8 @@ static void put_beats(struct block *b)
     for (uint32_t i = 0; i < s.count; i++) {
         buf_put(b->out, i ? SLICE(", ") : SLICE(""));
         if (is_bytes(s.names[i])) {
-            buf_printf(b->out, "%.2f GiB/%.2f GiB", gib(used_of(&s, i)), gib(s.all[i]));
+            put_gib(b->out, used_of(&s, i), " GiB/");
+            put_gib(b->out, s.all[i], " GiB");
         } else {
             put_float(b->out, used_of(&s, i));
             buf_putc(b->out, '/');
@@ -360,7 +365,8 @@ static void put_usage(const struct ray_state *state, struct buf *out)
     for (uint32_t i = 0; i < s.count; i++) {
         buf_putc(out, ' ');
         if (is_bytes(s.names[i])) {
-            buf_printf(out, "%.2fGiB/%.2fGiB", gib(used_of(&s, i)), gib(s.all[i]));
+            put_gib(out, used_of(&s, i), "GiB/");
+            put_gib(out, s.all[i], "GiB");
         } else {
             put_float(out, used_of(&s, i));
             buf_putc(out, '/');

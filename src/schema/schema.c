@@ -142,10 +142,11 @@ static size_t characters(struct slice s)
 
 static void check_limits(const struct spot *at, struct jval schema, struct jval v)
 {
+    struct jval least = json_key(schema, SLICE("minimum"));
     double n, minimum;
     int64_t most;
-    if (json_num(v, &n) && json_num(json_key(schema, SLICE("minimum")), &minimum) && n < minimum)
-        spot_bad(at, false, v, "is %.*s: must not be below %g", SLICE_ARG(slice_head(json_raw(v), 32)), minimum);
+    if (json_num(v, &n) && json_num(least, &minimum) && n < minimum)
+        spot_bad(at, false, v, "is %.*s: must not be below %.*s", SLICE_ARG(slice_head(json_raw(v), 32)), SLICE_ARG(json_raw(least)));
     bool int32 = json_str_eq(json_key(schema, SLICE("format")), SLICE("int32"));
     if (int32 && json_num(v, &n) && (n < INT32_MIN || n > INT32_MAX))
         spot_bad(at, false, v, "is %.*s: must fit in 32 bits", SLICE_ARG(slice_head(json_raw(v), 32)));

@@ -1,7 +1,6 @@
 #include "scalar.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- words ---- */
@@ -125,45 +124,11 @@ static bool looks_float(struct slice s)
     return slice_empty(s);
 }
 
-/* How Go writes a number: as few digits as give it back, with an exponent below 10^low and from 10^high on. */
-struct float_style {
-    bool narrow; /* give it back as a float, not as a double */
-    int low, high;
-    int digits; /* of the exponent, at least */
-};
-static const struct float_style style_value = {false, -6, 21, 1}, style_key = {true, -4, 6, 2};
-
-static struct slice write_float(double value, const struct float_style *style, struct arena *a)
+/* As Go writes it. */
+static struct slice write_float(double value, enum double_form form, struct arena *a)
 {
-    enum { DIGITS_MAX = 17 };
-    char text[DIGITS_MAX + 16], digits[DIGITS_MAX + 1] = "";
-    int count = 0, exponent;
-    for (int precision = 0; precision < DIGITS_MAX; precision++) {
-        snprintf(text, sizeof text, "%.*e", precision, fabs(value));
-        if (style->narrow ? strtof(text, NULL) == (float)fabs(value) : strtod(text, NULL) == fabs(value))
-            break;
-    }
-    char *e = strchr(text, 'e');
-    for (char *c = text; c < e; c++)
-        if (is_digit(*c))
-            digits[count++] = *c;
-    exponent = (int)strtol(e + 1, NULL, 10);
-    struct buf out;
-    buf_init(&out, KIB);
-    if (signbit(value))
-        buf_putc(&out, '-');
-    if (value != 0 && (exponent < style->low || exponent >= style->high)) {
-        buf_printf(&out, "%c%s%se%c%0*d", digits[0], digits[1] ? "." : "", digits + 1, exponent < 0 ? '-' : '+', style->digits,
-                   abs(exponent));
-    } else if (exponent < 0) {
-        buf_printf(&out, "0.%.*d%s", -exponent - 1, 0, digits);
-    } else {
-        for (int i = 0; i <= exponent || i < count; i++)
-            buf_printf(&out, "%s%c", i == exponent + 1 ? "." : "", i < count ? digits[i] : '0');
-    }
-    struct slice copy = arena_dup(a, buf_slice(&out));
-    buf_free(&out);
-    return copy;
+    char text[DOUBLE_TEXT_MAX];
+    return arena_dup(a, double_format(value, form, text));
 }
 
 static bool is_float(struct slice s, struct arena *a, struct scalar *out)
@@ -173,7 +138,7 @@ static bool is_float(struct slice s, struct arena *a, struct scalar *out)
     double value = strtod(s.ptr, NULL);
     if (isinf(value))
         return false;
-    *out = (struct scalar){SCALAR_FLOAT, write_float(value, &style_value, a)};
+    *out = (struct scalar){SCALAR_FLOAT, write_float(value, DOUBLE_JSON, a)};
     return true;
 }
 
@@ -236,7 +201,7 @@ bool scalar_key(struct scalar s, struct arena *a, struct slice *out)
         return false;
     if (s.type == SCALAR_FLOAT) {
         double value = strtof(s.text.ptr, NULL);
-        s.text = isinf(value) ? (value < 0 ? SLICE("-.inf") : SLICE(".inf")) : write_float(value, &style_key, a);
+        s.text = isinf(value) ? (value < 0 ? SLICE("-.inf") : SLICE(".inf")) : write_float(value, DOUBLE_FLOAT, a);
     }
     *out = s.text;
     return true;
