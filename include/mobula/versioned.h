@@ -12,6 +12,8 @@
 #define VERSIONED_BACK "mobula.dev/rollback"
 /* Annotation: another value asks for another token. The service's Secret has the hash of the value that was carried out last. */
 #define VERSIONED_ROTATE "mobula.dev/rotate-token"
+#define TOKEN_NOTE "mobula.dev/token-step"        /* annotation of that Secret: hash of VERSIONED_ROTATE, and time of the last step */
+#define TOKEN_SUFFIX "-token"                     /* of its name, behind the service's */
 #define VERSIONED_ISTIO_LIST "gateways"           /* of spec.istio */
 #define VERSION_HEADER "X-Mobula-Version"         /* a request with it gets the version that it names … */
 #define VERSION_HEADER_OTHER "X-ANYSCALE-VERSION" /* … and so does one with this */

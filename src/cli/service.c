@@ -22,6 +22,8 @@ static const struct flag list[] = {
     {"ingress-class", FLAG_TEXT, AT(class), "NAME"},
     {"istio-gateway", FLAG_LIST, AT(istio), "[NS/]NAME[,…]"},
     {"hostname", FLAG_LIST, AT(hosts), "HOST[,HOST]"},
+    {"auth", FLAG_TEXT, AT(auth), "token|none"},
+    {"rotate", FLAG_SWITCH, AT(rotate), NULL},
     {"wait", FLAG_SWITCH, AT(wait), NULL},
     {"wait-timeout", FLAG_DURATION, AT(wait_ms), "TIME"},
     SEEK_PLACE_FLAGS(AT(seek)),
@@ -29,7 +31,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .usage = "mobula service deploy|status|rollback|terminate|list|wait [NAME] [FLAG...]",
+    .usage = "mobula service deploy|status|rollback|terminate|list|wait|token [NAME] [FLAG...]",
     .list = list,
     .count = COUNT_OF(list),
     .word = AT(name),
@@ -69,7 +71,7 @@ bool service_find_child(struct service_desk *d, struct slice version, struct jva
     return service_find(d, kind_rayservice.resource, versioned_child_name(d->o.name, version, d->seek.a), out, absent, e);
 }
 
-static bool find_service(struct service_desk *d, struct err *e)
+bool service_find_live(struct service_desk *d, struct err *e)
 {
     bool absent = false;
     if (!service_find(d, kind_versioned.resource, d->o.name, &d->live, &absent, e))
@@ -83,7 +85,7 @@ static bool find_service(struct service_desk *d, struct err *e)
 static bool run_status(struct service_desk *d, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf out = {.max = EXPLAIN_WORDS_MAX};
-    if (!find_service(d, e))
+    if (!service_find_live(d, e))
         return false;
     explain_versioned_words(d->live, clock_now().wall_us, d->seek.a, &out);
     return cli_print(buf_slice(&out));
@@ -117,10 +119,9 @@ static bool run_list(struct service_desk *d, struct err *e)
     return cli_print(buf_slice(&out));
 }
 
-/* One look. False: the rollout has ended, but not well, or it cannot be read. */
-static bool look(struct service_desk *d, uint64_t *said, bool *over, struct err *e)
+static bool look_rollout(struct service_desk *d, bool *over, struct err *e)
 {
-    if (!find_service(d, e))
+    if (!service_find_live(d, e))
         return false;
     struct jval rollout = json_get(d->live, "status.rollout"), told = status_condition(json_get(d->live, "status"), SLICE("Progressing"));
     struct jval valid = status_condition(json_get(d->live, "status"), SLICE("Valid"));
@@ -134,31 +135,35 @@ static bool look(struct service_desk *d, uint64_t *said, bool *over, struct err 
         return err_set(e, ERR_STATUS, "the spec is not carried out: %.*s", SLICE_ARG(json_get_str(valid, "message", d->seek.a)));
     if (now && slice_is(phase, "RolledBack"))
         return (*over = d->back > 0) || err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(words));
-    if (words.len && hash64(words, 0) != *said)
+    if (words.len && hash64(words, 0) != d->said)
         fprintf(stderr, "service %.*s: %.*s\n", SLICE_ARG(d->o.name), SLICE_ARG(words));
-    *said = hash64(words, 0);
+    d->said = hash64(words, 0);
     return true;
 }
 
-bool service_wait(struct service_desk *d, struct err *e)
+bool service_wait(struct service_desk *d, service_look *look, const char *what, struct err *e)
 {
     int64_t until_ms = clock_now().mono_ms + (d->o.wait_ms ? d->o.wait_ms : 150 * 60 * 1000);
     struct arena kept = *d->seek.a;
-    uint64_t said = 0;
     bool well = true, over = false;
     *d->seek.a = (struct arena){0};
     while (well && !over) {
         arena_reset(d->seek.a, MIB);
-        well = look(d, &said, &over, e);
+        well = look(d, &over, e);
         if (well && !over && clock_now().mono_ms >= until_ms)
-            well = err_set(e, ERR_TIMEOUT, "the rollout of %.*s has not ended within --wait-timeout; it goes on", SLICE_ARG(d->o.name));
+            well = err_set(e, ERR_TIMEOUT, "the %s of %.*s has not ended within --wait-timeout; it goes on", what, SLICE_ARG(d->o.name));
         if (well && !over && !ask_pause(&d->seek.ask, LOOK_MS))
-            well = err_set(e, ERR_CLOSED, "ended by a signal; the rollout goes on");
+            well = err_set(e, ERR_CLOSED, "ended by a signal; the %s goes on", what);
     }
     arena_free(d->seek.a);
     *d->seek.a = kept;
     d->live = NO_VALUE;
     return well;
+}
+
+bool service_wait_rollout(struct service_desk *d, struct err *e)
+{
+    return service_wait(d, look_rollout, "rollout", e);
 }
 
 /* Fails if a version that served before this rollout no longer exists. *sum: the weights of those versions together. */
@@ -182,7 +187,7 @@ static bool find_previous(struct service_desk *d, int64_t *sum, struct err *e)
 static bool run_rollback(struct service_desk *d, struct err *e)
 {
     int64_t sum = 0;
-    if (!find_service(d, e) || !find_previous(d, &sum, e))
+    if (!service_find_live(d, e) || !find_previous(d, &sum, e))
         return false;
     long long generation = json_get_int(d->live, "metadata.generation", 0);
     if (json_get_int(d->live, "status.rollout.generation", -1) != generation || sum == 0)
@@ -191,20 +196,20 @@ static bool run_rollback(struct service_desk *d, struct err *e)
     if (!service_send(d, ask_merge, seek_path(&d->seek, kind_versioned.resource, d->o.name, SLICE_NONE), body, e))
         return false;
     d->back = generation;
-    return d->o.wait ? service_wait(d, e) : cli_print(SLICE("asked to go back; see: mobula service status\n"));
+    return d->o.wait ? service_wait_rollout(d, e) : cli_print(SLICE("asked to go back; see: mobula service status\n"));
 }
 
 static bool run_terminate(struct service_desk *d, struct err *e)
 {
     struct slice path = seek_path(&d->seek, kind_versioned.resource, d->o.name, SLICE_NONE);
-    return find_service(d, e) && service_send(d, ask_delete, path, SLICE("{\"propagationPolicy\":\"Background\"}"), e);
+    return service_find_live(d, e) && service_send(d, ask_delete, path, SLICE("{\"propagationPolicy\":\"Background\"}"), e);
 }
 
 static const struct {
     const char *name;
     bool (*run)(struct service_desk *d, struct err *e);
-} verbs[] = {{"deploy", service_deploy},   {"status", run_status}, {"rollback", run_rollback},
-             {"terminate", run_terminate}, {"list", run_list},     {"wait", service_wait}};
+} verbs[] = {{"deploy", service_deploy}, {"status", run_status},         {"rollback", run_rollback}, {"terminate", run_terminate},
+             {"list", run_list},         {"wait", service_wait_rollout}, {"token", service_token}};
 
 int cli_service(int argc, char **argv)
 {
@@ -219,11 +224,13 @@ int cli_service(int argc, char **argv)
     while (named && verb < COUNT_OF(verbs) && strcmp(argv[1], verbs[verb].name) != 0)
         verb++;
     if (!named || verb == COUNT_OF(verbs))
-        return flags_wrong(&flags, "what is to be done? deploy, status, rollback, terminate, list or wait");
+        return flags_wrong(&flags, "what is to be done? deploy, status, rollback, terminate, list, wait or token");
     if (verbs[verb].run != run_list && verbs[verb].run != service_deploy && slice_empty(d.o.name))
         return flags_wrong(&flags, "the name of a service is needed");
     if (d.o.canary > 100 || d.o.surge > 100 || d.o.surge == 0)
         return flags_wrong(&flags, "--canary-percent is 0 to 100, --max-surge-percent 1 to 100");
+    if (d.o.auth.len && !slice_is(d.o.auth, "token") && !slice_is(d.o.auth, "none"))
+        return flags_wrong(&flags, "--auth is token or none");
     bool well = seek_open(&d.seek, &d.o.seek, &a, &e) && verbs[verb].run(&d, &e);
     seek_close(&d.seek);
     return well ? STATUS_OK : cli_fail(&e);

@@ -1,4 +1,4 @@
-/* Shared by service.c and service_deploy.c. */
+/* Shared by service.c, service_deploy.c and service_token.c. */
 #ifndef MOBULA_CLI_SERVICE_H
 #define MOBULA_CLI_SERVICE_H
 
@@ -7,9 +7,9 @@
 
 struct service_options {
     struct seek_options seek;
-    struct slice name, file, version, versions, gateway, class, istio, hosts;
+    struct slice name, file, version, versions, gateway, class, istio, hosts, auth;
     int64_t canary, surge, wait_ms; /* -1: not given; wait_ms 0 */
-    bool in_place, wait;
+    bool in_place, wait, rotate;
 };
 
 struct service_desk {
@@ -18,13 +18,20 @@ struct service_desk {
     struct jval live; /* the VersionedService; absent: there is none */
     bool conflict;    /* the last write was refused because the object had changed */
     int64_t back;     /* the generation that --wait expects to be rolled back; 0: not a rollback */
+    uint64_t said;    /* hash of what --wait printed last */
+    uint64_t rotates; /* hash of the VERSIONED_ROTATE that --wait expects to be carried out; 0: not a rotation */
 };
 
 typedef bool service_call(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);
 bool service_find(struct service_desk *d, const struct kube_resource *r, struct slice name, struct jval *out, bool *absent, struct err *e);
 bool service_find_child(struct service_desk *d, struct slice version, struct jval *out, bool *absent, struct err *e); /* its RayService */
+bool service_find_live(struct service_desk *d, struct err *e);                                                        /* d->live */
 bool service_send(struct service_desk *d, service_call *call, struct slice path, struct slice body, struct err *e);
-bool service_wait(struct service_desk *d, struct err *e);
+/* One look. False: it will not come to a good end, or cannot be read. */
+typedef bool service_look(struct service_desk *d, bool *over, struct err *e);
+bool service_wait(struct service_desk *d, service_look *look, const char *what, struct err *e); /* "rollout" or "rotation" */
+bool service_wait_rollout(struct service_desk *d, struct err *e);
+bool service_token(struct service_desk *d, struct err *e);
 bool service_deploy(struct service_desk *d, struct err *e);
 
 #endif

@@ -130,8 +130,6 @@ static bool put_route(struct deploy *p, struct err *e)
         put_list(p, VERSIONED_ISTIO_LIST, o->istio);
         jout_end(&p->w);
     }
-    if (o->hosts.len)
-        put_list(p, "hostnames", o->hosts);
     return true;
 }
 
@@ -144,6 +142,13 @@ static bool write_object(struct deploy *p, struct err *e)
               SLICE_ARG(o->name), SLICE_ARG(version));
     if (fresh && !put_route(p, e))
         return false;
+    if (o->hosts.len)
+        put_list(p, "hostnames", o->hosts);
+    jout_form(&p->w, "auth?:'%.*s'", SLICE_ARG(o->auth));
+    if (!fresh && o->auth.len && !json_there(p->given) && !stays && o->canary < 0) {
+        jout_form(&p->w, "}}"); /* the versions stay as they are */
+        return true;
+    }
     jout_form(&p->w, "rollout:{automaticRollback:%hhd", (bool)!stays);
     if (o->surge > 0)
         jout_kint(&p->w, "maxSurgePercent", o->surge);
@@ -204,6 +209,6 @@ bool service_deploy(struct service_desk *d, struct err *e)
     }
     if (!sent)
         return false;
-    return d->o.wait ? service_wait(d, e)
+    return d->o.wait ? service_wait_rollout(d, e)
                      : cli_print(arena_printf(d->seek.a, "deployed; see: mobula service status %.*s\n", SLICE_ARG(d->o.name)));
 }

@@ -1,15 +1,16 @@
 """Bearer tokens of services (auth: token) on the real API server: made at the first deploy, checked by an edge, rotated without a gap."""
 
 import base64
+import json
 import os
 import shutil
 import threading
 
 import pytest
 
-from cluster import Api, Workspace, condition, eventually, manifests
+from cluster import RUN, Api, Workspace, condition, eventually, kubeconfig_of, manifests, mobula
 from edge import Edge, Upstream, install
-from services import needs_address
+from services import needs_address, spec
 from test_versioned import Versioned, controller, route_of, version
 
 pytestmark = needs_address
@@ -186,3 +187,45 @@ def test_a_secret_of_another_client_is_only_read(controller, operators, space, b
 
     eventually(forgotten)
     assert tokens(space) == mine
+
+
+def test_the_command_line_deploys_a_service_with_a_token_prints_and_rotates_it(controller, operators, space, boards, edge, tmp_path):
+    service, board, file = Versioned(space), boards(), tmp_path / "rag.yaml"
+    file.write_text(json.dumps({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "rag"},
+                                "spec": spec(board, "hello")}))
+
+    def command(verb, *args, fails="", config=RUN / "admin.kubeconfig"):
+        out = mobula("service", verb, "rag", *args, "-n", space.name, f"--kubeconfig={config}")
+        assert (out.returncode != 0) == bool(fails) and fails in out.stderr, out.stdout + out.stderr
+        return out.stdout.strip()
+
+    command("deploy", "--auth=basic", fails="--auth is token or none")
+    command("deploy", f"-f={file}", "--version-name=v1", "--gateway=public", "--hostname=rag.example.org")
+    command("token", fails="requests to rag need no token: mobula service deploy rag --auth token")
+    before = service.get()["spec"]
+    command("deploy", "--auth=token")
+    assert service.get()["spec"] == {**before, "auth": "token"}
+    command("token", fails='secrets "rag-token" not found')
+    grant(space)
+    operators(f"--service-auth={GRACE}s")
+    service.serve("v1", board)
+    service.phase("Complete")
+    first = eventually(lambda: tokens(space))["token"]
+    assert command("token") == first
+    eventually(lambda: asked(edge, command("token")) == 200)
+
+    space.kubectl("create", "serviceaccount", "reader")
+    space.kubectl("create", "role", "reader", "--verb=get", "--resource=versionedservices.mobula.dev")
+    space.kubectl("create", "rolebinding", "reader", "--role=reader", f"--serviceaccount={space.name}:reader")
+    command("token", config=kubeconfig_of("reader", space.name, tmp_path), fails='cannot get resource "secrets" in API group ""')
+
+    after = command("token", "--rotate", "--wait")
+    assert after != first and tokens(space)["token"] == after and asked(edge, after) == 200
+    command("token", "--rotate", "--wait", "--wait-timeout=1s", fails="the rotation of rag has not ended within --wait-timeout")
+    assert "mobula service token prints it" in command("token", "--rotate")
+    space.kubectl("delete", "secret", "rag-token")
+    space.api.call("POST", space.path("secrets"), {"metadata": {"name": "rag-token"}, "stringData": {"token": "a-token-of-mine-123"}})
+    command("token", "--rotate", "--wait", fails="Secret rag-token was made by another client")
+    assert command("token") == "a-token-of-mine-123"
+    command("deploy", "--auth=none")
+    assert service.get()["spec"]["auth"] == "none" and service.get()["spec"]["versions"] == before["versions"]

@@ -25,8 +25,6 @@ extern const struct kube_resource versioned_resource;
 #define VERSIONED_CAPACITY "mobula.dev/capacity"  /* annotation of them, beside VERSIONED_HASH: capacity in percent */
 #define VERSIONED_EDGE_MAP "mobula-edge-services" /* ConfigMap with sums and weights for the edge */
 #define EDGE_SERVICE "mobula-edge"                /* of the edge that `mobula edge --print` prints */
-#define TOKEN_NOTE "mobula.dev/token-step"        /* annotation of the Secret: hash of VERSIONED_ROTATE, and time of the last step */
-#define TOKEN_SUFFIX "-token"                     /* of the Secret, behind the service's name */
 enum {
     VERSIONED_TOKENS = 2,             /* valid ones at a time */
     EDGE_PORT = 80,                   /* of EDGE_SERVICE */
