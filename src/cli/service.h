@@ -25,7 +25,8 @@ struct service_desk {
 typedef bool service_call(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);
 bool service_find(struct service_desk *d, const struct kube_resource *r, struct slice name, struct jval *out, bool *absent, struct err *e);
 bool service_find_child(struct service_desk *d, struct slice version, struct jval *out, bool *absent, struct err *e); /* its RayService */
-bool service_find_live(struct service_desk *d, struct err *e);                                                        /* d->live */
+/* Sets d->live. */
+bool service_find_live(struct service_desk *d, struct err *e);
 bool service_send(struct service_desk *d, service_call *call, struct slice path, struct slice body, struct err *e);
 /* One look. False: it will not come to a good end, or cannot be read. */
 typedef bool service_look(struct service_desk *d, bool *over, struct err *e);

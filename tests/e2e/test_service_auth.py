@@ -36,7 +36,7 @@ class Mount:
 
     def __init__(self, space, folder, **upstreams):
         self.space, self.folder, self.upstreams, self.turn = Workspace(Api(), space.name), folder, upstreams, 0
-        self.over = threading.Event()
+        self.over, self.every = threading.Event(), 0.5
         folder.mkdir()
         self.thread = threading.Thread(target=self.follow, daemon=True)
         self.thread.start()
@@ -63,7 +63,7 @@ class Mount:
         return data
 
     def follow(self):
-        while not self.over.wait(0.5):
+        while not self.over.wait(self.every):
             self.sync()
 
     def close(self):
@@ -77,6 +77,7 @@ def edge(space, tmp_path):
     upstream = Upstream("v1")
     mount = Mount(space, tmp_path / "services", v1=upstream.address)
     made = Edge(tmp_path, space.name, [], f"--services={tmp_path / 'services'}")
+    made.upstream, made.mount = upstream, mount
     yield made
     code = made.stop()
     mount.close()
@@ -158,6 +159,54 @@ def test_a_token_is_made_checked_and_rotated(controller, operators, space, board
     space.kubectl("delete", "versionedservice", "rag")
     eventually(lambda: edge.ask(Authorization=f"Bearer {after}")[0] == 404)
     eventually(lambda: not tokens(space))
+
+
+class Traffic:
+    """A client of a service that sends a request every 20 ms to where the route leads at that moment."""
+
+    def __init__(self, space, edge, version):
+        self.space, self.edge, self.version = Workspace(Api(), space.name), edge, version
+        self.over, self.answers, self.token, self.backends = threading.Event(), [], None, set()
+        self.thread = threading.Thread(target=self.follow, daemon=True)
+        self.thread.start()
+
+    def follow(self):
+        while not self.over.wait(0.02):
+            (backend,) = {b["name"] for b in route_of(self.space)["spec"]["rules"][0]["backendRefs"]}
+            port = None if backend == "mobula-edge" else int(self.version.address.rpartition(":")[2])
+            self.backends.add(backend)
+            headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+            self.answers.append((backend, self.edge.ask(port=port, **headers)[0]))
+
+    def close(self):
+        self.over.set()
+        self.thread.join()
+
+
+def test_auth_that_is_added_to_a_service_with_traffic_refuses_no_request(controller, operators, space, boards, edge):
+    service, board = Versioned(space), boards()
+    grant(space)
+    operator = operators(f"--service-auth={GRACE}s")
+    service.create(version("v1", board), route={**ROUTE, "auth": "none"})
+    service.serve("v1", board)
+    service.phase("Complete")
+    eventually(lambda: route_of(space))
+    edge.mount.every = GRACE / 4  # a kubelet that is late
+    traffic = Traffic(space, edge, edge.upstream)
+    space.api.patch(service.path, {"spec": {"auth": "token"}})
+    traffic.token = eventually(lambda: tokens(space))["token"]
+    told = service.says("TokenReady", "requests are served without a token until the edge knows it, within 120 s")
+    assert told["status"] == "False" and told["reason"] == "TokenNotRequiredYet"
+
+    # An operator that starts meanwhile waits again.
+    operator.stop()
+    operators(f"--service-auth={GRACE}s")
+    eventually(lambda: condition(service.get(), "TokenReady")["status"] == "True")
+    eventually(lambda: ("mobula-edge", 200) in traffic.answers)
+    traffic.close()
+    assert traffic.backends == {"rag-v1-serve-svc", "mobula-edge"}
+    assert {status for _, status in traffic.answers} == {200}, traffic.answers
+    assert asked(edge) == 401 and condition(service.get(), "TokenReady")["reason"] == "TokenValid"
 
 
 def test_a_secret_of_another_client_is_only_read(controller, operators, space, boards, edge):

@@ -80,15 +80,23 @@ static struct slice service_of_version(const struct versioned *s, const struct v
     return rayservice_serve_name(versioned_child_name(s->name, v->name, a), json_get(spec, "serveService"), a);
 }
 
+struct route_build {
+    const struct versioned *s;
+    const struct versioned_shares *in;
+    int which;
+    struct arena *a;
+    struct pairs *annotations;
+};
+
 /* The Service that routes lead to for the version: the edge, if requests need a token. */
-static struct slice backend_of(const struct versioned *s, const struct version *v, struct arena *a)
+static struct slice backend_of(const struct route_build *b, const struct version *v)
 {
-    return s->token ? SLICE(EDGE_SERVICE) : service_of_version(s, v, a);
+    return b->in->edge ? SLICE(EDGE_SERVICE) : service_of_version(b->s, v, b->a);
 }
 
-static int32_t port_of(const struct versioned *s, const struct version *v, bool grpc)
+static int32_t port_of(const struct route_build *b, const struct version *v)
 {
-    return grpc ? s->grpc_port : s->token ? EDGE_PORT : v->facts.port;
+    return b->which == VERSIONED_GRPCROUTE ? b->s->grpc_port : b->in->edge ? EDGE_PORT : v->facts.port;
 }
 
 static bool has_service(const struct version *v)
@@ -105,14 +113,6 @@ static void set_share(struct pairs *out, const char *prefix, const struct versio
     pairs_set(out, arena_printf(a, "anyscale.com/%s-svc", prefix), service_of_version(s, v, a));
     pairs_set(out, arena_printf(a, "anyscale.com/%s-weight", prefix), arena_printf(a, "%d", (int)v->share));
 }
-
-struct route_build {
-    const struct versioned *s;
-    const struct versioned_shares *in;
-    int which;
-    struct arena *a;
-    struct pairs *annotations;
-};
 
 /* ---- HTTPRoute, GRPCRoute, VirtualService ---- */
 
@@ -142,11 +142,11 @@ static size_t names_of(const struct versioned_shares *in, const struct version *
 
 static void write_backend(struct jout *w, const struct route_build *b, const struct version *v, int32_t weight)
 {
-    struct slice name = backend_of(b->s, v, b->a);
+    struct slice name = backend_of(b, v);
     jout_form(w,
               b->which == VERSIONED_VIRTUALSERVICE ? "{destination:{host:'%.*s',port:{number:%d}},weight:%d}"
                                                    : "{name:'%.*s',port:%d,weight:%d}",
-              SLICE_ARG(name), (int)port_of(b->s, v, b->which == VERSIONED_GRPCROUTE), (int)weight);
+              SLICE_ARG(name), (int)port_of(b, v), (int)weight);
 }
 
 /* Requests that name the version. Istio wants header names in lower case. */
@@ -173,7 +173,7 @@ static void write_pin(struct jout *w, const struct route_build *b, const struct 
 static void write_pins(struct jout *w, const struct route_build *b)
 {
     int rules = 1;
-    for (uint32_t i = 0; i < b->in->count && !b->s->token; i++)
+    for (uint32_t i = 0; i < b->in->count && !b->in->edge; i++)
         if (has_service(&b->in->list[i]) && rules++ < ROUTE_RULES)
             write_pin(w, b, &b->in->list[i]);
 }
@@ -184,8 +184,8 @@ static void write_weights(struct jout *w, const struct route_build *b)
     jout_form(w, "{matches:%s", b->which == VERSIONED_HTTPROUTE ? "[{\"path\":" ANY_PATH "}]" : NULL);
     jout_karray(w, b->which == VERSIONED_VIRTUALSERVICE ? "route" : "backendRefs");
     for (uint32_t i = 0; i < b->in->count; i++)
-        if (has_service(&b->in->list[i]) && b->in->list[i].share > 0 && backends++ < (b->s->token ? 1 : ROUTE_RULES))
-            write_backend(w, b, &b->in->list[i], b->s->token ? 1 : b->in->list[i].share);
+        if (has_service(&b->in->list[i]) && b->in->list[i].share > 0 && backends++ < (b->in->edge ? 1 : ROUTE_RULES))
+            write_backend(w, b, &b->in->list[i], b->in->edge ? 1 : b->in->list[i].share);
     jout_form(w, "]}");
 }
 
@@ -234,11 +234,11 @@ static void set_canary(struct pairs *annotations, const struct versioned_shares 
     pairs_set(annotations, SLICE(NGINX "canary-by-header-pattern"), arena_printf(a, "^(canary|%.*s)$", SLICE_ARG(in->canary->name)));
 }
 
-static void write_ingress_rule(struct jout *w, const struct versioned *s, const struct version *v, struct slice host, struct arena *a)
+static void write_ingress_rule(struct jout *w, const struct route_build *b, const struct version *v, struct slice host)
 {
-    struct slice name = backend_of(s, v, a);
+    struct slice name = backend_of(b, v);
     jout_form(w, "{host?:'%.*s',http:{paths:[{path:'/',pathType:'Prefix',backend:{service:{name:'%.*s',port:{number:%d}}}}]}}",
-              SLICE_ARG(host), SLICE_ARG(name), (int)port_of(s, v, false));
+              SLICE_ARG(host), SLICE_ARG(name), (int)port_of(b, v));
 }
 
 static bool write_ingress(struct jout *w, const struct route_build *b, struct err *e)
@@ -258,9 +258,9 @@ static bool write_ingress(struct jout *w, const struct route_build *b, struct er
     }
     jout_form(w, "rules:[");
     if (!json_len(s->hosts))
-        write_ingress_rule(w, s, to, SLICE(""), b->a);
+        write_ingress_rule(w, b, to, SLICE(""));
     for (struct jiter it = json_iter(s->hosts); json_next(&it, &k, &host);)
-        write_ingress_rule(w, s, to, json_str(host, b->a), b->a);
+        write_ingress_rule(w, b, to, json_str(host, b->a));
     jout_form(w, "]}");
     return true;
 }
@@ -341,7 +341,7 @@ bool versioned_build_route(const struct versioned *s, const struct versioned_sha
     pairs_set(&annotations, SLICE("anyscale.com/canary-exists"), has_service(in->canary) ? SLICE("true") : SLICE("false"));
     set_share(&annotations, "primary", s, in->primary);
     set_share(&annotations, "canary", s, in->canary);
-    if (s->token) /* the Secret's name: annotations are no place for a token */
+    if (in->edge) /* the Secret's name: annotations are no place for a token */
         pairs_set(&annotations, SLICE("anyscale.com/bearer-token"), arena_printf(a, "%.*s" TOKEN_SUFFIX, SLICE_ARG(s->name)));
     const struct route_object o = {.api_version = kind->api_version,
                                    .kind = kind->kind,

@@ -80,9 +80,14 @@ static uint64_t asked_of(const struct versioned *s)
     return slice_empty(s->rotate) ? 0 : hash64(s->rotate, 0);
 }
 
+int64_t versioned_token_lead(int64_t grace_ms)
+{
+    return grace_ms / 2 < TOKEN_LEAD_MS ? grace_ms / 2 : TOKEN_LEAD_MS;
+}
+
 enum token_step versioned_token_step(const struct token_state *t, uint64_t asked, int64_t grace_ms, int64_t now_us)
 {
-    int64_t lead_ms = grace_ms / 2 < TOKEN_LEAD_MS ? grace_ms / 2 : TOKEN_LEAD_MS;
+    int64_t lead_ms = versioned_token_lead(grace_ms);
     bool rotate = asked && asked != t->done;
     if (!t->there)
         return TOKEN_MAKE;
@@ -122,6 +127,8 @@ static void decide_token(struct versioned_decision *d)
         return;
     }
     plan_look_again(d->p, secret->again_ms);
+    if (!d->edge && t->since_ms)
+        plan_look_again(d->p, t->since_ms + versioned_token_lead(v->grace_ms));
     if (t->sum_count)
         text = versioned_build_edge(d->s, &in, t, d->a);
     if (!text.len)

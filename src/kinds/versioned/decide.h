@@ -35,11 +35,14 @@ struct versioned_decision {
     struct version *primary, *canary; /* NULL: none */
     enum versioned_phase phase;
     bool began, stepped, ended; /* by this decision */
+    bool edge;                  /* routes lead to the edge */
     struct slice why;           /* of a rollback */
     struct slice waits;         /* the condition that the next step waits for */
 };
 
+/* Condition. With TOKEN_AHEAD as its reason routes lead to the versions still, because the edge does not know the service yet. */
 #define STATUS_TOKEN "TokenReady"
+#define TOKEN_AHEAD "TokenNotRequiredYet"
 
 /* observe.c */
 void versioned_gather(struct versioned_decision *d);  /* fills list, from spec, status and RayServices */

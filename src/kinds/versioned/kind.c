@@ -19,6 +19,7 @@ static void lead_versioned(struct op *op, struct record *c, bool leads)
     (void)leads;
     failures_clear(op, c);
     t->published = 0;
+    t->since_ms = 0;
     t->fresh = false;
 }
 

@@ -65,6 +65,8 @@ void versioned_gather(struct versioned_decision *d)
         if (slice_is(phase, versioned_phases[i]))
             d->phase = (enum versioned_phase)i;
     d->why = json_get_str(d->rollout, "reason", d->a);
+    struct jval token = status_condition(d->prior, SLICE(STATUS_TOKEN)); /* each status of a service with a token has it */
+    d->edge = d->s->token && (json_there(token) ? !json_is(json_get(token, "reason"), TOKEN_AHEAD) : !json_there(d->rollout));
     for (uint32_t i = 0; i < d->s->count; i++) {
         struct version *one = named(d, d->s->versions[i].name);
         one->want = &d->s->versions[i];
@@ -169,7 +171,7 @@ static void share_out(struct versioned_decision *d)
 static void build_route(struct versioned_decision *d, int which)
 {
     struct route_view *v = d->in->routes[which];
-    const struct versioned_shares in = {d->list, d->count, d->primary, d->canary, d->in->patches_revision};
+    const struct versioned_shares in = {d->list, d->count, d->primary, d->canary, d->edge, d->in->patches_revision};
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
     struct err e = {0};
     int32_t sum = 0;
@@ -188,7 +190,7 @@ static void build_route(struct versioned_decision *d, int which)
 static bool wanted(const struct versioned_decision *d, int which)
 {
     return versioned_asks(d->s, which) &&
-           (which != VERSIONED_CANARY || (!d->s->token && d->canary && d->canary->child && d->canary->child->service));
+           (which != VERSIONED_CANARY || (!d->edge && d->canary && d->canary->child && d->canary->child->service));
 }
 
 void versioned_observe(struct versioned_decision *d)

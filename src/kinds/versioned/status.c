@@ -109,19 +109,34 @@ static struct condition routes_condition(const struct versioned_decision *d)
     return c;
 }
 
-/* Until the Secret was read the condition stays as it is. False: there is none. */
+/* Whether the edge knows the token for sure. */
+static bool has_edge(const struct versioned_decision *d)
+{
+    const struct versioned_token_view *v = d->in->token;
+    return d->edge || d->in->now.mono_ms >= v->state->since_ms + versioned_token_lead(v->grace_ms);
+}
+
+/* Until the Secret was read, and the ConfigMap of the edge written, the condition stays as it is. False: there is none. */
 static bool token_condition(const struct versioned_decision *d, struct condition *c)
 {
     const struct versioned_token_view *v = d->in->token;
     const struct versioned_token *t = v ? v->state : NULL;
-    if (!v || (v->grace_ms && !t->known))
-        return v && route_prior_condition(d->prior, STATUS_TOKEN, d->a, c);
+    if (!v)
+        return false;
     const struct istr *trouble = t->part[TOKEN_SECRET].trouble ? t->part[TOKEN_SECRET].trouble : t->part[TOKEN_EDGE].trouble;
-    *c = (struct condition){.type = STATUS_TOKEN, .yes = t->published && !trouble, .generation = d->s->generation};
+    bool unknown = !t->known || (!t->published && !trouble && condition_is(d->prior, STATUS_TOKEN, "True"));
+    if (v->grace_ms && unknown && route_prior_condition(d->prior, STATUS_TOKEN, d->a, c))
+        return true;
+    *c = (struct condition){.type = STATUS_TOKEN, .yes = t->published && !trouble && has_edge(d), .generation = d->s->generation};
     c->reason = !c->yes ? SLICE("TokenNotReady") : t->has.next || t->has.former ? SLICE("TokenRotating") : SLICE("TokenValid");
     c->message = arena_cut(d->a, istr_slice(trouble), LIMIT_KUBE_EVENT_NOTE);
     if (!v->grace_ms)
         c->message = SLICE("the operator makes no tokens: see `mobula install --service-auth`");
+    if (!d->edge && !c->yes) {
+        c->reason = SLICE(TOKEN_AHEAD);
+        c->message = arena_printf(d->a, "requests are served without a token until the edge knows it, within %d s%s%.*s",
+                                  TOKEN_LEAD_MS / 1000, c->message.len ? ": " : "", SLICE_ARG(c->message));
+    }
     return true;
 }
 

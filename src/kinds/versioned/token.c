@@ -164,6 +164,7 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
     record_touch(op, f->c);
     if (well && publishes) {
         t->published = f->hash;
+        t->since_ms = t->since_ms ? t->since_ms : op->now.mono_ms;
         accepted(op, &t->part[TOKEN_EDGE], TOKEN_PUBLISH_MS);
     } else if (absent || (well && json_read(&object, a->body, &op->arenas.event, NULL))) {
         take_secret(op, f, object);
@@ -182,6 +183,7 @@ static void unpublish(struct op *op, const struct record *c, struct versioned_to
     if (!t->published || !op->phase.leading)
         return;
     t->published = 0;
+    t->since_ms = 0;
     buf_clear(&op->out.path);
     buf_clear(&op->out.body);
     write_map(op, c, SLICE(""));

@@ -30,7 +30,7 @@ enum {
     EDGE_PORT = 80,                   /* of EDGE_SERVICE */
     TOKEN_SUM = 65,                   /* bytes of a SHA-256 sum as text */
     TOKEN_LEAST = 16,                 /* bytes of a token */
-    TOKEN_LEAD_MS = 2 * 60 * 1000,    /* the next token is valid for so long before it is in use: kubelets bring ConfigMaps late */
+    TOKEN_LEAD_MS = 2 * 60 * 1000,    /* a kubelet brings a ConfigMap within this time (it looks each 60 to 90 s) */
     TOKEN_LOOK_MS = 60 * 1000,        /* between two reads of a Secret, and so the delay of a step */
     TOKEN_PUBLISH_MS = 5 * 60 * 1000, /* the edge's ConfigMap is applied again after this time, in case another client has changed it */
     VERSIONED_NAME_MAX = 47,          /* bytes: "<name>-<version>" is a RayService's name */
@@ -93,6 +93,8 @@ enum token_step {
     TOKEN_END,     /* the former one is removed */
     TOKEN_PUBLISH, /* the sums and weights are written for the edge */
 };
+/* The edge has what the ConfigMap got so long ago. */
+int64_t versioned_token_lead(int64_t grace_ms);
 /* asked: by VERSIONED_ROTATE; grace_ms: the former token stays valid for so long. */
 enum token_step versioned_token_step(const struct token_state *t, uint64_t asked, int64_t grace_ms, int64_t now_us);
 
@@ -109,6 +111,7 @@ struct versioned_token {
     uint32_t sum_count;
     char sums[VERSIONED_TOKENS][TOKEN_SUM];
     uint64_t published; /* hash of the text in the ConfigMap; 0: not known */
+    int64_t since_ms;   /* monotonic: since when this process knows that the ConfigMap has the service; 0: it does not */
 };
 struct versioned_token_view {
     const struct versioned_token *state;
@@ -131,6 +134,7 @@ struct versioned_shares {
     const struct version *list;
     uint32_t count;
     const struct version *primary, *canary; /* NULL: none */
+    bool edge;                              /* routes lead to the edge */
     uint64_t seed;
 };
 /* VERSIONED_INGRESS: of the primary's share, VERSIONED_CANARY: of the canary's. */

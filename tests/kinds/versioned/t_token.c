@@ -125,9 +125,71 @@ static void test_token(void)
     end(&w);
 }
 
+static bool leads_to_edge(const struct world *w)
+{
+    CHECK((slice_find_text(w->route_text, "anyscale.com/bearer-token") >= 0) == (slice_find_text(w->route_text, "mobula-edge") >= 0));
+    return slice_find_text(w->route_text, "mobula-edge") >= 0;
+}
+
+/* Decides until the edge has the service, and then for all but the last second of the lead. */
+static void run_lead(struct world *w, int64_t since_ms)
+{
+    while (w->now.mono_ms + 1000 < since_ms + TOKEN_LEAD_MS) {
+        run(w, 1, 200);
+        CHECK(!leads_to_edge(w));
+        CHECK_STR(condition_of(w, "TokenReady", "reason"), "TokenNotRequiredYet");
+    }
+}
+
+static void test_auth_is_added(void)
+{
+    test_case("auth that is added to a service with traffic: routes lead to the versions until the edge knows it");
+    struct world w = {.now = {.mono_ms = 1000, .wall_us = INT64_C(1800000000) * 1000000}, .status = SLICE("{}"), .back = -1, .hosts = true};
+    set_spec(&w, "v1 90 v2 10", QUICK);
+    run(&w, 20, 200);
+    CHECK_STR(condition_of(&w, "TokenReady", "status"), "");
+    CHECK(!leads_to_edge(&w) && w.route_text.len > 0);
+    w.auth = "token";
+    set_spec(&w, "v1 90 v2 10", QUICK);
+    run(&w, 5, 200);
+    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), "requests are served without a token until the edge knows it") >= 0);
+    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), ": the operator makes no tokens") >= 0);
+    CHECK(!leads_to_edge(&w));
+
+    test_case("the token is made, and a new leader waits for the whole time again");
+    w.grace_ms = 600 * 1000;
+    run(&w, 6, 200);
+    CHECK_STR(slice_of(w.acts), "rmT");
+    run_lead(&w, w.token.since_ms);
+    memset(&w.token, 0, sizeof w.token);
+    memset(w.acts, 0, sizeof w.acts);
+    run(&w, 4, 200);
+    CHECK_STR(slice_of(w.acts), "rT");
+    run_lead(&w, w.token.since_ms);
+    run(&w, 4, 200);
+    CHECK(leads_to_edge(&w));
+    CHECK_STR(condition_of(&w, "TokenReady", "reason"), "TokenValid");
+    CHECK_STR(condition_of(&w, "TokenReady", "message"), "");
+
+    test_case("then they lead to the edge, also with a new leader, and one that may not read the Secret");
+    memset(&w.token, 0, sizeof w.token);
+    run(&w, 1, 200);
+    CHECK_STR(condition_of(&w, "TokenReady", "status"), "True");
+    struct intern texts = {0};
+    w.token.known = true;
+    w.token.part[TOKEN_SECRET].trouble = intern_get(&texts, SLICE("s-token: 403 Forbidden"));
+    run(&w, 5, 200);
+    CHECK_STR(condition_of(&w, "TokenReady", "reason"), "TokenNotReady");
+    CHECK(leads_to_edge(&w));
+    intern_drop(&texts, w.token.part[TOKEN_SECRET].trouble);
+    intern_free(&texts);
+    end(&w);
+}
+
 int main(void)
 {
     test_token_steps();
     test_token();
+    test_auth_is_added();
     return test_done();
 }

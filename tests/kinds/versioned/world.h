@@ -25,6 +25,7 @@ struct world {
     struct versioned_token token; /* as the operator knows the Secret … */
     struct token_state secret;    /* … and as the server has it */
     struct slice edge;            /* the last text for the edge */
+    bool hosts;                   /* the spec has hostnames, with auth or without */
     bool forbidden;               /* writes of the Secret are refused */
     char acts[32];                /* steps of the token, a letter each */
     uint32_t steps, actions, events;
@@ -43,7 +44,7 @@ static void set_spec(struct world *w, const char *versions, const char *rollout)
                "\"uid\":\"u\",\"generation\":%lld,\"annotations\":{\"mobula.dev/rollback\":\"%lld\",\"mobula.dev/rotate-token\":\"%s\"}},"
                "\"spec\":{\"gateway\":{\"name\":\"g\"},\"auth\":\"%s\",\"hostnames\":[%s],\"rollout\":%s,\"versions\":[",
                (long long)++w->generation, (long long)w->back, w->rotate ? w->rotate : "", w->auth ? w->auth : "none",
-               w->auth ? "\"a.example.org\",\"b.example.org\"" : "", rollout);
+               w->auth || w->hosts ? "\"a.example.org\",\"b.example.org\"" : "", rollout);
     for (bool first = true; rest.len; first = false) {
         struct slice name = slice_cut(&rest, ' '), weight = slice_cut(&rest, ' ');
         buf_printf(&b,
@@ -158,6 +159,7 @@ static void step_token(struct world *w, const struct action *act)
     if (act->index == TOKEN_PUBLISH) {
         w->edge = arena_dup(&w->a, act->text);
         w->token.published = hash64(act->text, 0);
+        w->token.since_ms = w->token.since_ms ? w->token.since_ms : w->now.mono_ms;
         w->token.part[TOKEN_EDGE].again_ms = w->now.mono_ms + TOKEN_PUBLISH_MS;
         return;
     }
