@@ -92,6 +92,13 @@ def asked(edge, token=None):
     return status
 
 
+def token_events(space):
+    """Reasons and notes, in their order."""
+    events = space.api.get(space.path("events", group="/apis/events.k8s.io/v1"))["items"]
+    ours = [e for e in events if e["regarding"]["name"] == "rag" and "Token" in e["reason"]]
+    return [(e["reason"], e["note"]) for e in sorted(ours, key=lambda e: e["eventTime"])]
+
+
 def rotate(service, edge, first):
     """Gives the token after a rotation. A client that reads the Secret for each request, and one that keeps the token that it had, see no
     refusal before the former token ends."""
@@ -151,6 +158,8 @@ def test_a_token_is_made_checked_and_rotated(controller, operators, space, board
     space.rest(operator)
     assert tokens(space) == {"token": after}, "one value asks for one token"
 
+    said = ["TokenCreated", "TokenRotationStarted", "TokenRotated", "FormerTokenEnded"]
+    eventually(lambda: [reason for reason, _ in token_events(space)] == said)
     words = operator.log_path.read_text() + edge.log() + str(space.api.get(space.path("events", group="/apis/events.k8s.io/v1")))
     words += str(service.get()) + str(space.find(space.path("configmaps", "mobula-edge-services")))
     assert first not in words and after not in words
@@ -216,6 +225,8 @@ def test_a_secret_of_another_client_is_only_read(controller, operators, space, b
     space.api.call("POST", space.path("secrets"), {"metadata": {"name": "rag-token"}, "stringData": {"token": "short"}})
     service.create(version("v1", board), route=ROUTE)
     assert service.says("TokenReady", "rag-token: it has no key token of 16 bytes")["status"] == "False"
+    refused = ("TokenNotUsable", "rag-token: it has no key token of 16 bytes and more: replace or delete it")
+    eventually(lambda: token_events(space) == [refused])
     mine = {"token": "a-token-of-mine-123", "former": "one-of-yesterday-12"}
     space.api.patch(space.path("secrets", "rag-token"), {"stringData": mine})
     service.serve("v1", board)
@@ -278,3 +289,44 @@ def test_the_command_line_deploys_a_service_with_a_token_prints_and_rotates_it(c
     assert command("token") == "a-token-of-mine-123"
     command("deploy", "--auth=none")
     assert service.get()["spec"]["auth"] == "none" and service.get()["spec"]["versions"] == before["versions"]
+
+
+def test_what_ends_while_no_operator_runs_ends_when_one_starts(controller, operators, space, boards, edge):
+    service, board = Versioned(space), boards()
+    grant(space)
+    operator = operators("--service-auth=24h")
+    service.create(version("v1", board), route=ROUTE)
+    service.serve("v1", board)
+    service.phase("Complete")
+    first = eventually(lambda: tokens(space))["token"]
+    eventually(lambda: asked(edge, first) == 200)
+    operator.stop()
+
+    # A rotation whose former token is over, and a service whose entry was left behind.
+    entry = space.find(space.path("configmaps", "mobula-edge-services"))["data"]["rag.json"]
+    for key, manager in (("old.json", "mobula.old"), ("mine.json", "me"), ("old.txt", "mobula.old.txt")):
+        text = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mobula-edge-services"}, "data": {key: '{"routes": []}'}}
+        space.kubectl("apply", "--server-side", f"--field-manager={manager}", "-f", "-", stdin=json.dumps(text))
+    note = {"mobula.dev/token-step": "0000000000000000 2026-01-01T00:00:00Z"}
+    change = {"metadata": {"annotations": note}, "stringData": {"former": "one-of-yesterday-12"}}
+    space.api.patch(space.path("secrets", "rag-token"), change)
+    operators("--service-auth=24h")
+    eventually(lambda: tokens(space) == {"token": first})
+    eventually(lambda: set(space.find(space.path("configmaps", "mobula-edge-services"))["data"]) == {"rag.json", "mine.json", "old.txt"})
+    assert space.find(space.path("configmaps", "mobula-edge-services"))["data"]["rag.json"] == entry
+    eventually(lambda: token_events(space)[-1] == ("FormerTokenEnded", "Secret rag-token: the former token is valid no more"))
+
+
+def test_the_last_service_that_is_deleted_while_no_operator_runs_is_forgotten(controller, operators, space, boards, edge):
+    service, board = Versioned(space), boards()
+    grant(space)
+    operator = operators(f"--service-auth={GRACE}s")
+    service.create(version("v1", board), route=ROUTE)
+    service.serve("v1", board)
+    service.phase("Complete")
+    first = eventually(lambda: tokens(space))["token"]
+    eventually(lambda: asked(edge, first) == 200)
+    operator.stop()
+    space.kubectl("delete", "versionedservice", "rag")
+    eventually(lambda: space.find(space.path("configmaps", "mobula-edge-services")) is None)
+    eventually(lambda: asked(edge, first) == 404)

@@ -10,7 +10,12 @@
 
 _Static_assert((int)TOKEN_SUM == (int)TLS_SHA256_HEX, "sums as tls_sha256_hex writes them");
 
-enum { SECRET_MAX = 16 * KIB, TOKEN_WORDS = 4 /* 256 random bits */, TOKEN_TEXT = TOKEN_WORDS * RAY_HASH_TEXT };
+enum {
+    SECRET_MAX = 16 * KIB,
+    SWEEP_MAX = 16 /* texts removed behind one answer */,
+    TOKEN_WORDS = 4 /* 256 random bits */,
+    TOKEN_TEXT = TOKEN_WORDS * RAY_HASH_TEXT
+};
 #define MANAGED "app.kubernetes.io/managed-by"
 
 static struct versioned_token *token_of(const struct record *c)
@@ -56,15 +61,38 @@ static void write_secret(struct op *op, struct record *c, const struct action *a
     mem_wipe(token, sizeof token);
 }
 
-/* Each service has a key of its own, and is a field manager of its own: without data the key is removed. */
-static void write_map(struct op *op, const struct record *c, struct slice text)
+#define EDGE_FILE ".json"
+
+/* Each service has a key of its own, is a field manager of its own, and one of the owners: the ConfigMap ends with the last of them.
+ * Without a text the key is removed. */
+static void write_map(struct op *op, const struct istr *ns, struct slice name, const char *uid, struct slice text)
 {
     struct jout w;
-    kube_path(&op->out.path, &kube_configmaps, istr_slice(c->ns), SLICE(VERSIONED_EDGE_MAP), SLICE_NONE);
-    buf_printf(&op->out.path, "?fieldManager=" RAY_FIELD_MANAGER ".%s&force=true", c->name);
+    buf_clear(&op->out.path);
+    buf_clear(&op->out.body);
+    kube_path(&op->out.path, &kube_configmaps, istr_slice(ns), SLICE(VERSIONED_EDGE_MAP), SLICE_NONE);
+    buf_printf(&op->out.path, "?fieldManager=" RAY_FIELD_MANAGER ".%.*s&force=true", SLICE_ARG(name));
     jout_init(&w, &op->out.body);
-    jout_form(&w, "{apiVersion:'v1',kind:'ConfigMap',metadata:{name:'" VERSIONED_EDGE_MAP "'},data:{%s?:'%.*s'}}",
-              arena_printf(&op->arenas.body, "%s.json", c->name).ptr, SLICE_ARG(text));
+    jout_form(&w, "{apiVersion:'v1',kind:'ConfigMap',metadata:{name:'" VERSIONED_EDGE_MAP "'");
+    if (text.len)
+        jout_form(&w,
+                  "ownerReferences:[{apiVersion:'" VERSIONED_API "',kind:'" VERSIONED_KIND "',name:'%.*s',uid:'%s'}]},data:{%s:'%.*s'}}",
+                  SLICE_ARG(name), uid, arena_printf(&op->arenas.body, "%.*s" EDGE_FILE, SLICE_ARG(name)).ptr, SLICE_ARG(text));
+    else
+        jout_form(&w, "}}");
+}
+
+/* Removes the text of a service. If that fails, it stays there until another service of the namespace is published. */
+static void unpublish(struct op *op, const struct istr *ns, struct slice name)
+{
+    write_map(op, ns, name, NULL, SLICE(""));
+    const struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                                   .method = SLICE("PATCH"),
+                                   .path = buf_slice(&op->out.path),
+                                   .content_type = SLICE(KUBE_TYPE_APPLY),
+                                   .body = buf_slice(&op->out.body),
+                                   .again = true};
+    kube_call(op->client, &r, op->now, NULL);
 }
 
 bool versioned_make_token(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
@@ -75,7 +103,7 @@ bool versioned_make_token(struct op *op, struct record *c, const struct action *
     slice_copy(act->name, f->name, sizeof f->name);
     if (step == TOKEN_PUBLISH) {
         *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
-        write_map(op, c, act->text);
+        write_map(op, c->ns, slice_of(c->name), c->uid, act->text);
         return true;
     }
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_JSON_PATCH), false};
@@ -96,6 +124,21 @@ bool versioned_token_secret(int32_t index)
 
 /* ---- answers ---- */
 
+/* Removes the texts of services that were deleted while no operator ran. map: the ConfigMap as it is now. */
+static void sweep(struct op *op, const struct istr *ns, struct jval map)
+{
+    struct jval key, text;
+    int left = SWEEP_MAX;
+    for (struct jiter it = json_iter(json_get(map, "data")); json_next(&it, &key, &text) && left;) {
+        struct slice name = json_str(key, &op->arenas.event), file = SLICE(EDGE_FILE);
+        if (!slice_ends(name, file) || name.len > VERSIONED_NAME_MAX + file.len)
+            continue;
+        name.len -= file.len;
+        if (!name_find(op, &kind_versioned, ns, name) && left--)
+            unpublish(op, ns, name);
+    }
+}
+
 static void accepted(struct op *op, struct token_part *p, int64_t again_ms)
 {
     p->failures = 0;
@@ -112,7 +155,8 @@ static void refused(struct op *op, const struct flight *f, const char *words)
     t->known = true;
     t->fresh &= f->index == TOKEN_PUBLISH;
     p->again_ms = op->now.mono_ms + backoff_ms(&op->rng, p->failures++, PLAN_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
-    keep_interned(op, &p->trouble, intern_get(&op->strings, slice_of(text)));
+    if (keep_interned(op, &p->trouble, intern_get(&op->strings, slice_of(text))))
+        say_event(op, f->c, true, verb_refusal(f->verb, 0), slice_of(text));
 }
 
 /* Reads the Secret as the server has it; of its tokens only their sums are kept. */
@@ -153,6 +197,13 @@ static void take_secret(struct op *op, const struct flight *f, struct jval objec
         accepted(op, &t->part[TOKEN_SECRET], grace_ms / 2 < TOKEN_LOOK_MS ? grace_ms / 2 : TOKEN_LOOK_MS);
 }
 
+static const char *const steps[][2] = {
+    [TOKEN_MAKE] = {"TokenCreated", "the token is made"},
+    [TOKEN_STAGE] = {"TokenRotationStarted", "the next token is made, and in use when the edge knows it"},
+    [TOKEN_TAKE] = {"TokenRotated", "the next token is in use, and the former one still valid"},
+    [TOKEN_END] = {"FormerTokenEnded", "the former token is valid no more"},
+    [TOKEN_PUBLISH] = {NULL}};
+
 bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     struct versioned_token *t = token_of(f->c);
@@ -160,9 +211,14 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
     char words[ANSWER_WORDS];
     bool absent = a->outcome == KUBE_REFUSED && a->status.code == 404 && f->index == TOKEN_READ;
     bool publishes = f->index == TOKEN_PUBLISH, well = a->outcome == KUBE_OK;
+    const char *const *did = steps[f->index];
     arena_reset(&op->arenas.event, 64 * KIB);
     record_touch(op, f->c);
+    if (well && did[0])
+        say_event(op, f->c, false, did[0], arena_printf(&op->arenas.event, "Secret %s: %s", f->name, did[1]));
     if (well && publishes) {
+        if (json_read(&object, a->body, &op->arenas.event, NULL))
+            sweep(op, f->c->ns, object);
         t->published = f->hash;
         t->since_ms = t->since_ms ? t->since_ms : op->now.mono_ms;
         accepted(op, &t->part[TOKEN_EDGE], TOKEN_PUBLISH_MS);
@@ -176,30 +232,20 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
 
 /* ---- the view ---- */
 
-/* Removes the service's text from the ConfigMap of the edge. If that fails, it stays there until a service of the same name is published.
- */
-static void unpublish(struct op *op, const struct record *c, struct versioned_token *t)
+/* The edge has to forget the service. */
+static void end_token(struct op *op, const struct record *c, struct versioned_token *t)
 {
     if (!t->published || !op->phase.leading)
         return;
     t->published = 0;
     t->since_ms = 0;
-    buf_clear(&op->out.path);
-    buf_clear(&op->out.body);
-    write_map(op, c, SLICE(""));
-    const struct kube_request r = {.lane = KUBE_LANE_MAIN,
-                                   .method = SLICE("PATCH"),
-                                   .path = buf_slice(&op->out.path),
-                                   .content_type = SLICE(KUBE_TYPE_APPLY),
-                                   .body = buf_slice(&op->out.body),
-                                   .again = true};
-    kube_call(op->client, &r, op->now, NULL);
+    unpublish(op, c->ns, slice_of(c->name));
 }
 
 const struct versioned_token_view *versioned_token_look(struct op *op, struct record *c, const struct versioned *s)
 {
     if (!s->token) {
-        unpublish(op, c, token_of(c));
+        end_token(op, c, token_of(c));
         return NULL;
     }
     struct versioned_token_view *v = arena_new(&op->arenas.plan, struct versioned_token_view);
@@ -215,5 +261,5 @@ void versioned_token_forget(struct op *op, struct record *c)
     for (int i = 0; i < TOKEN_PARTS; i++)
         keep_interned(op, &t->part[i].trouble, NULL);
     if (!c->present)
-        unpublish(op, c, t);
+        end_token(op, c, t);
 }
