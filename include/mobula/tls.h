@@ -97,6 +97,7 @@ struct tls_leaf {
     char first_name[128];                /* the first names in it, for the error text */
     char issuer[96];                     /* the common name of who signed it, or else the organisation; likewise */
     int64_t not_before_us, not_after_us; /* microseconds since 1970 */
+    struct slice key_id;                 /* subjectKeyIdentifier; it points into the certificate. Empty: there is none */
 };
 /* name as in tls_options. An IP address is looked for among the IP addresses only, a DNS name among the DNS names only: in any case of
  * letters, with "*" as the whole leftmost label and at least two labels behind it. */
@@ -109,12 +110,12 @@ bool tls_identity_leaf(const struct tls_identity *id, struct slice name, struct 
  * to their earliest end. */
 bool tls_identity_valid(const struct tls_identity *id, bool ca, int64_t wall_us, int64_t *not_after_us, struct err *e);
 
-/* ---- certificates of our own making: P-256, SHA-256 ---- */
+/* ---- certificates of our own making: on P-256, signed with SHA-256 ---- */
 
 struct tls_issue {
     const struct slice *names; /* DNS names and IP addresses of a server, which may be a client as well; none: a CA's certificate */
     uint32_t name_count;
-    const struct tls_identity *ca; /* signs. NULL: a new CA is made. With no names: its own certificate is renewed, with the same key */
+    const struct tls_identity *ca; /* signs. NULL: a new CA is made. With no names: its certificate is renewed, its key stays */
     int64_t not_before_us, not_after_us;
     const char *subject; /* common name, or the beginning of a CA's. NULL: "mobula control plane" */
 };
@@ -122,7 +123,7 @@ struct tls_issue {
 bool tls_issue(const struct tls_issue *o, struct buf *cert_pem, struct buf *key_pem, struct err *e);
 /* Issues a certificate signed by the CA in ca_cert and ca_key (PEM), followed by the CA's chain. It is valid for TLS_ISSUED_DAYS, from a
  * day before wall_us because clocks differ, but no longer than the chain. o has names and subject. False: the key does not fit the
- * certificate or is not on P-256, a certificate of the chain is not a CA's, has expired or is not valid yet. */
+ * certificate, a certificate of the chain is not a CA's, has expired or is not valid yet. */
 enum { TLS_ISSUED_DAYS = 90 };
 bool tls_issue_by(struct slice ca_cert, struct slice ca_key, struct tls_issue *o, int64_t wall_us, struct buf *cert_pem,
                   struct buf *key_pem, struct err *e);

@@ -1,5 +1,5 @@
-/* Certificates of our own making (RFC 5280): a CA on P-256, and a server's certificate by it. DER is written from its end to its front, so
- * that the length of what an element holds is known when its head is written. */
+/* Certificates of our own making (RFC 5280): a CA on P-256, and a server's certificate by it or by a CA of other software. DER is written
+ * from its end to its front, so that the length of what an element holds is known when its head is written. */
 #include <mobula/tls.h>
 
 #include "der.h"
@@ -7,12 +7,15 @@
 
 #include <stdio.h>
 
-enum { DER_MAX = LIMIT_TLS_LEAF, KEY_ID = 20, CA_NAME_BYTES = 4, LINE = 64 };
+enum { DER_MAX = LIMIT_TLS_LEAF, KEY_ID = 20, KEY_ID_MAX = 64, RSA_BITS_MIN = 2048, CA_NAME_BYTES = 4, LINE = 64 };
 enum { DER_UTF8 = 0x0c };
 
 #define OID_P256 "\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07"
 static const struct slice key_kind = SLICE("\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01" OID_P256);
-static const struct slice signature_kind = SLICE("\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x02"); /* ecdsa-with-SHA256 */
+
+/* Signature algorithms: with SHA-256, whatever the curve or the length of an RSA key (RFC 5758 §3.2, RFC 8017 A.2.4). */
+static const struct slice ecdsa_kind = SLICE("\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x02");
+static const struct slice rsa_kind = SLICE("\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b\x05\x00");
 
 /* Extensions that are the same each time, as whole elements. */
 static const struct slice ca_constraints = SLICE("\x30\x0f\x06\x03\x55\x1d\x13\x01\x01\xff\x04\x05\x30\x03\x01\x01\xff");
@@ -29,6 +32,12 @@ struct key {
     unsigned char secret[BR_EC_KBUF_PRIV_MAX_SIZE], point[BR_EC_KBUF_PUB_MAX_SIZE];
     br_ec_private_key as;
     char id[KEY_ID];
+};
+
+/* One of the two is there. */
+struct signer {
+    const br_ec_private_key *ec;
+    const br_rsa_private_key *rsa;
 };
 
 struct writer {
@@ -131,10 +140,10 @@ static void put_alt_names(struct writer *w, const struct slice *names, uint32_t 
     put_extension(w, OID_ALT_NAMES, end);
 }
 
-static void put_key_id(struct writer *w, struct slice oid, const struct key *key, bool issuer)
+static void put_key_id(struct writer *w, struct slice oid, struct slice id, bool issuer)
 {
     size_t end = w->at;
-    put_element(w, issuer ? DER_CONTEXT : DER_OCTETS, (struct slice){key->id, KEY_ID});
+    put_element(w, issuer ? DER_CONTEXT : DER_OCTETS, id);
     if (issuer)
         wrap(w, DER_SEQUENCE, end);
     put_extension(w, oid, end);
@@ -165,9 +174,16 @@ static void make_key(struct key *k)
     mem_wipe(&random, sizeof random);
 }
 
+static struct signer signer_of(const struct tls_identity *id)
+{
+    br_skey_decoder_context *key = (br_skey_decoder_context *)(uintptr_t)&id->key; /* it only reads */
+    return (struct signer){br_skey_decoder_get_ec(key), br_skey_decoder_get_rsa(key)};
+}
+
+/* Of a CA that is renewed. */
 static bool take_key(struct key *k, const struct tls_identity *id, struct err *e)
 {
-    const br_ec_private_key *ec = br_skey_decoder_get_ec((br_skey_decoder_context *)(uintptr_t)&id->key); /* it only reads */
+    const br_ec_private_key *ec = signer_of(id).ec;
     if (!ec || ec->curve != BR_EC_secp256r1)
         return err_set(e, ERR_CONFIG, "the CA's key is not on P-256");
     k->as = *ec;
@@ -241,10 +257,11 @@ static struct slice signer_name(const struct tls_identity *ca)
     return well && der_take(&tbs, DER_SEQUENCE, &part) ? slice_head(name, name.len - tbs.len) : SLICE_NONE;
 }
 
-static bool has_key_id(const struct tls_identity *ca, const struct key *key)
+/* Empty: the CA's certificate has no subject key identifier, or one that is longer than any hash. */
+static struct slice signer_id(const struct tls_identity *ca)
 {
-    struct slice der = identity_certificate(ca, 0);
-    return memmem(der.ptr, der.len, key->id, KEY_ID) != NULL;
+    struct tls_leaf leaf;
+    return tls_identity_leaf(ca, SLICE_NONE, &leaf) && leaf.key_id.len <= KEY_ID_MAX ? leaf.key_id : SLICE_NONE;
 }
 
 static void put_serial(struct writer *w)
@@ -255,18 +272,20 @@ static void put_serial(struct writer *w)
     put_element(w, DER_INTEGER, (struct slice){serial, sizeof serial});
 }
 
-static void put_tbs(struct writer *w, const struct tls_issue *o, const struct key *key, const struct key *ca)
+static void put_tbs(struct writer *w, const struct tls_issue *o, const struct key *key, struct slice signature_kind)
 {
+    struct slice id = {key->id, KEY_ID};
     size_t end = w->at;
     if (o->name_count) {
+        struct slice of_signer = signer_id(o->ca);
         put_alt_names(w, o->names, o->name_count);
-        if (has_key_id(o->ca, ca)) /* a CA made by other software may have another key identifier: ours would not match it */
-            put_key_id(w, OID_ISSUER_KEY, ca, true);
-        put_key_id(w, OID_SUBJECT_KEY, key, false);
+        if (of_signer.len)
+            put_key_id(w, OID_ISSUER_KEY, of_signer, true);
+        put_key_id(w, OID_SUBJECT_KEY, id, false);
         put(w, both_purposes);
         put(w, server_usage);
     } else {
-        put_key_id(w, OID_SUBJECT_KEY, key, false);
+        put_key_id(w, OID_SUBJECT_KEY, id, false);
         put(w, ca_usage);
         put(w, ca_constraints);
     }
@@ -279,7 +298,7 @@ static void put_tbs(struct writer *w, const struct tls_issue *o, const struct ke
     if (o->name_count)
         put_name(w, slice_of(subject_of(o)));
     else
-        put_ca_name(w, o, ca);
+        put_ca_name(w, o, key);
     at = w->at;
     put_time(w, o->not_after_us);
     put_time(w, o->not_before_us);
@@ -287,7 +306,7 @@ static void put_tbs(struct writer *w, const struct tls_issue *o, const struct ke
     if (o->name_count)
         put(w, signer_name(o->ca));
     else
-        put_ca_name(w, o, ca);
+        put_ca_name(w, o, key);
     put(w, signature_kind);
     put_serial(w);
     put(w, SLICE("\xa0\x03\x02\x01\x02")); /* version 3 */
@@ -295,17 +314,24 @@ static void put_tbs(struct writer *w, const struct tls_issue *o, const struct ke
 }
 
 /* The signature stands behind what it signs, so that is written first and moved to its place. */
-static bool sign(struct writer *w, const struct key *ca)
+static bool sign(struct writer *w, struct signer by, struct slice signature_kind)
 {
-    unsigned char digest[br_sha256_SIZE], signature[160];
+    unsigned char digest[br_sha256_SIZE], signature[TLS_RSA_MAX];
     struct writer tbs = *w;
     br_sha256_context h;
+    size_t len;
     if (w->full)
         return false;
     br_sha256_init(&h);
     br_sha256_update(&h, written(w).ptr, written(w).len);
     br_sha256_out(&h, digest);
-    size_t len = br_ecdsa_sign_asn1_get_default()(br_ec_get_default(), &br_sha256_vtable, digest, &ca->as, signature);
+    if (by.ec) {
+        len = br_ecdsa_sign_asn1_get_default()(br_ec_get_default(), &br_sha256_vtable, digest, by.ec, signature);
+    } else {
+        len = (by.rsa->n_bitlen + 7) / 8;
+        if (!br_rsa_pkcs1_sign_get_default()(BR_HASH_OID_SHA256, digest, sizeof digest, by.rsa, signature))
+            len = 0;
+    }
     w->at = DER_MAX;
     put_bits(w, (struct slice){(char *)signature, len});
     put(w, signature_kind);
@@ -314,17 +340,19 @@ static bool sign(struct writer *w, const struct key *ca)
     return len > 0 && !w->full;
 }
 
-static bool issue(const struct tls_issue *o, struct key *own, struct key *ca, struct writer *w, struct buf *cert, struct buf *key,
-                  struct err *e)
+static bool issue(const struct tls_issue *o, struct key *own, struct writer *w, struct buf *cert, struct buf *key, struct err *e)
 {
-    bool fresh = !o->ca || o->name_count; /* a CA that is renewed keeps its key */
-    if (o->ca && !take_key(ca, o->ca, e))
-        return false;
+    bool leaf = o->name_count > 0, fresh = leaf || !o->ca; /* a CA that is renewed keeps its key */
     if (fresh)
         make_key(own);
-    const struct key *subject = fresh ? own : ca;
-    put_tbs(w, o, subject, o->ca ? ca : own);
-    if (!sign(w, o->ca ? ca : own))
+    else if (!take_key(own, o->ca, e))
+        return false;
+    struct signer by = leaf ? signer_of(o->ca) : (struct signer){.ec = &own->as};
+    struct slice kind = by.ec ? ecdsa_kind : rsa_kind;
+    if (by.rsa && by.rsa->n_bitlen < RSA_BITS_MIN)
+        return err_set(e, ERR_CONFIG, "the CA's RSA key has %u bits: clients want %d or more", by.rsa->n_bitlen, RSA_BITS_MIN);
+    put_tbs(w, o, own, kind);
+    if (!sign(w, by, kind))
         return err_set(e, ERR_LIMIT, "the certificate would be longer than %d bytes (LIMIT_TLS_LEAF)", LIMIT_TLS_LEAF);
     put_pem(cert, "CERTIFICATE", written(w));
     if (fresh)
@@ -334,11 +362,10 @@ static bool issue(const struct tls_issue *o, struct key *own, struct key *ca, st
 
 bool tls_issue(const struct tls_issue *o, struct buf *cert_pem, struct buf *key_pem, struct err *e)
 {
-    struct key own, ca;
+    struct key own;
     struct writer w = {.at = DER_MAX};
-    bool well = issue(o, &own, &ca, &w, cert_pem, key_pem, e);
+    bool well = issue(o, &own, &w, cert_pem, key_pem, e);
     mem_wipe(&own, sizeof own);
-    mem_wipe(&ca, sizeof ca);
     mem_wipe(&w, sizeof w);
     return well;
 }

@@ -13,6 +13,7 @@
 #define OID_ORGANIZATION SLICE("\x55\x04\x0a")
 #define OID_SUBJECT_ALT_NAME SLICE("\x55\x1d\x11")
 #define OID_BASIC_CONSTRAINTS SLICE("\x55\x1d\x13")
+#define OID_SUBJECT_KEY_ID SLICE("\x55\x1d\x0e")
 #define OID_KEY_USAGE SLICE("\x55\x1d\x0f")
 #define OID_EXT_KEY_USAGE SLICE("\x55\x1d\x25")
 #define OID_ANY_EKU SLICE("\x55\x1d\x25\x00")
@@ -144,6 +145,9 @@ static bool read_extensions(struct slice in, const struct wanted *w, struct tls_
             out->ca = allows_ca(value);
         } else if (slice_eq(oid, OID_KEY_USAGE)) {
             out->no_signer = !allows_signing(value);
+        } else if (slice_eq(oid, OID_SUBJECT_KEY_ID)) {
+            if (!der_take(&value, DER_OCTETS, &out->key_id))
+                return false;
         }
     }
     return true;

@@ -4,13 +4,17 @@ import datetime
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 PEM, DAY = serialization.Encoding.PEM, datetime.timedelta(days=1)
 
 
 def new_key(curve=None):
     return ec.generate_private_key(curve or ec.SECP256R1())
+
+
+def new_rsa_key(bits=2048):
+    return rsa.generate_private_key(public_exponent=65537, key_size=bits)
 
 
 def issue(key, ca=True, starts=-30, ends=30, by=None):

@@ -7,7 +7,7 @@ import ssl
 import time
 
 import pytest
-from authorities import DAY, PEM, issue, new_key, put_ca
+from authorities import DAY, PEM, issue, new_key, new_rsa_key, put_ca
 from cluster import RUN, Audit, condition, eventually, manifests, mobula
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -185,7 +185,7 @@ def test_a_ca_of_the_admin(space, operators, tmp_path):
     space.apply(dashboard("c", ingressOptions={"host": "c.i.example.com"}))
     said = of_cluster(space, "c", "it does not exist: create it with tls.crt and tls.key", "False")
     assert said["message"].startswith(f"the CA in Secret corp of namespace {space.name} (--route-ca): ")
-    key, root = new_key(), new_key()
+    key, root = new_rsa_key(), new_rsa_key(4096)
     put_ca(space, "corp", issue(key, ca=False), key)
     eventually(lambda: of_cluster(space, "c", "certificate 1 of tls.crt is no CA's", "False"), A_LOOK)
     put_ca(space, "corp", issue(key, by=root, ends=9), key, issue(root))

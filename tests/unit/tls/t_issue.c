@@ -130,10 +130,10 @@ static void own(int64_t now)
 }
 
 /* Writes NAME.key and NAME.crt with OpenSSL, self-signed or signed by a CA; more: X.509 extensions. */
-static void make_ca(const char *name, const char *subject, const char *signer, const char *more)
+static void make_ca_on(const char *how, const char *name, const char *subject, const char *signer, const char *more)
 {
     char line[512];
-    snprintf(line, sizeof line, "ecparam -name prime256v1 -genkey -noout -out %s.key", name);
+    snprintf(line, sizeof line, "%s -out %s.key", how, name);
     openssl(line);
     snprintf(line, sizeof line, "req -new -key %s.key -subj '%s' -out %s.csr", name, subject, name);
     openssl(line);
@@ -142,6 +142,11 @@ static void make_ca(const char *name, const char *subject, const char *signer, c
     save("extensions", slice_of(more));
     snprintf(line, sizeof line, "x509 -req -in %s.csr %s -set_serial 7 -days 30 -extfile extensions -out %s.crt", name, by, name);
     openssl(line);
+}
+
+static void make_ca(const char *name, const char *subject, const char *signer, const char *more)
+{
+    make_ca_on("ecparam -name prime256v1 -genkey -noout", name, subject, signer, more);
 }
 
 static struct slice saved(const char *name, struct arena *a)
@@ -164,7 +169,8 @@ static bool issued(const char *by, const char *by_key, int64_t now, struct err *
     return well;
 }
 
-#define IS_CA "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\nsubjectKeyIdentifier=hash\n"
+#define IS_CA_NAMED(id) "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\nsubjectKeyIdentifier=" id "\n"
+#define IS_CA IS_CA_NAMED("hash")
 
 static void of_others(int64_t now)
 {
@@ -210,6 +216,56 @@ static void of_others(int64_t now)
     CHECK(!issued("root.crt", "root.key", now - 2 * TIME_DAY_US, &e) && strstr(e.text, "certificate 1 of tls.crt is valid only from"));
 }
 
+/* Kinds of CAs that companies have, and texts that OpenSSL prints of a certificate signed by each. */
+static const struct {
+    const char *key, *algorithm, *authority;
+    struct slice extensions;
+} sorts[] = {
+    {"genrsa -traditional", "sha256WithRSAEncryption", "X509v3 Authority Key Identifier", SLICE(IS_CA)},
+    {"genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:3072", "sha256WithRSAEncryption", "Signature Algorithm",
+     SLICE("basicConstraints=critical,CA:TRUE\nsubjectKeyIdentifier=none\n")},
+    {"genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:4096", "sha256WithRSAEncryption", "01:02:03:04:05:06:07:08",
+     SLICE(IS_CA_NAMED("0102030405060708"))},
+    {"ecparam -name secp384r1 -genkey -noout", "ecdsa-with-SHA256", "Authority Key Identifier", SLICE(IS_CA)},
+    {"ecparam -name secp521r1 -genkey -noout", "ecdsa-with-SHA256", "Authority Key Identifier", SLICE(IS_CA)},
+};
+
+static void of_every_sort(int64_t now)
+{
+    struct arena a = {0};
+    struct err e = {0};
+    for (size_t i = 0; i < COUNT_OF(sorts); i++) {
+        test_case("a CA of openssl %s", sorts[i].key);
+        make_ca_on(sorts[i].key, "sort", "/O=Corp/CN=Corp CA", "", sorts[i].extensions.ptr);
+        if (!CHECK(issued("sort.crt", "sort.key", now, &e)))
+            printf("  %s\n", e.text);
+        save("tls.crt", buf_slice(&cert));
+        if (!strstr(sorts[i].extensions.ptr, "none")) /* OpenSSL is strict about key identifiers */
+            CHECK(says("verify -x509_strict -purpose sslserver -verify_ip 10.0.0.7 -CAfile sort.crt tls.crt", "tls.crt: OK"));
+        CHECK(says("verify -purpose sslclient -CAfile sort.crt tls.crt", "tls.crt: OK"));
+        CHECK(says("x509 -in tls.crt -noout -text", sorts[i].algorithm) && says("x509 -in tls.crt -noout -text", sorts[i].authority));
+        CHECK(says("x509 -in tls.crt -noout -text", "ASN1 OID: prime256v1"));
+        struct tls_identity *id = load(&cert, &key);
+        CHECK(trusts(saved("sort.crt", &a), "hub.ns.svc", now + TIME_DAY_US / 24, id));
+        tls_identity_drop(id);
+    }
+    arena_free(&a);
+    test_case("an RSA key that no client accepts");
+    make_ca_on("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2040", "weak", "/CN=weak", "", IS_CA);
+    CHECK(!issued("weak.crt", "weak.key", now, &e));
+    CHECK_STR(slice_of(e.text), "the CA's RSA key has 2040 bits: clients want 2048 or more");
+    test_case("such a CA is not renewed");
+    struct buf other;
+    buf_init(&other, 64 * KIB);
+    struct tls_identity *ca = tls_identity_load(saved("sort.crt", &a), saved("sort.key", &a), &e);
+    e = (struct err){0};
+    CHECK(ca && !tls_issue(&(struct tls_issue){.ca = ca, .not_before_us = now, .not_after_us = now + TIME_DAY_US}, &other, &other, &e));
+    CHECK_STR(slice_of(e.text), "the CA's key is not on P-256");
+    tls_identity_drop(ca);
+    buf_free(&other);
+    arena_free(&a);
+}
+
 static void limits(int64_t now)
 {
     struct slice many[200];
@@ -233,6 +289,8 @@ int main(void)
     foreign(now);
     own(now);
     of_others(now);
+    of_every_sort(now);
+    make_all(now);
     limits(now);
     test_case("HMAC: the second case of RFC 4231");
     char mac[TLS_MAC];
