@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The rules of the house that no compiler knows: who may include whom, lengths, words, what lies at the top and what lies about.
 
-    tests/tools/rules.py [RULE…]     all, or some of: top rooms lengths words prose bugs mutants control kinds architecture
+    tests/tools/rules.py [RULE…]     all, or some of: top rooms lengths words prose bugs mutants control kinds flags formats architecture
 
 Reads the files that git tracks or would track. Prints each breach as path:line: what, and exits 1 when there was one.
 """
@@ -56,6 +56,9 @@ RIDDLE_BEGINS = re.compile(r"(?:who|whose|what|whoever|nobody|somebody)\b", re.I
 RIDDLE_HOLDS = re.compile(r"\b(?:is\s+told|anew|that\s+there\s+is|is\s+had)\b")
 RIDDLES_OF_TESTS = 446
 C_TOKEN = re.compile(r"""/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*""", re.S)
+
+# Conversions that musl's printf has and src/base/format.c, which the product formats with, has not. "% o" is prose, %2F part of a URL.
+CONVERSION = re.compile(r"%%|%(?![0-9A-F]{2})([-+#0]*)(?:\*|[0-9]+)?(?:\.(?:\*|[0-9]*))?(hh|h|ll|l|z|j|t|L|q)?([a-zA-Z])")
 
 # What editors, patch and git leave behind.
 LEFTOVER = re.compile(r"\.(orig|rej|bak|sw[op])$|~$|^#.*#$")
@@ -382,6 +385,20 @@ def check_flags():
             yield f"docs/cli.md:{number}: a flag without help"
 
 
+def check_formats():
+    """Each conversion in a text of the product is one that src/base/format.c has; %hhd is jout_form's own."""
+    for path in files():
+        if path.suffix not in {".c", ".h"} or path.parts[0] not in {"src", "include"} or path.name == "stub.c":
+            continue
+        source = text(path)
+        for token in C_TOKEN.finditer(source):
+            for found in CONVERSION.finditer(token[0] if token[0][0] == '"' else ""):
+                flags, length, letter = found.groups()
+                own = found[0] == "%hhd" and "jout_form(" in source[max(0, token.start() - 40):token.start()]
+                if letter and not own and (set(flags) - set("-0") or length not in {None, "l", "ll", "z"} or letter not in "csduxXo"):
+                    yield f"{path}:{source[:token.start()].count(chr(10)) + 1}: format.c has no conversion {found[0]}"
+
+
 def check_architecture():
     """Files and names that the pages for who changes the core speak of are there, and README shows what a test expects of the program."""
     for shown in re.findall(r"^```\n(.*?)^```$", text(Path("README.md")), re.S | re.M):
@@ -408,7 +425,7 @@ def check_architecture():
 def main():
     rules = {"top": check_top, "rooms": check_rooms, "lengths": check_lengths, "words": check_words, "prose": check_prose,
              "bugs": check_bugs, "mutants": check_mutants, "control": check_control, "kinds": check_kinds, "flags": check_flags,
-             "architecture": check_architecture}
+             "formats": check_formats, "architecture": check_architecture}
     names = sys.argv[1:] or list(rules)
     if set(names) - set(rules):
         sys.exit(__doc__)
