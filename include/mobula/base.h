@@ -334,15 +334,6 @@ enum quantity_form quantity_form(struct slice text);
 /* Canonical text of value * 10^-decimals in that form: the largest suffix without a fraction. */
 struct slice quantity_format(int64_t value, int decimals, enum quantity_form form, char out[QUANTITY_TEXT_MAX]);
 
-/* Rounded to as few digits as strtod still reads as the same value, or in the third form strtof as the same float. */
-enum { DOUBLE_TEXT_MAX = 32 };
-enum double_form {
-    DOUBLE_JSON,  /* as JavaScript and Go write JSON: with an exponent below 1e-6 and from 1e+21 on */
-    DOUBLE_SHORT, /* with an exponent below 1e-04 and from 1e+06 on, as %g */
-    DOUBLE_FLOAT, /* likewise */
-};
-struct slice double_format(double value, enum double_form form, char out[DOUBLE_TEXT_MAX]);
-
 bool utf8_valid(struct slice s);
 /* Bytes of the character that s begins with, 1 to 4, or 0 when they are not UTF-8 (or s is empty). */
 size_t utf8_step(struct slice s);

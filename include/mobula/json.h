@@ -80,6 +80,16 @@ static inline __attribute__((always_inline)) bool json_next(struct jiter *it, st
 struct slice json_str(struct jval v, struct arena *a); /* unescaped; in the document where it has no escapes, else in a */
 bool json_int(struct jval v, int64_t *out);            /* integers only: 1 and 1.0 and 1e0, not 1.5, not "1" */
 bool json_num(struct jval v, double *out);
+/* The double (narrow: the float) nearest to a number, which YAML may have written, too; infinite for a number that is too large. */
+double json_double(struct slice number, bool narrow);
+/* Rounded to as few digits as json_double still reads as the same value, or in the third form as the same float. */
+enum { DOUBLE_TEXT_MAX = 32 };
+enum double_form {
+    DOUBLE_JSON,  /* as JavaScript and Go write JSON: with an exponent below 1e-6 and from 1e+21 on */
+    DOUBLE_SHORT, /* with an exponent below 1e-04 and from 1e+06 on, as %g */
+    DOUBLE_FLOAT, /* likewise */
+};
+struct slice json_double_text(double value, enum double_form form, char out[DOUBLE_TEXT_MAX]);
 bool json_bool(struct jval v, bool otherwise);
 bool json_str_eq(struct jval v, struct slice text); /* without an arena */
 bool json_is(struct jval v, const char *words);     /* the same */

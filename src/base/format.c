@@ -1,4 +1,4 @@
-#include "format.h"
+#include "libc.h"
 
 #include <limits.h>
 

@@ -114,7 +114,7 @@ static struct slice write_sum(double sum, char out[DOUBLE_TEXT_MAX])
     static const double large = 1e11;
     if (fabs(sum) < large)
         sum = (double)(int64_t)(sum * RAY_QUANTUM + (sum < 0 ? -0.5 : 0.5)) / RAY_QUANTUM;
-    return double_format(sum, DOUBLE_JSON, out);
+    return json_double_text(sum, DOUBLE_JSON, out);
 }
 
 static void write_state(const struct ray_state *s, struct jout *w)

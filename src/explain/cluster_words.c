@@ -374,7 +374,7 @@ static void put_speed(const struct words *w)
         buf_put(w->out, SLICE("  up: all nodes that demand needs at once, up to the groups' maxima"));
     else
         buf_printf(w->out, "  up: at most max(5, %.*s x joined) nodes of a group start at once (upscaling%s)",
-                   SLICE_ARG(double_format(c->scale.upscaling_speed, DOUBLE_SHORT, speed)),
+                   SLICE_ARG(json_double_text(c->scale.upscaling_speed, DOUBLE_SHORT, speed)),
                    c->kind == RAY_V1 ? "Mode Conservative" : "Speed");
     if (c->scale.max_workers != INT32_MAX)
         buf_printf(w->out, ", and %d workers in all", (int)c->scale.max_workers);

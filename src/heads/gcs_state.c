@@ -54,7 +54,7 @@ static int64_t quantum(struct reader *r, const struct entry *entry)
 {
     char text[DOUBLE_TEXT_MAX];
     double units = entry->number;
-    struct slice said = double_format(units, DOUBLE_SHORT, text), name = slice_head(entry->key, 60);
+    struct slice said = json_double_text(units, DOUBLE_SHORT, text), name = slice_head(entry->key, 60);
     if (isnan(units) || isinf(units) || units <= -0.5 / RAY_QUANTUM)
         err_set(&r->e, ERR_RANGE, "the head says %.*s of resource \"%.*s\"", SLICE_ARG(said), SLICE_ARG(name));
     else if (units > (double)LIMIT_RAY_AMOUNT)

@@ -89,8 +89,7 @@ struct json_decimal json_decimal(struct slice number)
     return d;
 }
 
-/* The next digit off the front of *s, stepping over the point. */
-static char next_digit(struct slice *s)
+char json_next_digit(struct slice *s)
 {
     if (s->ptr[0] == '.')
         *s = slice_skip(*s, 1);
@@ -104,7 +103,7 @@ bool json_decimal_eq(struct json_decimal a, struct json_decimal b)
     if (a.count != b.count || a.exp10 != b.exp10 || a.negative != b.negative)
         return false;
     for (size_t i = 0; i < a.count; i++)
-        if (next_digit(&a.digits) != next_digit(&b.digits))
+        if (json_next_digit(&a.digits) != json_next_digit(&b.digits))
             return false;
     return true;
 }
@@ -119,7 +118,7 @@ struct slice json_decimal_text(struct json_decimal d, struct arena *a)
     if (d.negative)
         text[len++] = '-';
     for (size_t i = 0; i < d.count; i++)
-        text[len++] = next_digit(&d.digits);
+        text[len++] = json_next_digit(&d.digits);
     if (d.exp10 >= 0 && d.exp10 + (int64_t)d.count <= USUAL)
         for (; d.exp10 > 0; d.exp10--)
             text[len++] = '0';
@@ -137,7 +136,7 @@ bool json_int(struct jval v, int64_t *out)
         return false;
     int64_t value = 0; /* kept negative: INT64_MIN has no positive twin */
     for (size_t i = 0; i < d.count; i++)
-        if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, next_digit(&d.digits) - '0', &value))
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, json_next_digit(&d.digits) - '0', &value))
             return false;
     for (; d.exp10 > 0; d.exp10--)
         if (__builtin_mul_overflow(value, 10, &value))
@@ -150,19 +149,9 @@ bool json_int(struct jval v, int64_t *out)
 
 bool json_num(struct jval v, double *out)
 {
-    enum { DIGITS = 40 }; /* far more than a double can tell apart */
-    char text[DIGITS + 32];
     if (json_type(v) != JSON_NUMBER)
         return false;
-    struct json_decimal d = json_decimal(json_raw(v));
-    size_t len = 0;
-    text[len++] = d.negative ? '-' : '+';
-    text[len++] = '0';
-    size_t kept = d.count < DIGITS ? d.count : DIGITS;
-    for (size_t i = 0; i < kept; i++)
-        text[len++] = next_digit(&d.digits);
-    snprintf(text + len, sizeof text - len, "e%lld", (long long)(d.exp10 + (int64_t)(d.count - kept)));
-    double value = strtod(text, NULL);
+    double value = json_double(json_raw(v), false);
     if (isinf(value))
         return false;
     *out = value;

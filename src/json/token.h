@@ -72,6 +72,7 @@ struct json_decimal {
     bool negative;
 };
 struct json_decimal json_decimal(struct slice number);
+char json_next_digit(struct slice *digits); /* steps over the point */
 bool json_decimal_eq(struct json_decimal a, struct json_decimal b);
 /* The one spelling of its value: integers of a usual size in full, everything else as digits and exponent. */
 struct slice json_decimal_text(struct json_decimal d, struct arena *a);

@@ -1,5 +1,7 @@
 #include "scalar.h"
 
+#include <mobula/json.h>
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -128,14 +130,14 @@ static bool looks_float(struct slice s)
 static struct slice write_float(double value, enum double_form form, struct arena *a)
 {
     char text[DOUBLE_TEXT_MAX];
-    return arena_dup(a, double_format(value, form, text));
+    return arena_dup(a, json_double_text(value, form, text));
 }
 
 static bool is_float(struct slice s, struct arena *a, struct scalar *out)
 {
     if (!looks_float(s))
         return false;
-    double value = strtod(s.ptr, NULL);
+    double value = json_double(s, false);
     if (isinf(value))
         return false;
     *out = (struct scalar){SCALAR_FLOAT, write_float(value, DOUBLE_JSON, a)};
@@ -200,7 +202,7 @@ bool scalar_key(struct scalar s, struct arena *a, struct slice *out)
     if (s.type == SCALAR_NULL)
         return false;
     if (s.type == SCALAR_FLOAT) {
-        double value = strtof(s.text.ptr, NULL);
+        double value = json_double(s.text, true);
         s.text = isinf(value) ? (value < 0 ? SLICE("-.inf") : SLICE(".inf")) : write_float(value, DOUBLE_FLOAT, a);
     }
     *out = s.text;

@@ -1,5 +1,5 @@
 /* Compares format_text with the C library's vsnprintf. */
-#include "../../../src/base/format.h"
+#include "../../../src/base/libc.h"
 #include "../test.h"
 
 #include <limits.h>
