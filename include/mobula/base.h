@@ -309,6 +309,9 @@ bool gunzip(struct slice in, struct buf *out, struct err *e);
 unsigned deflate_nth_length(
     unsigned i); /* for inflate and deflate: the order in which code lengths of the code length alphabet are written, RFC 1951 §3.2.7 */
 uint32_t crc32(struct slice in); /* as in zip files */
+/* CRC-32C of bytes that follow others whose CRC-32C is crc; 0: none. crc32c_portable: without the processor's instruction, for tests. */
+uint32_t crc32c(uint32_t crc, struct slice bytes);
+uint32_t crc32c_portable(uint32_t crc, struct slice bytes);
 
 /* Chains: earlier places of a text with the same first bytes, for those who compress it. */
 struct chains {

@@ -69,7 +69,8 @@ enum {
     LIMIT_NET_PEERS = 20000,  /* temporary entries of the allowlist: two ports of 10,000 heads */
     LIMIT_NET_ADDRESSES = 16, /* addresses tried for one name */
     LIMIT_NET_HOST = 253,
-    NET_BUFFER = 16 * KIB,  /* bytes in flight per direction and link */
+    NET_BUFFER = 16 * KIB,  /* bytes in flight per direction and link … */
+    NET_BULK = 64 * KIB,    /* … in a command that has few links, and large files */
     NET_DNS_MS = 12 * 1000, /* libc tries twice, 5 s each */
     NET_DNS_V4_FIRST = 64,  /* after a slow AAAA answer, this many lookups ask for IPv4 addresses first */
     NET_CONNECT_MS = 30 * 1000,
@@ -93,6 +94,7 @@ enum {
     CLOUD_SILENCE_MS = 30 * 1000,         /* a connection without a byte in either direction for so long is closed */
     CLOUD_RENEW_S = 5 * 60,               /* credentials are renewed this long before they expire */
     CLOUD_PART = 8 * MIB,                 /* bytes: larger files are uploaded in parts of this size */
+    CLOUD_LANES = 3,                      /* parts of one upload that are sent at the same time */
     LIMIT_CLOUD_PARTS = 10000,            /* parts of one upload: S3's own limit; parts of larger files are larger */
 };
 

@@ -195,6 +195,8 @@ struct loop;
 struct loop *loop_new(struct net_allow *allow, struct err *e); /* allow stays the caller's and may grow */
 void loop_free(struct loop *l);                                /* ends every link at once: their pointers are dead */
 struct net *loop_net(struct loop *l);
+/* From now on plain links have buffers of NET_BULK bytes instead of NET_BUFFER: fewer system calls for a large file. */
+void loop_bulk(void);
 /* Keeps so many unused buffers of NET_BUFFER bytes for the next connections, for servers of many requests a second. Default: a few. */
 void loop_keep(uint32_t buffers);
 /* Listens on "HOST:PORT", ":PORT" or "[V6]:PORT"; each accepted connection becomes an open plain link, and accept is called with it to set

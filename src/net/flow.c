@@ -6,6 +6,8 @@ static struct {
     uint32_t count, most;
 } kept = {.most = FLOW_KEPT};
 
+size_t flow_size = NET_BUFFER;
+
 static char *take_kept(void)
 {
     char *buffer = kept.first;
@@ -17,13 +19,13 @@ static char *take_kept(void)
 
 char *flow_take(void)
 {
-    return kept.count ? take_kept() : mem_alloc(NET_BUFFER);
+    return kept.count ? take_kept() : mem_alloc(flow_size);
 }
 
-void flow_give(char *buffer, size_t top)
+void flow_give(char *buffer, size_t top, size_t size)
 {
     mem_wipe(buffer, top);
-    if (kept.count >= kept.most) {
+    if (kept.count >= kept.most || size != flow_size) {
         mem_free(buffer);
         return;
     }

@@ -135,6 +135,12 @@ void loop_free(struct loop *l)
     mem_free(l);
 }
 
+void loop_bulk(void)
+{
+    flow_keep(0);
+    flow_size = NET_BULK;
+}
+
 void loop_keep(uint32_t buffers)
 {
     flow_keep(buffers);

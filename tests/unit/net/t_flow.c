@@ -95,6 +95,20 @@ static void test_wiped(void)
     flow_rest(&f);
     flow_keep(0);
     CHECK_INT(given_back, 2);
+    test_case("a buffer of another size is not kept for the next flow");
+    put(&f, 1, 's');
+    flow_size = NET_BULK;
+    flow_rest(&f);
+    CHECK_INT(flow_space(&f), NET_BUFFER - 1);
+    flow_drop(&f);
+    CHECK_INT(given_back, 3);
+    put(&f, NET_BULK, 's');
+    CHECK_INT(flow_space(&f), 0);
+    flow_size = NET_BUFFER;
+    flow_drop(&f);
+    CHECK_INT(given_back, 4);
+    CHECK_INT(unwiped, 0);
+    given_back = 2;
     test_case("no more buffers are kept than was said");
     struct flow many[FLOW_KEPT + 2] = {0};
     for (size_t i = 0; i < COUNT_OF(many); i++)
