@@ -178,6 +178,7 @@ struct cloud_upload {
 struct cloud_protocol {
     const char *scheme;               /* of the URLs of its objects */
     const char *sha256, *size;        /* headers with an object's metadata: SHA-256 and bytes of the content before it was compressed */
+    const char *crc32c;               /* … CRC-32C, in hexadecimal, of an object that was stored in parts */
     struct http_header absent;        /* header of a PUT that fails with 409 or 412 if the object exists */
     const char *rights[CLOUD_RIGHTS]; /* names of rights, for messages */
     const char *resource;             /* word before the bucket's name in messages about rights; NULL: its ARN */
@@ -202,6 +203,7 @@ struct cloud_store_options {
     struct slice bucket;
     const char *service; /* of AWS, that calls are signed for; NULL: the object store */
     bool path_style;     /* the bucket is part of the path; else store.authority begins with it */
+    bool near;           /* S3 on this machine, without TLS: parts are not signed, as nobody is on the way */
     /* Receives a warning when the client uses the store's clock or the bucket's region instead of ours; each at most once. */
     void (*say)(void *owner, const char *line);
     void *owner;
@@ -247,7 +249,10 @@ void cloud_add_query(struct cloud_call *c, const char *name, struct slice value)
 
 /* The memory that slices and endpoints of o point at stays the caller's, and must live as long as the store. */
 struct cloud_store *cloud_store_new(struct net *net, const struct cloud_store_options *o);
+/* Another client of the same store, with the credentials, clock and region that s has now: for calls at the same time. */
+struct cloud_store *cloud_store_beside(struct cloud_store *s);
 void cloud_store_free(struct cloud_store *s);
+const struct http_reader *cloud_store_reader(const struct cloud_store *s); /* the headers of the last answer; valid for call.piece */
 /* Starts a call; the previous one must be done. Transient errors are retried with backoff, up to CLOUD_TRIES attempts: a connection that
  * fails or is silent for CLOUD_SILENCE_MS, 408, 429, 5xx but 501, SlowDown, an answer that is cut off. Retried at once: a wrong clock, with
  * the store's clock; a wrong region (only with an endpoint of one's own), with the bucket's region; each of them once for a store. Expired

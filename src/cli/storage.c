@@ -115,6 +115,7 @@ static bool find_servers(struct storage *s, const struct cloud_place *at, struct
         return err_set(e, ERR_CONFIG, "--endpoint is needed: https://ACCOUNT.blob.core.windows.net, or AZURE_STORAGE_ACCOUNT");
     if (!cloud_host(endpoint, "--endpoint", &s->a, &o->store, e) || !find_identity(s, e))
         return false;
+    o->near = at->protocol == &cloud_s3 && !o->store.at.tls && is_near(o->store.at.host);
     for (size_t i = 0; i < STORAGE_SERVERS; i++) {
         struct endpoint *host = &hosts[i]->at;
         if (!host->host.ptr)
@@ -159,13 +160,22 @@ bool storage_open(struct storage *s, const struct storage_options *o, const stru
     s->own_allow = allow;
     if (!ready || !(s->loop = loop_new(s->allow, e)))
         return false;
+    loop_bulk();
     s->store = cloud_store_new(loop_net(s->loop), &s->with);
     return true;
 }
 
+static void close_lanes(struct storage *s)
+{
+    for (size_t i = 1; i < CLOUD_LANES; i++)
+        cloud_store_free(s->lanes[i]);
+    memset(s->lanes, 0, sizeof s->lanes);
+    cloud_store_free(s->store);
+}
+
 void storage_close(struct storage *s)
 {
-    cloud_store_free(s->store);
+    close_lanes(s);
     if (s->loop)
         loop_free(s->loop);
     tls_trust_drop(s->trust);
@@ -191,27 +201,38 @@ static void on_done(void *owner, const struct cloud_answer *answer, struct now n
     s->over = true;
     s->answer = *answer;
     s->answer.body = arena_dup(&s->last, answer->body);
-    s->sha256[0] = s->etag[0] = '\0';
+    s->etag[0] = '\0';
     s->size = -1;
     s->allowed = SLICE("");
     if (answer->reader) {
         s->allowed = arena_dup(&s->last, http_header_get(answer->reader, SLICE("access-control-allow-origin")));
-        slice_copy(http_header_get(answer->reader, slice_of(s->with.protocol->sha256)), s->sha256, sizeof s->sha256);
         slice_copy(http_header_get(answer->reader, SLICE("etag")), s->etag, sizeof s->etag);
         s->size = answer->reader->length;
     }
     s->answer.reader = NULL;
 }
 
+struct cloud_store *storage_lane(struct storage *s, size_t n)
+{
+    struct cloud_store **lane = &s->lanes[n];
+    if (!*lane)
+        *lane = n ? cloud_store_beside(s->store) : s->store;
+    return *lane;
+}
+
 bool storage_wait(struct storage *s, const bool *over, struct err *e)
 {
     struct now now = clock_now();
     while (!*over) {
-        now = loop_wait(s->loop, cloud_store_tick(s->store, now));
+        int64_t next_ms = cloud_store_tick(s->store, now);
+        for (size_t i = 1; i < CLOUD_LANES; i++)
+            if (s->lanes[i])
+                next_ms = earlier(next_ms, cloud_store_tick(s->lanes[i], now));
+        now = loop_wait(s->loop, next_ms);
         net_dispatch(loop_net(s->loop), now);
         s->signal = loop_signal(s->loop);
         if (s->signal && !*over) {
-            cloud_store_free(s->store); /* cancels the call */
+            close_lanes(s); /* cancels calls */
             s->store = cloud_store_new(loop_net(s->loop), &s->with);
             return err_set(e, ERR_CLOSED, "ended by a signal");
         }
@@ -273,27 +294,52 @@ bool storage_url(struct storage *s, struct slice key, int64_t *seconds, struct s
 struct receipt {
     cloud_piece *piece;
     void *owner;
+    struct storage *s;
+    char want[TLS_SHA256_HEX]; /* sum in the object's metadata; empty: none */
+    bool begun, quick;         /* quick: it is a CRC-32C */
+    uint32_t crc;
     struct tls_sha256 hash;
 };
+
+/* Chooses the sum by the answer's headers. */
+static void begin_sum(struct receipt *r)
+{
+    const struct cloud_protocol *p = r->s->with.protocol;
+    const struct http_reader *head = cloud_store_reader(r->s->store);
+    struct slice crc = http_header_get(head, slice_of(p->crc32c)), sum = http_header_get(head, slice_of(p->sha256));
+    r->begun = true;
+    r->quick = !slice_empty(crc);
+    slice_copy(r->quick ? crc : sum.ptr ? sum : SLICE(""), r->want, sizeof r->want);
+}
 
 static bool take(void *owner, struct slice piece, struct err *e)
 {
     struct receipt *r = owner;
-    tls_sha256_add(&r->hash, piece);
+    if (!r->begun)
+        begin_sum(r);
+    if (r->quick)
+        r->crc = crc32c(r->crc, piece);
+    else
+        tls_sha256_add(&r->hash, piece);
     return r->piece(r->owner, piece, e);
 }
 
 bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *owner, struct err *e)
 {
-    struct receipt r = {.piece = piece, .owner = owner};
+    struct receipt r = {.piece = piece, .owner = owner, .s = s};
     struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = key, .piece = take, .owner = &r};
     char hex[TLS_SHA256_HEX];
     tls_sha256_begin(&r.hash);
     if (!storage_call(s, &c, e))
         return false;
+    if (!r.begun) /* an empty object */
+        begin_sum(&r);
     tls_sha256_end(&r.hash, hex);
-    return !s->sha256[0] || strcmp(s->sha256, hex) == 0 ||
-           err_set(e, ERR_SYNTAX, "the object is damaged: its SHA-256 is %s, and it was stored with %s", hex, s->sha256);
+    if (r.quick)
+        snprintf(hex, sizeof hex, "%08x", r.crc);
+    return !r.want[0] || strcmp(r.want, hex) == 0 ||
+           err_set(e, ERR_SYNTAX, "the object is damaged: its %s is %s, and it was stored with %s", r.quick ? "CRC-32C" : "SHA-256", hex,
+                   r.want);
 }
 
 void storage_add_put(const struct storage *s, struct cloud_call *c)

@@ -31,14 +31,15 @@ struct storage {
     struct cloud_surroundings from;
     struct cloud_store_options with;
     struct net_proxy proxies[STORAGE_SERVERS];
+    struct cloud_store *lanes[CLOUD_LANES]; /* clients beside `store`, for calls at the same time; NULL: none */
     struct cloud_store *store;
-    bool over, loud;                                   /* over: the call is done; loud: print the client's warnings to stderr */
-    struct slice warning;                              /* the client's last one (cloud_store_options.say); empty: none */
-    int signal;                                        /* received during the last call, and ended it; 0: none */
-    struct cloud_answer answer;                        /* of the last call, until the next one */
-    char sha256[TLS_SHA256_HEX], etag[CLOUD_ETAG_MAX]; /* headers of the last answer: x-amz-meta-sha256, ETag; empty: none */
-    struct slice allowed;                              /* its Access-Control-Allow-Origin */
-    int64_t size;                                      /* Content-Length of the last answer; -1: unknown */
+    bool over, loud;            /* over: the call is done; loud: print the client's warnings to stderr */
+    struct slice warning;       /* the client's last one (cloud_store_options.say); empty: none */
+    int signal;                 /* received during the last call, and ended it; 0: none */
+    struct cloud_answer answer; /* of the last call, until the next one */
+    char etag[CLOUD_ETAG_MAX];  /* ETag of the last answer; empty: none */
+    struct slice allowed;       /* its Access-Control-Allow-Origin */
+    int64_t size;               /* Content-Length of the last answer; -1: unknown */
 };
 /* Reads settings, adds the servers to `allow`, and fills s->with, for a client on the caller's loop. Call storage_close also after a
  * failure. */
@@ -51,6 +52,7 @@ bool storage_open(struct storage *s, const struct storage_options *o, const stru
 void storage_close(struct storage *s);
 /* Makes a call and waits for its end. False: *e; status and error code are in s->answer. */
 bool storage_call(struct storage *s, struct cloud_call *call, struct err *e);
+struct cloud_store *storage_lane(struct storage *s, size_t n); /* the n-th client of at most CLOUD_LANES */
 /* Waits until *over, which a callback of the client sets. False: a signal came first (*e). */
 bool storage_wait(struct storage *s, const bool *over, struct err *e);
 
@@ -58,12 +60,12 @@ void storage_add_put(const struct storage *s, struct cloud_call *c); /* headers 
 bool storage_put(struct storage *s, struct slice key, struct slice body, struct err *e);
 bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e); /* SHA-256 and size of a regular file */
 uint64_t storage_part(uint64_t size); /* bytes of each part when a file of `size` bytes is uploaded */
-/* Stores a regular file, in parts if it is larger than CLOUD_PART, with its SHA-256 as metadata of the object. Parts of an upload of the
- * same content that was broken off are not sent again. */
+/* Stores a regular file, in parts if it is larger than CLOUD_PART, with its SHA-256 or, in parts, its CRC-32C as metadata of the object.
+ * Parts of an upload of the same content that was broken off are not sent again. */
 bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e);
 /* Reads the object's headers. False without an error: the object does not exist. */
 bool storage_head(struct storage *s, struct slice key, struct err *e);
-/* Reads an object and compares it with the SHA-256 in its metadata, if any. */
+/* Reads an object and compares it with the CRC-32C or SHA-256 in its metadata, if any. */
 bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *owner, struct err *e);
 bool storage_delete(struct storage *s, struct slice key, struct err *e);
 /* Reads one page of the list of objects with this prefix. deep: all objects, else objects and folders of one level. *more: continuation

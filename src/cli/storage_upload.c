@@ -1,5 +1,5 @@
 /* Uploads of files, in parts if large. An upload that is broken off leaves its parts in the store, and an object NOTE beside the one to
- * store: the SHA-256 of the content, and the store's id of the upload. The next upload of the same content goes on with them. */
+ * store: the CRC-32C and size of the content, and the store's id of the upload. The next upload of the same content goes on with them. */
 #include "storage.h"
 
 #include <errno.h>
@@ -19,11 +19,21 @@ struct part {
 struct upload {
     struct storage *s;
     const struct cloud_upload *how;
-    struct slice key, id; /* id: of the upload, for the store */
-    struct slice sha256;  /* of the file, in hexadecimal */
-    uint64_t size, part;  /* bytes of the file, and of each of its parts but the last */
-    const char **stored;  /* by number - 1: ETags of parts that are in the store; NULL: it is not */
-    uint32_t parts;
+    struct slice key, id;  /* id: of the upload, for the store */
+    struct slice sum;      /* CRC-32C of the file, in hexadecimal */
+    uint64_t size, part;   /* bytes of the file, and of each of its parts but the last */
+    const char **stored;   /* by number - 1: ETags of parts that are in the store; NULL: it is not */
+    uint32_t parts, count; /* count: those that are in the store */
+    bool over;             /* a part is stored, or not, since the last wait */
+    struct err e;          /* of the first part that was not stored */
+};
+
+/* Parts are sent by several connections: the store checks one while another is on its way. */
+struct lane {
+    struct upload *u;
+    struct cloud_store *store;
+    struct part part;
+    uint32_t number; /* of the part in flight; 0: none */
 };
 
 static bool read_part(void *owner, uint64_t at, char *to, size_t n, struct err *e)
@@ -40,19 +50,28 @@ static bool read_part(void *owner, uint64_t at, char *to, size_t n, struct err *
     return true;
 }
 
-static bool hash_part(struct part *p, uint64_t size, char hex[TLS_SHA256_HEX], struct err *e)
+/* Writes the SHA-256 of a file, or, if quick, its CRC-32C. */
+static bool sum_file(int fd, uint64_t size, bool quick, char hex[TLS_SHA256_HEX], struct err *e)
 {
     __attribute__((cleanup(arena_free))) struct arena a = {0};
-    char *piece = arena_alloc(&a, HASH_PIECE);
+    char *room = arena_alloc(&a, HASH_PIECE);
+    struct part p = {.fd = fd};
     struct tls_sha256 h;
+    uint32_t crc = 0;
     tls_sha256_begin(&h);
     for (uint64_t at = 0, n; at < size; at += n) {
         n = size - at < HASH_PIECE ? size - at : HASH_PIECE;
-        if (!read_part(p, at, piece, (size_t)n, e))
+        if (!read_part(&p, at, room, (size_t)n, e))
             return false;
-        tls_sha256_add(&h, (struct slice){piece, (size_t)n});
+        struct slice piece = {room, (size_t)n};
+        if (quick)
+            crc = crc32c(crc, piece);
+        else
+            tls_sha256_add(&h, piece);
     }
     tls_sha256_end(&h, hex);
+    if (quick)
+        snprintf(hex, TLS_SHA256_HEX, "%08x", crc);
     return true;
 }
 
@@ -73,6 +92,15 @@ static uint32_t number_of(const struct upload *u, struct slice name)
         name = buf_slice(&b);
     unsigned long n = slice_copy(name, text, sizeof text) ? strtoul(text, NULL, 10) : 0;
     return n <= u->parts ? (uint32_t)n : 0;
+}
+
+static void keep_part(struct upload *u, uint32_t number, struct slice etag)
+{
+    const char **stored = &u->stored[number - 1];
+    if (etag.len >= CLOUD_ETAG_MAX || (slice_empty(etag) && !u->how->no_etag))
+        return;
+    u->count += !*stored;
+    *stored = arena_dup(&u->s->a, etag).ptr;
 }
 
 /* A part of another size is sent again. False: the store does not have the upload. */
@@ -96,28 +124,57 @@ static bool list_parts(struct upload *u)
         else if (slice_is(name, "Size"))
             slice_int(text, &size);
         uint32_t number = slice_is(name, "Part") || slice_is(name, "Block") ? number_of(u, id) : 0;
-        if (number && (uint64_t)size == size_of(u, number) && etag.len < CLOUD_ETAG_MAX)
-            u->stored[number - 1] = arena_dup(&u->s->a, etag).ptr;
+        if (number && (uint64_t)size == size_of(u, number))
+            keep_part(u, number, etag);
     }
     return true;
 }
 
 /* ---- sending parts ---- */
 
-/* Uploads one part and adds it to the list of parts. */
-static bool put_part(struct upload *u, struct part *p, uint32_t number, struct buf *list, struct err *e)
+/* One line, which each part overwrites. */
+static void show_progress(const struct upload *u)
 {
-    struct storage *s = u->s;
-    const char *stored = u->stored[number - 1];
-    struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = u->key, .read = read_part, .owner = p, .size = size_of(u, number)};
-    if (!stored) {
-        u->how->part(&c, u->id, number, &s->a);
-        if (!storage_call(s, &c, e))
-            return false;
-        stored = s->etag;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\rstored: %u %% of %llu MiB%s", u->count * 100 / u->parts, (unsigned long long)(u->size / MIB),
+                u->e.code != ERR_NONE || u->count == u->parts ? "\n" : "");
+}
+
+static void on_part(void *owner, const struct cloud_answer *answer, struct now now)
+{
+    struct lane *l = owner;
+    struct upload *u = l->u;
+    struct err e = answer->err;
+    (void)now;
+    if (e.code == ERR_NONE) {
+        struct slice etag = http_header_get(answer->reader, SLICE("etag"));
+        keep_part(u, l->number, etag.ptr ? etag : SLICE(""));
+        if (!u->stored[l->number - 1])
+            err_set(&e, ERR_STATUS, "the store gave no ETag for a part");
     }
-    u->how->put_part(list, number, stored, &s->a);
-    return u->how->no_etag || stored[0] || err_set(e, ERR_STATUS, "the store gave no ETag for a part");
+    if (u->e.code == ERR_NONE) {
+        u->e = e;
+        show_progress(u);
+    }
+    u->over = true;
+    l->number = 0;
+}
+
+static void start_part(struct lane *l, uint32_t number)
+{
+    struct upload *u = l->u;
+    struct cloud_call c = {.method = "PUT",
+                           .right = CLOUD_WRITE,
+                           .key = u->key,
+                           .read = read_part,
+                           .owner = &l->part,
+                           .size = size_of(u, number),
+                           .done = on_part,
+                           .done_owner = l};
+    l->number = number;
+    l->part.from = (number - 1) * u->part;
+    u->how->part(&c, u->id, number, &u->s->a);
+    cloud_store_call(l->store, &c, clock_now());
 }
 
 /* Bytes of one part: CLOUD_PART, or as many MiB as keep the number of parts within LIMIT_CLOUD_PARTS. */
@@ -126,36 +183,56 @@ uint64_t storage_part(uint64_t size)
     return size <= (uint64_t)CLOUD_PART * LIMIT_CLOUD_PARTS ? CLOUD_PART : (size / LIMIT_CLOUD_PARTS / MIB + 1) * MIB;
 }
 
-/* One line, which each part overwrites. */
-static void show_progress(const struct upload *u, uint32_t stored, bool failed)
+/* After an error no further part is begun; those in flight are finished, so that the next upload need not send them. */
+static bool send_parts(struct upload *u, int fd, struct err *e)
 {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\rstored: %u %% of %llu MiB%s", stored * 100 / u->parts, (unsigned long long)(u->size / MIB),
-                failed || stored == u->parts ? "\n" : "");
+    struct lane lanes[CLOUD_LANES];
+    uint32_t next = 1;
+    for (size_t i = 0; i < CLOUD_LANES; i++)
+        lanes[i] = (struct lane){.u = u, .store = storage_lane(u->s, i), .part.fd = fd};
+    for (;;) {
+        bool busy = false;
+        for (size_t i = 0; i < CLOUD_LANES; i++) {
+            while (next <= u->parts && u->stored[next - 1])
+                next++;
+            if (!lanes[i].number && next <= u->parts && u->e.code == ERR_NONE)
+                start_part(&lanes[i], next++);
+            busy |= lanes[i].number != 0;
+        }
+        if (!busy)
+            break;
+        u->over = false;
+        if (!storage_wait(u->s, &u->over, e))
+            return false;
+    }
+    *e = u->e;
+    return e->code == ERR_NONE;
 }
 
 static bool put_parts(struct upload *u, int fd, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf list = {.max = 4 * MIB};
     char hex[TLS_SHA256_HEX];
-    struct part p = {.fd = fd};
+    if (!send_parts(u, fd, e))
+        return false;
     buf_printf(&list, "<%s>", u->how->root);
-    for (uint32_t number = 1; number <= u->parts; number++, p.from += u->part) {
-        bool well = put_part(u, &p, number, &list, e);
-        show_progress(u, well ? number : number - 1, !well);
-        if (!well)
-            return false;
-    }
+    for (uint32_t number = 1; number <= u->parts; number++)
+        u->how->put_part(&list, number, u->stored[number - 1], &u->s->a);
     buf_printf(&list, "</%s>", u->how->root);
     tls_sha256_hex(buf_slice(&list), hex);
     struct cloud_call c = {.right = CLOUD_WRITE, .key = u->key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};
     u->how->complete(&c, u->id);
     if (u->how->metadata_last)
-        cloud_add_header(&c, u->s->with.protocol->sha256, u->sha256);
+        cloud_add_header(&c, u->s->with.protocol->crc32c, u->sum);
     return storage_call(u->s, &c, e);
 }
 
 /* ---- the beginning: a new upload, or the one that was broken off ---- */
+
+static struct slice content_of(const struct upload *u)
+{
+    return arena_printf(&u->s->a, "%.*s-%llu", SLICE_ARG(u->sum), (unsigned long long)u->size);
+}
 
 static struct slice note_of(const struct upload *u)
 {
@@ -167,7 +244,8 @@ static bool take_note(void *owner, struct slice piece, struct err *e)
     return buf_put(owner, piece) || err_set(e, ERR_LIMIT, "it is no note of an upload");
 }
 
-/* Finds the upload that a note names. Of other content its parts are deleted, which the store would bill for otherwise; Azure does so by
+/* Finds the upload that a note names. Of other content, or if parts are not signed and the store is so near that it costs nothing to send
+ * them again, its parts are deleted, which the store would bill for otherwise; Azure does so by
  * itself. */
 static bool find_upload(struct upload *u)
 {
@@ -176,9 +254,9 @@ static bool find_upload(struct upload *u)
     struct err e = {0};
     if (!storage_get(s, note_of(u), take_note, &note, &e))
         return false;
-    struct slice rest = arena_dup(&s->a, buf_slice(&note)), sha256 = slice_cut(&rest, ' ');
+    struct slice rest = arena_dup(&s->a, buf_slice(&note)), content = slice_cut(&rest, ' ');
     u->id = rest;
-    if (slice_eq(sha256, u->sha256))
+    if (slice_eq(content, content_of(u)) && !s->with.near)
         return list_parts(u);
     struct cloud_call c = {.method = "DELETE", .right = CLOUD_ABORT, .key = u->key};
     cloud_add_query(&c, "uploadId", u->id);
@@ -190,12 +268,12 @@ static bool find_upload(struct upload *u)
 static bool begin_upload(struct upload *u, struct err *e)
 {
     struct storage *s = u->s;
-    struct cloud_call c = {.method = "POST", .right = CLOUD_WRITE, .key = u->key, .sha256 = u->sha256};
+    struct cloud_call c = {.method = "POST", .right = CLOUD_WRITE, .key = u->key};
     if (find_upload(u))
         return true;
     u->id = SLICE("-");
     if (u->how->begin) {
-        cloud_add_header(&c, s->with.protocol->sha256, c.sha256);
+        cloud_add_header(&c, s->with.protocol->crc32c, u->sum);
         u->how->begin(&c);
         if (!storage_call(s, &c, e))
             return false;
@@ -204,30 +282,38 @@ static bool begin_upload(struct upload *u, struct err *e)
     if (slice_empty(u->id))
         return err_set(e, ERR_STATUS, "the store began no upload: its answer has no UploadId");
     /* without the right to read it, or to write it, the upload merely cannot be continued */
-    storage_put(s, note_of(u), arena_printf(&s->a, "%.*s %.*s", SLICE_ARG(u->sha256), SLICE_ARG(u->id)), &(struct err){0});
+    storage_put(s, note_of(u), arena_printf(&s->a, "%.*s %.*s", SLICE_ARG(content_of(u)), SLICE_ARG(u->id)), &(struct err){0});
+    return true;
+}
+
+static bool find_size(int fd, uint64_t *size, struct err *e)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return err_set(e, ERR_CONFIG, "only a regular file can be stored");
+    *size = (uint64_t)st.st_size;
     return true;
 }
 
 bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e)
 {
-    struct stat st;
-    struct part p = {.fd = fd};
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return err_set(e, ERR_CONFIG, "only a regular file can be stored");
-    *size = (uint64_t)st.st_size;
-    return hash_part(&p, *size, hex, e);
+    return find_size(fd, size, e) && sum_file(fd, *size, false, hex, e);
 }
 
 bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e)
 {
     char hex[TLS_SHA256_HEX];
     struct part p = {.fd = fd};
-    struct upload u = {.s = s, .how = s->with.protocol->upload, .key = key, .sha256 = {hex, TLS_SHA256_HEX - 1}};
-    if (!storage_hash_file(fd, hex, &u.size, e))
+    struct upload u = {.s = s, .how = s->with.protocol->upload, .key = key};
+    if (!find_size(fd, &u.size, e))
         return false;
-    if (u.size <= CLOUD_PART || !u.how) {
+    bool parts = u.size > CLOUD_PART && u.how;
+    if (!sum_file(fd, u.size, parts, hex, e))
+        return false;
+    u.sum = slice_of(hex);
+    if (!parts) {
         struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = key, .read = read_part, .owner = &p, .size = u.size};
-        c.sha256 = u.sha256;
+        c.sha256 = u.sum;
         storage_add_put(s, &c);
         return storage_call(s, &c, e);
     }

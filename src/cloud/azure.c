@@ -274,6 +274,7 @@ static const struct cloud_upload upload = {
 const struct cloud_protocol cloud_azure = {
     .scheme = "azure",
     .sha256 = "x-ms-meta-sha256",
+    .crc32c = "x-ms-meta-crc32c",
     .size = "x-ms-meta-size",
     .absent = {SLICE("If-None-Match"), SLICE("*")},
     .rights = {[CLOUD_READ] = "role Storage Blob Data Reader (SAS: r)",

@@ -83,6 +83,7 @@ static bool read_settings(const struct cloud_surroundings *from, struct arena *a
 const struct cloud_protocol cloud_gcs = {
     .scheme = "gs",
     .sha256 = "x-goog-meta-sha256",
+    .crc32c = "x-goog-meta-crc32c",
     .size = "x-goog-meta-size",
     .absent = {SLICE("x-goog-if-generation-match"), SLICE("0")},
     .rights = {[CLOUD_READ] = "storage.objects.get",

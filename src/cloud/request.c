@@ -83,10 +83,11 @@ const struct cloud_errand *cloud_errand_aws(const struct cloud_store *s, struct 
 
 /* ---- calls to the store ---- */
 
-/* TLS protects the content of a body. Without it a body is signed: at once if its hash is known, else in chunks. */
+/* TLS protects the content of a body. Without it a body is signed, at once if its hash is known, else in chunks; to a store on this
+ * machine the latter are not needed. */
 static bool is_chunked(const struct cloud_store *s)
 {
-    return s->call.read && s->call.size && slice_empty(s->call.sha256) && !s->o.store.at.tls && s->o.protocol == &cloud_s3;
+    return s->call.read && s->call.size && slice_empty(s->call.sha256) && !s->o.store.at.tls && !s->o.near && s->o.protocol == &cloud_s3;
 }
 
 static void fill_request(struct cloud_store *s, const struct cloud_call *c, struct cloud_request *r)

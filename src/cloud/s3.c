@@ -47,6 +47,7 @@ static const struct cloud_upload upload = {
 const struct cloud_protocol cloud_s3 = {
     .scheme = "s3",
     .sha256 = "x-amz-meta-sha256",
+    .crc32c = "x-amz-meta-crc32c",
     .size = "x-amz-meta-size",
     .absent = {SLICE("If-None-Match"), SLICE("*")},
     .rights = {[CLOUD_READ] = "s3:GetObject",

@@ -358,6 +358,18 @@ struct cloud_store *cloud_store_new(struct net *net, const struct cloud_store_op
     return s;
 }
 
+struct cloud_store *cloud_store_beside(struct cloud_store *s)
+{
+    struct cloud_store *n = cloud_store_new(s->net, &s->o);
+    rng_seed(&n->rng, rng_next(&s->rng));
+    n->keys = s->keys;
+    memcpy(n->region, s->region, sizeof n->region);
+    n->skew_us = s->skew_us;
+    n->skewed = s->skewed;
+    n->moved = s->moved;
+    return n;
+}
+
 void cloud_store_free(struct cloud_store *s)
 {
     if (!s)
@@ -369,6 +381,11 @@ void cloud_store_free(struct cloud_store *s)
     arena_wipe(&s->a);
     mem_wipe(s, sizeof *s);
     mem_free(s);
+}
+
+const struct http_reader *cloud_store_reader(const struct cloud_store *s)
+{
+    return &s->reader;
 }
 
 void cloud_store_call(struct cloud_store *s, const struct cloud_call *call, struct now now)

@@ -168,9 +168,9 @@ def run_versitygw(folder, *flags, listen="127.0.0.1", **more):
 class Between:
     """A server between client and store: serve(connection) has a thread of its own for each connection."""
 
-    def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+    def __init__(self, address="127.0.0.1"):
+        self.listener = socket.create_server((address, 0))
+        self.url = f"http://{address}:{self.listener.getsockname()[1]}"
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -204,9 +204,9 @@ class Tunnel(Between):
 class Cut(Between):
     """A connection to a store that breaks, and is refused, after so many bytes to it."""
 
-    def __init__(self, store, most=2**62):
+    def __init__(self, store, most=2**62, **more):
         self.store, self.most, self.sent = store, most, 0
-        super().__init__()
+        super().__init__(**more)
         self.url += getattr(store, "path", "")
 
     def serve(self, near):

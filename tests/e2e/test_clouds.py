@@ -74,9 +74,9 @@ def test_an_upload_that_was_broken_off(store, tmp_path):
     """Blocks that Azure has are not sent again. Google gets an object by one call."""
     if store.kind != "azurite":
         pytest.skip("objects are stored by one call")
-    size, file, back, to = 5 * 8 * 2**20 + 4711, tmp_path / "large", tmp_path / "back", "azure://bucket/broken"
+    size, file, back, to = 9 * 8 * 2**20 + 4711, tmp_path / "large", tmp_path / "back", "azure://bucket/broken"
     file.write_bytes(os.urandom(size))
-    cut, again = Cut(store, 22 * 2**20), Cut(store)
+    cut, again = Cut(store, 46 * 2**20), Cut(store)
     run(store, "storage", "put", to, "-f", file, "--endpoint", cut.url, endpoint=False, code=1)
     run(store, "storage", "put", to, "-f", file, "--endpoint", again.url, endpoint=False)
     assert again.sent < size - 2 * 8 * 2**20 + 2**17, again.sent

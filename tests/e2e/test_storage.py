@@ -19,7 +19,7 @@ import pytest
 
 from cluster import MOBULA, RUN, eventually
 from hub import GROUP, PEOPLE, account, certificate, definitions, deployment_id, hubs, meet, operator_rule  # noqa: F401 (two are fixtures)
-from stores import KEYS, Cut, Tunnel, ended_url, run_moto, run_versitygw, store, versitygw  # noqa: F401 (store is a fixture)
+from stores import KEYS, Between, Cut, Tunnel, ended_url, run_moto, run_versitygw, store, versitygw  # noqa: F401 (store is a fixture)
 
 NAMES = ["plain", "dir/a b+c", "ü/✓.txt", "looks%2Fencoded", "quote'\"&<>;=?#", "..x/a..b/...", "%2e%2e%2f", "x" * 200 + "/" + "y" * 200]
 
@@ -73,6 +73,50 @@ def test_a_file_in_parts(store, tmp_path):
     storage(store, "rm", "s3://bucket/large")
 
 
+def test_a_file_in_parts_to_another_machine(store, tmp_path):
+    """To an address that is not known to be this machine, without TLS: chunks are signed, and versitygw checks them."""
+    file, back, away = tmp_path / "large", tmp_path / "back", Cut(store, address="127.0.0.2")
+    file.write_bytes(os.urandom(3 * 8 * 2**20 + 12345))
+    storage(away, "put", "s3://bucket/large", "-f", file)
+    assert away.sent > file.stat().st_size + 3 * 64 * 85, away.sent  # each chunk has 128 KiB and 85 bytes around them
+    storage(away, "get", "s3://bucket/large", "-f", back)
+    assert file.read_bytes() == back.read_bytes()
+    storage(store, "rm", "s3://bucket/large")
+
+
+class Refusing(Between):
+    """Answers while a body is still being sent, and closes: with unread bytes, so that the system resets the connection. What follows
+    the list of answers is stored."""
+
+    def __init__(self, *answers):
+        self.answers, self.bodies = list(answers), []
+        super().__init__()
+
+    def serve(self, near):
+        with near, near.makefile("rb") as come:
+            head = b"".join(iter(come.readline, b"\r\n")).lower()
+            length = int(head.split(b"content-length: ")[1].split(b"\r\n")[0])
+            if self.answers:
+                self.bodies.append(come.read(2**18))
+                near.sendall(self.answers.pop(0))
+                return
+            self.bodies.append(come.read(length))
+            near.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+@pytest.mark.parametrize("status,code,said", [
+    (403, "AccessDenied", "403 AccessDenied: grant s3:PutObject on arn:aws:s3:::bucket/*"),
+    (413, "EntityTooLarge", "413 EntityTooLarge"), (503, "SlowDown", None)])
+def test_an_answer_in_the_middle_of_an_upload(tmp_path, status, code, said):
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(7 * 2**20))
+    text = f"<Error><Code>{code}</Code></Error>"
+    store = Refusing(f"HTTP/1.1 {status} X\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n{text}".encode())
+    out = storage(store, "put", "s3://bucket/x", "-f", file, code=1 if said else 0).decode()
+    assert said in out if said else store.bodies[1] == file.read_bytes(), out
+    assert len(store.bodies) == (1 if said else 2)
+
+
 def test_the_progress_of_an_upload(store, tmp_path):
     """A terminal shows it; other output has nothing of it."""
     file = tmp_path / "large"
@@ -88,21 +132,26 @@ def test_the_progress_of_an_upload(store, tmp_path):
 
 
 def test_an_upload_that_was_broken_off(store, tmp_path):
-    """Parts that are stored are not sent again; of other content all are."""
-    size, file, back = 5 * 8 * 2**20 + 4711, tmp_path / "large", tmp_path / "back"
+    """Parts that are stored are not sent again; of other content all are. Parts to a store on this machine are not signed, and
+    versitygw keeps an unsigned one that was cut off as if it were whole: they are all sent again."""
+    size, file, back, away = 9 * 8 * 2**20 + 4711, tmp_path / "large", tmp_path / "back", {"address": "127.0.0.2"}
     file.write_bytes(os.urandom(size))
-    storage(Cut(store, 22 * 2**20), "put", "s3://bucket/broken", "-f", file, code=1)
+    storage(Cut(store, 46 * 2**20, **away), "put", "s3://bucket/broken", "-f", file, code=1)  # three parts of 8 MiB are under way
     assert "broken.mobula-upload" in storage(store, "ls", "s3://bucket/").decode()
-    again = Cut(store)
+    again = Cut(store, **away)
     storage(again, "put", "s3://bucket/broken", "-f", file)
     assert again.sent < size - 2 * 8 * 2**20 + 2**17, again.sent
     storage(store, "get", "s3://bucket/broken", "-f", back)
     assert file.read_bytes() == back.read_bytes()
-    storage(Cut(store, 22 * 2**20), "put", "s3://bucket/broken", "-f", file, code=1)
+    storage(Cut(store, 46 * 2**20, **away), "put", "s3://bucket/broken", "-f", file, code=1)
     file.write_bytes(os.urandom(size))
-    again = Cut(store)
+    again = Cut(store, **away)
     storage(again, "put", "s3://bucket/broken", "-f", file)
     assert again.sent > size, again.sent
+    storage(store, "get", "s3://bucket/broken", "-f", back)
+    assert file.read_bytes() == back.read_bytes()
+    storage(Cut(store, 22 * 2**20), "put", "s3://bucket/broken", "-f", file, code=1)
+    storage(store, "put", "s3://bucket/broken", "-f", file)
     storage(store, "get", "s3://bucket/broken", "-f", back)
     assert file.read_bytes() == back.read_bytes()
     storage(store, "rm", "s3://bucket/broken")
@@ -142,17 +191,18 @@ def test_a_signed_url_after_its_end(store, tmp_path):
     assert refused.code == 403 and b"xpired" in refused.read()
 
 
-def test_an_object_of_another_content(store, tmp_path):
-    """Its metadata has the SHA-256 of what was stored: a file that exists stays as it is."""
+@pytest.mark.parametrize("header,name,wrong", [("sha256", "SHA-256", "0" * 64), ("crc32c", "CRC-32C", "0" * 8)])
+def test_an_object_of_another_content(store, tmp_path, header, name, wrong):
+    """Its metadata has the sum of what was stored: a file that exists stays as it is."""
     file, back = tmp_path / "file", tmp_path / "back"
     file.write_text("changed on the disk of the store")
     back.write_text("precious")
     subprocess.run(["curl", "-sf", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", ":".join(list(KEYS.values())[:2]), "-T", file,
-                    "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-H", f"x-amz-meta-sha256: {'0' * 64}",
+                    "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-H", f"x-amz-meta-{header}: {wrong}",
                     f"{store.url}/bucket/damaged"], check=True)
     said = storage(store, "get", "s3://bucket/damaged", "-f", back, code=1).decode()
-    is_now = hashlib.sha256(file.read_bytes()).hexdigest()
-    assert f"the object is damaged: its SHA-256 is {is_now}, and it was stored with 0000" in said, said
+    is_now = hashlib.sha256(file.read_bytes()).hexdigest() if header == "sha256" else "c08f9714"
+    assert f"the object is damaged: its {name} is {is_now}, and it was stored with {wrong}" in said, said
     assert back.read_text() == "precious" and not (tmp_path / "back.part").exists()
     storage(store, "rm", "s3://bucket/damaged")
 

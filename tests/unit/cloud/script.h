@@ -20,6 +20,7 @@ struct fake {
     struct net net;
     const struct answer *script;
     unsigned next, requests, links, deaf; /* deaf: so many connections take no byte */
+    size_t early;                         /* the first request is answered after so many bytes, and no more of it is taken; 0: when whole */
     struct slice in;
     struct answer now;
     struct buf sent, one; /* all requests; the one being received */
@@ -52,7 +53,8 @@ static void used(struct link *l, size_t n)
 
 static char *room(struct link *l, size_t *n)
 {
-    *n = of(l)->links > of(l)->deaf ? sizeof of(l)->room : 0;
+    bool takes = of(l)->links > of(l)->deaf && (!of(l)->early || of(l)->requests != 1 || of(l)->links > 1);
+    *n = takes ? sizeof of(l)->room : 0;
     return of(l)->room;
 }
 
@@ -70,7 +72,8 @@ static void wrote(struct link *l, size_t n)
     struct fake *f = of(l);
     buf_put(&f->sent, (struct slice){f->room, n});
     buf_put(&f->one, (struct slice){f->room, n});
-    if (!is_whole(buf_slice(&f->one)))
+    bool early = f->early && f->requests == 0 && f->one.len >= f->early;
+    if (!early && !is_whole(buf_slice(&f->one)))
         return;
     buf_clear(&f->one);
     f->requests++;

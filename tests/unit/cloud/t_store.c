@@ -313,23 +313,33 @@ static void test_chunks(void)
         bool tls;
         uint64_t size;
         unsigned chunks;
-    } sizes[] = {{false, 1, 2}, {false, 128 * KIB, 2}, {false, 128 * KIB + 1, 3}, {true, 65 * KIB, 0}};
+        bool near;
+    } sizes[] = {{false, 1, 2, false},
+                 {false, 128 * KIB, 2, false},
+                 {false, 128 * KIB + 1, 3, false},
+                 {true, 65 * KIB, 0, false},
+                 {false, 65 * KIB, 0, true}};
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         struct run r;
         struct arena a = {0};
         unsigned chunks = 0;
         struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = SLICE("a"), .size = sizes[i].size, .read = read_body};
-        test_case("a body of %llu bytes whose hash is not known, %s TLS", (unsigned long long)c.size, sizes[i].tls ? "with" : "without");
+        test_case("a body of %llu bytes whose hash is not known, %s TLS", (unsigned long long)c.size,
+                  sizes[i].tls    ? "with"
+                  : sizes[i].near ? "on this machine without"
+                                  : "without");
         begin_with(&r, script,
                    (struct cloud_store_options){.protocol = &cloud_s3,
                                                 .settings = {.keys = {SLICE("AKID"), SLICE("hush"), SLICE("")}, .region = SLICE("r")},
-                                                .store.at.tls = sizes[i].tls});
+                                                .store.at.tls = sizes[i].tls,
+                                                .near = sizes[i].near});
         wait_over(&r, &c);
         CHECK_STR(slice_of(r.err.text), "");
         CHECK_INT(r.f.requests, 1);
         struct slice sent = buf_slice(&r.f.sent), body = slice_skip(sent, (size_t)slice_find_text(sent, "\r\n\r\n") + 4);
-        CHECK(slice_has(sent, sizes[i].tls ? "X-Amz-Content-Sha256: UNSIGNED-PAYLOAD\r\n" : "-PAYLOAD\r\n"));
-        body = sizes[i].tls ? body : unframed(body, &a, &chunks);
+        bool plain = sizes[i].chunks == 0;
+        CHECK(slice_has(sent, plain ? "X-Amz-Content-Sha256: UNSIGNED-PAYLOAD\r\n" : "256-PAYLOAD\r\n"));
+        body = plain ? body : unframed(body, &a, &chunks);
         CHECK_INT(chunks, sizes[i].chunks);
         CHECK_INT(body.len, sizes[i].size);
         bool same = true;
@@ -339,6 +349,62 @@ static void test_chunks(void)
         arena_free(&a);
         end(&r);
     }
+}
+
+/* The server refuses a request while its body is still being sent. */
+static const struct {
+    const char *answer;
+    bool closes;
+    unsigned requests;
+    const char *err;
+} early[] = {
+    {DENIED, true, 1, "PUT s3://bucket/a: 403 AccessDenied: grant s3:PutObject"},
+    {DENIED, false, 1, "PUT s3://bucket/a: 403 AccessDenied: grant s3:PutObject"},
+    {"HTTP/1.1 413 X\r\nContent-Length: 44\r\n\r\n<Error><Code>EntityTooLarge</Code></Error>   ", true, 1, "413 EntityTooLarge"},
+    {NO("503", "", CODE("15", "SlowDown")), true, 2, ""},
+    {NO("503", "", CODE("15", "SlowDown")), false, 2, ""},
+    {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 403 X\r\n\r\n", true, 1, "403 Forbidden"},
+};
+
+static void test_early(void)
+{
+    for (size_t i = 0; i < COUNT_OF(early); i++) {
+        const struct answer script[] = {{early[i].answer, early[i].closes, false}, {OK, false, false}, {NULL, false, false}};
+        struct run r;
+        struct cloud_call c = {.method = "PUT", .right = CLOUD_WRITE, .key = SLICE("a"), .size = 100000, .read = read_body};
+        test_case("an answer in the middle of a body: %.12s, and the store %s", early[i].answer,
+                  early[i].closes ? "closes" : "takes no more");
+        begin(&r, script, false);
+        r.f.early = 20000;
+        wait_over(&r, &c);
+        if (!CHECK(early[i].err[0] ? slice_has(slice_of(r.err.text), early[i].err) : r.err.code == ERR_NONE))
+            printf("  %s\n", r.err.text);
+        CHECK_INT(r.f.requests, early[i].requests);
+        CHECK_INT(r.f.links, early[i].requests); /* the connection with half of a request is not used again */
+        end(&r);
+    }
+}
+
+static void test_beside(void)
+{
+    static const struct answer script[] = {
+        {NO("400", "x-amz-bucket-region: eu-west-1\r\n", CODE("29", "AuthorizationHeaderMalformed")), false, false},
+        {OK, false, false},
+        {OK, false, false},
+        {NULL, false, false}};
+    struct run r;
+    struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = SLICE("x")};
+    test_case("another client of the same store begins with what the first has learned");
+    begin(&r, script, false);
+    wait_over(&r, &c);
+    struct cloud_store *first = r.s;
+    r.s = cloud_store_beside(first);
+    wait_over(&r, &c);
+    CHECK_INT(r.err.code, ERR_NONE);
+    CHECK_INT(r.f.requests, 3);
+    CHECK_INT(r.f.links, 2);
+    cloud_store_free(first);
+    end(&r);
 }
 
 static void test_deaf(void)
@@ -469,6 +535,8 @@ int main(void)
     test_longest_name();
     test_cases();
     test_refused();
+    test_early();
+    test_beside();
     test_deaf();
     test_put();
     test_chunks();
