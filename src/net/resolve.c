@@ -152,7 +152,7 @@ static const char *dns_reason(int rc)
     case EAI_SYSTEM:
         return strerror(errno);
     default:
-        return gai_strerror(rc);
+        return "DNS has no address of it, or gives no usable answer";
     }
 }
 
