@@ -30,9 +30,7 @@ static bool look(struct service_desk *d, bool *over, struct err *e)
         struct slice note = json_str(json_child(json_get(secret, "metadata.annotations"), TOKEN_NOTE), a);
         ray_hash_parse(slice_cut(&note, ' '), &done);
         if (d->rotates && slice_empty(note))
-            well =
-                err_set(e, ERR_STATUS, "Secret %.*s was made by another client, and the operator does not change it: replace its key token",
-                        SLICE_ARG(name));
+            well = err_set(e, ERR_STATUS, "Secret %.*s is another client's: replace its key token there", SLICE_ARG(name));
         *over = !d->rotates || (done == d->rotates && !json_there(json_get(secret, "data.next")));
         if (well && *over)
             well = print_token(secret, a, e);
@@ -57,6 +55,5 @@ bool service_token(struct service_desk *d, struct err *e)
     if (!service_send(d, ask_merge, seek_path(&d->seek, kind_versioned.resource, d->o.name, SLICE_NONE), body, e))
         return false;
     d->rotates = hash64(asked, 0);
-    return d->o.wait ? service_wait(d, look, "rotation", e)
-                     : cli_print(SLICE("asked for another token, which is in use after about 2 min: mobula service token prints it\n"));
+    return d->o.wait ? service_wait(d, look, "rotation", e) : cli_print(SLICE("the next token is in use in about 2 min\n"));
 }

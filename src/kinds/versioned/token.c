@@ -197,12 +197,12 @@ static void take_secret(struct op *op, const struct flight *f, struct jval objec
         accepted(op, &t->part[TOKEN_SECRET], grace_ms / 2 < TOKEN_LOOK_MS ? grace_ms / 2 : TOKEN_LOOK_MS);
 }
 
-static const char *const steps[][2] = {
-    [TOKEN_MAKE] = {"TokenCreated", "the token is made"},
-    [TOKEN_STAGE] = {"TokenRotationStarted", "the next token is made, and in use when the edge knows it"},
-    [TOKEN_TAKE] = {"TokenRotated", "the next token is in use, and the former one still valid"},
-    [TOKEN_END] = {"FormerTokenEnded", "the former token is valid no more"},
-    [TOKEN_PUBLISH] = {NULL}};
+enum { REASON_MAX = 24 };
+static const char reasons[][REASON_MAX] = {[TOKEN_MAKE] = "TokenCreated",
+                                           [TOKEN_STAGE] = "TokenRotationStarted",
+                                           [TOKEN_TAKE] = "TokenRotated",
+                                           [TOKEN_END] = "FormerTokenEnded",
+                                           [TOKEN_PUBLISH] = ""};
 
 bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_answer *a)
 {
@@ -211,11 +211,11 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
     char words[ANSWER_WORDS];
     bool absent = a->outcome == KUBE_REFUSED && a->status.code == 404 && f->index == TOKEN_READ;
     bool publishes = f->index == TOKEN_PUBLISH, well = a->outcome == KUBE_OK;
-    const char *const *did = steps[f->index];
+    const char *reason = reasons[f->index];
     arena_reset(&op->arenas.event, 64 * KIB);
     record_touch(op, f->c);
-    if (well && did[0])
-        say_event(op, f->c, false, did[0], arena_printf(&op->arenas.event, "Secret %s: %s", f->name, did[1]));
+    if (well && reason[0])
+        say_event(op, f->c, false, reason, arena_printf(&op->arenas.event, "Secret %s", f->name));
     if (well && publishes) {
         if (json_read(&object, a->body, &op->arenas.event, NULL))
             sweep(op, f->c->ns, object);
