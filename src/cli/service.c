@@ -23,6 +23,8 @@ static const struct flag list[] = {
     {"istio-gateway", FLAG_LIST, AT(istio), "[NS/]NAME[,…]"},
     {"hostname", FLAG_LIST, AT(hosts), "HOST[,HOST]"},
     {"auth", FLAG_TEXT, AT(auth), "token|none"},
+    {"version", FLAG_TEXT, AT(version), "NAME"},
+    {"follow", FLAG_SWITCH, AT(follow), NULL},
     {"rotate", FLAG_SWITCH, AT(rotate), NULL},
     {"wait", FLAG_SWITCH, AT(wait), NULL},
     {"wait-timeout", FLAG_DURATION, AT(wait_ms), "TIME"},
@@ -31,7 +33,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .usage = "mobula service deploy|status|rollback|terminate|list|wait|token [NAME] [FLAG...]",
+    .usage = "mobula service deploy|status|rollback|terminate|list|wait|token|logs [NAME] [FLAG...]",
     .list = list,
     .count = COUNT_OF(list),
     .word = AT(name),
@@ -209,7 +211,7 @@ static const struct {
     const char *name;
     bool (*run)(struct service_desk *d, struct err *e);
 } verbs[] = {{"deploy", service_deploy}, {"status", run_status},         {"rollback", run_rollback}, {"terminate", run_terminate},
-             {"list", run_list},         {"wait", service_wait_rollout}, {"token", service_token}};
+             {"list", run_list},         {"wait", service_wait_rollout}, {"token", service_token},   {"logs", service_logs}};
 
 int cli_service(int argc, char **argv)
 {
@@ -224,7 +226,7 @@ int cli_service(int argc, char **argv)
     while (named && verb < COUNT_OF(verbs) && strcmp(argv[1], verbs[verb].name) != 0)
         verb++;
     if (!named || verb == COUNT_OF(verbs))
-        return flags_wrong(&flags, "what is to be done? deploy, status, rollback, terminate, list, wait or token");
+        return flags_wrong(&flags, "what is to be done? deploy, status, rollback, terminate, list, wait, token or logs");
     if (verbs[verb].run != run_list && verbs[verb].run != service_deploy && slice_empty(d.o.name))
         return flags_wrong(&flags, "the name of a service is needed");
     if (d.o.canary > 100 || d.o.surge > 100 || d.o.surge == 0)

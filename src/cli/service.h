@@ -1,4 +1,4 @@
-/* Shared by service.c, service_deploy.c and service_token.c. */
+/* Shared by service.c, service_deploy.c, service_logs.c and service_token.c. */
 #ifndef MOBULA_CLI_SERVICE_H
 #define MOBULA_CLI_SERVICE_H
 
@@ -9,17 +9,18 @@ struct service_options {
     struct seek_options seek;
     struct slice name, file, version, versions, gateway, class, istio, hosts, auth;
     int64_t canary, surge, wait_ms; /* -1: not given; wait_ms 0 */
-    bool in_place, wait, rotate;
+    bool in_place, wait, rotate, follow;
 };
 
 struct service_desk {
     struct service_options o;
     struct seek seek;
-    struct jval live; /* the VersionedService; absent: there is none */
-    bool conflict;    /* the last write was refused because the object had changed */
-    int64_t back;     /* the generation that --wait expects to be rolled back; 0: not a rollback */
-    uint64_t said;    /* hash of what --wait printed last */
-    uint64_t rotates; /* hash of the VERSIONED_ROTATE that --wait expects to be carried out; 0: not a rotation */
+    struct jval live;            /* the VersionedService; absent: there is none */
+    bool conflict;               /* the last write was refused because the object had changed */
+    int64_t back;                /* the generation that --wait expects to be rolled back; 0: not a rollback */
+    uint64_t said;               /* hash of what --wait printed last */
+    struct service_tails *tails; /* of the logs that are shown */
+    uint64_t rotates;            /* hash of the VERSIONED_ROTATE that --wait expects to be carried out; 0: not a rotation */
 };
 
 typedef bool service_call(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);
@@ -33,6 +34,7 @@ typedef bool service_look(struct service_desk *d, bool *over, struct err *e);
 bool service_wait(struct service_desk *d, service_look *look, const char *what, struct err *e); /* "rollout" or "rotation" */
 bool service_wait_rollout(struct service_desk *d, struct err *e);
 bool service_token(struct service_desk *d, struct err *e);
+bool service_logs(struct service_desk *d, struct err *e);
 bool service_deploy(struct service_desk *d, struct err *e);
 
 #endif

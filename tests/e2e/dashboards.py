@@ -4,6 +4,7 @@ import http.server
 import json
 import socket
 import threading
+import urllib.parse
 import time
 
 from cluster import eventually, kubectl, rayjob
@@ -126,6 +127,16 @@ class Serve(Dashboard):
         super().__init__(address)
         self.config, self.status, self.puts = None, "DEPLOYING", []
         self.refusal, self.proxy = None, "HEALTHY"
+        self.logs = {}  # of replicas: text by (node, file); None: Ray cannot read it
+
+    def reply(self, method, path, shown, body):
+        at = urllib.parse.urlsplit(path)
+        if at.path != "/api/v0/logs/file":
+            return super().reply(method, path, shown, body)
+        query = dict(urllib.parse.parse_qsl(at.query))
+        assert query["lines"] == "-1" and query["format"] == "text", query
+        text = self.logs[query["node_id"], query["filename"]]
+        return (500, b"no such file") if text is None else (200, text.encode())
 
     def answer(self, method, path, body):
         if not path.startswith("/api/serve/applications/"):
@@ -138,7 +149,8 @@ class Serve(Dashboard):
             return 200, ""
         apps = {app["name"]: {"name": app["name"], "status": self.status, "message": f"it is {self.status}", "route_prefix": "/",
                               "deployed_app_config": app,
-                              "deployments": {"D": {"name": "D", "status": "HEALTHY", "message": "", "target_num_replicas": 1}}}
+                              "deployments": {"D": {"name": "D", "status": "HEALTHY", "message": "", "target_num_replicas": 1, "replicas": [
+                                  {"node_id": node, "replica_id": file, "log_file_path": f"/{file}"} for node, file in self.logs]}}}
                 for app in (self.config or {}).get("applications", [])}
         return 200, {"applications": apps, "proxies": {"n1": {"node_ip": self.address, "status": self.proxy}}}
 

@@ -2,9 +2,12 @@
 Gateways is a thread of this process."""
 
 import json
+import signal
+import subprocess
 import time
 
 import pytest
+from cluster import MOBULA as PROGRAM
 from cluster import RUN, V1, Audit, Refused, condition, eventually, kubectl, mobula
 from services import Service, needs_address, spec
 from test_routes import GATEWAY, NETWORKING, Controller
@@ -441,3 +444,40 @@ def test_commands(operators, space, boards, tmp_path):
     command("rollback", "rag", fails="version v1 was deleted after the rollout")
     command("terminate", "rag")
     eventually(lambda: space.find(service.path) is None)
+
+
+def test_logs_of_replicas_come_from_the_head_of_a_version(controller, operators, space, boards, tmp_path):
+    service, old, new = Versioned(space), boards(), boards()
+    operators()
+    place = ("-n", space.name, f"--kubeconfig={RUN / 'admin.kubeconfig'}")
+    first(service, old, controller)
+    service.change(version("v1", old), version("v2", new, 0, app="v2"))
+    service.serve("v2", new)
+    eventually(lambda: service.told("v2")["state"] == "Running")
+    out = mobula("service", "logs", "rag", *place)
+    assert out.returncode == 1 and 'version "v1" has no replicas: mobula service status rag' in out.stderr
+    old.logs = {("n1", "serve/replica_hello_D_a.log"): "one\n", ("n2", "serve/replica_hello_D_b c.log"): "two\n"}
+    new.logs = {("n1", "serve/replica_v2_D_a.log"): "three\n"}
+    out = mobula("service", "logs", "rag", *place)
+    assert out.returncode == 0
+    assert out.stdout == "==> /serve/replica_hello_D_a.log <==\none\n==> /serve/replica_hello_D_b c.log <==\ntwo\n"
+    out = mobula("service", "logs", "rag", "--version=v2", *place)
+    assert (out.returncode, out.stdout) == (0, "==> /serve/replica_v2_D_a.log <==\nthree\n")
+    out = mobula("service", "logs", "rag", "--version=v3", *place)
+    assert out.returncode == 1 and 'version "v3" has no replicas: mobula service status rag' in out.stderr
+    new.logs["n1", "serve/replica_v2_D_a.log"] = None
+    out = mobula("service", "logs", "rag", "--version=v2", *place)
+    assert out.returncode == 1 and "log /serve/replica_v2_D_a.log cannot be read: " in out.stderr, out.stderr
+
+    # What was shown is not shown again; a replica that comes is, and one that goes is missed by nobody.
+    command = [PROGRAM, "service", "logs", "rag", "--follow", *place]
+    with (tmp_path / "out").open("wb") as to, subprocess.Popen(command, stdout=to) as follows:
+        def shows(*lines):
+            return eventually(lambda: (tmp_path / "out").read_text().split("\n")[:-1] == list(lines))
+
+        shows("==> /serve/replica_hello_D_a.log <==", "one", "==> /serve/replica_hello_D_b c.log <==", "two")
+        old.logs = {("n3", "serve/x.log"): "new\n", ("n2", "serve/replica_hello_D_b c.log"): "two\nmore\n"}
+        shows("==> /serve/replica_hello_D_a.log <==", "one", "==> /serve/replica_hello_D_b c.log <==", "two",
+              "==> /serve/x.log <==", "new", "==> /serve/replica_hello_D_b c.log <==", "more")
+        follows.send_signal(signal.SIGTERM)
+        assert follows.wait(30) == 1
