@@ -97,8 +97,8 @@ LLD := $(dir $(realpath $(shell command -v ld.lld)))
 # static-pie by hand: the musl-gcc of Debian 12 quietly makes a dynamic binary when asked for one.
 LINK_static = $(CC) -B$(LLD) -fuse-ld=lld -nostdlib -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now \
     -Wl,-z,noexecstack,--gc-sections,--build-id=none,-O2,--pack-dyn-relocs=relr $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o
-# Functions of src/base/libc.h, which save 10 KB in place of musl's. All of the printf family ends in the first two.
-LIBC := vsnprintf=format_text vfprintf=format_file qsort=libc_qsort strstr=libc_strstr strtoul=libc_strtoul strtoull=libc_strtoul
+# Functions of src/base/libc.h, which save 8 KB in place of musl's. All of the printf family ends in the first two.
+LIBC := vsnprintf=format_text vfprintf=format_file qsort=libc_qsort
 LINK_whole = $(LINK_static) $(LIBC:%=-Wl,--defsym=%)
 LINK_static_end = $(MUSL)/lib/libc.a $(shell $(CC) -print-libgcc-file-name) $(MUSL)/lib/libc.a $(MUSL)/lib/crtn.o
 LINK_test = $(CC) $(SANITIZE) -pthread -fuse-ld=lld

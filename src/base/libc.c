@@ -1,7 +1,5 @@
 #include "libc.h"
 
-#include <limits.h>
-
 /* Merges runs of twice the length each time, from one array to the other. */
 void libc_qsort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *))
 {
@@ -22,34 +20,4 @@ void libc_qsort(void *items, size_t count, size_t size, int (*compare)(const voi
     if (from == spare && count)
         memcpy(items, spare, count * size);
     mem_free(spare);
-}
-
-char *libc_strstr(const char *text, const char *words)
-{
-    for (size_t len = strlen(words); strncmp(text, words, len) != 0; text++)
-        if (!*text)
-            return NULL;
-    return (char *)(uintptr_t)text;
-}
-
-/* Of a digit in bases up to 16; 16 for what is none. */
-static unsigned digit_value(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *at = c ? strchr(digits, c >= 'A' ? c | 0x20 : c) : NULL;
-    return at ? (unsigned)(at - digits) : 16;
-}
-
-unsigned long libc_strtoul(const char *text, char **end, int base)
-{
-    unsigned long value = 0, unit = (unsigned long)base;
-    bool hex = text[0] == '0' && (text[1] | 0x20) == 'x' && digit_value(text[2]) < 16 && (base == 0 || base == 16);
-    if (base == 0)
-        unit = hex ? 16 : text[0] == '0' ? 8 : 10;
-    for (text += hex ? 2 : 0; digit_value(*text) < unit; text++)
-        if (__builtin_mul_overflow(value, unit, &value) || __builtin_add_overflow(value, digit_value(*text), &value))
-            value = ULONG_MAX;
-    if (end)
-        *end = (char *)(uintptr_t)text;
-    return value;
 }

@@ -1,5 +1,5 @@
-/* Functions that the link of the product takes in place of the C library's, which are longer: LIBC in the Makefile names them. Only their
- * tests call them by name. */
+/* Functions that the link of the product takes in place of the C library's: LIBC in the Makefile names them. Only their tests call them by
+ * name. */
 #ifndef MOBULA_BASE_LIBC_H
 #define MOBULA_BASE_LIBC_H
 
@@ -20,10 +20,7 @@ FOR_LINKER int format_text(char *out, size_t size, const char *format, va_list a
 /* As vfprintf, with one write for an unbuffered file. */
 FOR_LINKER int format_file(FILE *f, const char *format, va_list args) PRINTF_LIKE(2, 0);
 
-/* As qsort, and equal items keep their order, as with glibc. */
+/* As qsort, and equal items keep their order, as with the glibc of tests; musl's do not. */
 FOR_LINKER void libc_qsort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *));
-FOR_LINKER char *libc_strstr(const char *text, const char *words);
-/* As strtoul and strtoull, but without white space and signs. */
-FOR_LINKER unsigned long libc_strtoul(const char *text, char **end, int base);
 
 #endif
