@@ -204,7 +204,7 @@ def test_auth_that_is_added_to_a_service_with_traffic_refuses_no_request(control
     traffic = Traffic(space, edge, edge.upstream)
     space.api.patch(service.path, {"spec": {"auth": "token"}})
     traffic.token = eventually(lambda: tokens(space))["token"]
-    told = service.says("TokenReady", "requests are served without a token until the edge knows it, within 120 s")
+    told = service.says("TokenReady", f"requests are served without a token until the edge knows it, within {GRACE // 2} s")
     assert told["status"] == "False" and told["reason"] == "TokenNotRequiredYet"
 
     # An operator that starts meanwhile waits again.

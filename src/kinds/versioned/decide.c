@@ -33,9 +33,15 @@ static bool is_over(struct versioned_decision *d)
     return left_ms <= 0;
 }
 
+/* Whether requests may still come to a version that is to get none. */
+static bool may_get_requests(struct versioned_decision *d)
+{
+    return (d->primary && versioned_routes_trouble(d).len) || (d->edge && !versioned_edge_knows(d)) || !is_over(d);
+}
+
 static void decide_version(struct versioned_decision *d, struct version *v)
 {
-    if (v->child && v->weight == 0 && !versioned_keeps(d, v) && (!d->primary || versioned_routes_trouble(d).len == 0) && is_over(d)) {
+    if (v->child && v->weight == 0 && !versioned_keeps(d, v) && !may_get_requests(d)) {
         delete_child(d, v->child, "its version gets no requests any more");
         return;
     }
@@ -98,6 +104,24 @@ enum token_step versioned_token_step(const struct token_state *t, uint64_t asked
     return !rotate || t->next ? TOKEN_READ : TOKEN_STAGE;
 }
 
+struct slice versioned_edge_text(const struct versioned_decision *d)
+{
+    const struct versioned_token_view *v = d->in->token;
+    const struct versioned_shares in = {.list = d->list, .count = d->count, .primary = d->primary, .canary = d->canary};
+    return v && v->state->sum_count ? versioned_build_edge(d->s, &in, v->state, d->a) : SLICE("");
+}
+
+bool versioned_edge_knows(struct versioned_decision *d)
+{
+    struct slice text = versioned_edge_text(d);
+    if (!text.len || hash64(text, 0) != d->in->token->state->published)
+        return false;
+    int64_t known_ms = d->in->token->state->published_ms + versioned_token_lead(d->in->token->grace_ms);
+    if (d->in->now.mono_ms < known_ms)
+        plan_look_again(d->p, known_ms);
+    return d->in->now.mono_ms >= known_ms;
+}
+
 static void add_step(struct versioned_decision *d, enum token_step step, struct slice name, struct slice text)
 {
     struct action *act = plan_add(d->p, &versioned_write_token);
@@ -109,17 +133,18 @@ static void add_step(struct versioned_decision *d, enum token_step step, struct 
 static void decide_token(struct versioned_decision *d)
 {
     const struct versioned_token_view *v = d->in->token;
-    const struct versioned_shares in = {.list = d->list, .count = d->count, .primary = d->primary, .canary = d->canary};
     if (!v || !v->grace_ms)
         return;
     const struct versioned_token *t = v->state;
     const struct token_part *secret = &t->part[TOKEN_SECRET], *edge = &t->part[TOKEN_EDGE];
     int64_t now_ms = d->in->now.mono_ms, now_us = d->in->now.wall_us;
     enum token_step step = TOKEN_READ;
-    struct slice text = SLICE("");
+    struct slice text;
     char done[RAY_HASH_TEXT], stamp[TIME_TEXT_MAX];
     if (t->fresh)
         step = versioned_token_step(&t->has, asked_of(d->s), v->grace_ms, now_us);
+    if (step == TOKEN_TAKE && !versioned_edge_knows(d))
+        step = TOKEN_READ;
     if (step || now_ms >= secret->again_ms) {
         ray_hash_format(step == TOKEN_MAKE || step == TOKEN_STAGE ? asked_of(d->s) : t->has.done, done);
         text = arena_printf(d->a, "%.*s %.*s", RAY_HASH_TEXT, done, SLICE_ARG(time_format(now_us, stamp)));
@@ -129,8 +154,7 @@ static void decide_token(struct versioned_decision *d)
     plan_look_again(d->p, secret->again_ms);
     if (!d->edge && t->since_ms)
         plan_look_again(d->p, t->since_ms + versioned_token_lead(v->grace_ms));
-    if (t->sum_count)
-        text = versioned_build_edge(d->s, &in, t, d->a);
+    text = versioned_edge_text(d);
     if (!text.len)
         return;
     plan_look_again(d->p, edge->again_ms);

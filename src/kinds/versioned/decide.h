@@ -47,8 +47,13 @@ struct versioned_decision {
 /* observe.c */
 void versioned_gather(struct versioned_decision *d);  /* fills list, from spec, status and RayServices */
 void versioned_observe(struct versioned_decision *d); /* how each of them is */
-/* Why requests do not come as the weights say; empty: they do. */
+/* Why requests do not come as the weights say; empty: they do, if the edge has read them. */
 struct slice versioned_routes_trouble(const struct versioned_decision *d);
+
+/* decide.c: the text of the edge's ConfigMap; empty: none yet */
+struct slice versioned_edge_text(const struct versioned_decision *d);
+/* Whether every edge has read that text. False: the plan looks again when it will have. */
+bool versioned_edge_knows(struct versioned_decision *d);
 
 /* rollout.c: begins a rollout, takes its next step, ends it or rolls it back */
 void versioned_begin(struct versioned_decision *d);

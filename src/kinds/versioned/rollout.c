@@ -127,8 +127,12 @@ static bool all_settled(struct versioned_decision *d, bool gaining)
     return true;
 }
 
-/* Versions that lose requests, or are to get no more, keep as much capacity as requests. */
-static bool trim(struct versioned_decision *d)
+static const struct slice edge_lags =
+    SLICE("the edge has not read the last weights yet (ConfigMap " VERSIONED_EDGE_MAP ", condition " STATUS_TOKEN ")");
+
+/* Versions that lose requests, or are to get no more, keep as much capacity as requests. Returns whether some have more; they lose it when
+ * the edge has read that they get fewer requests. */
+static bool trim(struct versioned_decision *d, bool lags)
 {
     bool any = false;
     for (uint32_t i = 0; i < d->count; i++)
@@ -138,9 +142,12 @@ static bool trim(struct versioned_decision *d)
         struct version *v = &d->list[i];
         if (gains(v) || v->capacity <= v->weight)
             continue;
-        v->capacity = v->weight;
         any = true;
+        if (!lags)
+            v->capacity = v->weight;
     }
+    if (any && lags)
+        wait_for(d, edge_lags);
     return any;
 }
 
@@ -226,8 +233,13 @@ void versioned_advance(struct versioned_decision *d)
         return;
     }
     wait_for(d, versioned_routes_trouble(d));
-    if (d->waits.len || trim(d) || shift(d) || grow(d) || !all_settled(d, false))
+    bool lags = d->edge && !versioned_edge_knows(d);
+    if (d->waits.len || trim(d, lags) || shift(d) || grow(d) || !all_settled(d, false))
         return;
+    if (lags) {
+        wait_for(d, edge_lags);
+        return;
+    }
     d->phase = VERSIONED_COMPLETE;
     d->ended = true;
 }

@@ -134,8 +134,9 @@ static bool token_condition(const struct versioned_decision *d, struct condition
         c->message = SLICE("the operator makes no tokens: see `mobula install --service-auth`");
     if (!d->edge && !c->yes) {
         c->reason = SLICE(TOKEN_AHEAD);
-        c->message = arena_printf(d->a, "requests are served without a token until the edge knows it, within %d s%s%.*s",
-                                  TOKEN_LEAD_MS / 1000, c->message.len ? ": " : "", SLICE_ARG(c->message));
+        c->message = c->message.len ? arena_printf(d->a, "requests are served without a token: %.*s", SLICE_ARG(c->message))
+                                    : arena_printf(d->a, "requests are served without a token until the edge knows it, within %lld s",
+                                                   (long long)versioned_token_lead(v->grace_ms) / 1000);
     }
     return true;
 }

@@ -219,6 +219,8 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
     if (well && publishes) {
         if (json_read(&object, a->body, &op->arenas.event, NULL))
             sweep(op, f->c->ns, object);
+        if (t->published != f->hash)
+            t->published_ms = op->now.mono_ms;
         t->published = f->hash;
         t->since_ms = t->since_ms ? t->since_ms : op->now.mono_ms;
         accepted(op, &t->part[TOKEN_EDGE], TOKEN_PUBLISH_MS);
@@ -232,7 +234,7 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
 
 /* ---- the view ---- */
 
-/* The edge has to forget the service. */
+/* Removes the service from the edge's ConfigMap. */
 static void end_token(struct op *op, const struct record *c, struct versioned_token *t)
 {
     if (!t->published || !op->phase.leading)

@@ -93,7 +93,7 @@ enum token_step {
     TOKEN_END,     /* the former one is removed */
     TOKEN_PUBLISH, /* the sums and weights are written for the edge */
 };
-/* The edge has what the ConfigMap got so long ago. */
+/* Time after which every edge has read a change of the ConfigMap. */
 int64_t versioned_token_lead(int64_t grace_ms);
 /* asked: by VERSIONED_ROTATE; grace_ms: the former token stays valid for so long. */
 enum token_step versioned_token_step(const struct token_state *t, uint64_t asked, int64_t grace_ms, int64_t now_us);
@@ -110,8 +110,9 @@ struct versioned_token {
     bool known, fresh; /* known: the Secret was read, or could not be; fresh: `has` is as it was read last, and nothing failed since */
     uint32_t sum_count;
     char sums[VERSIONED_TOKENS][TOKEN_SUM];
-    uint64_t published; /* hash of the text in the ConfigMap; 0: not known */
-    int64_t since_ms;   /* monotonic: since when this process knows that the ConfigMap has the service; 0: it does not */
+    uint64_t published;   /* hash of the text in the ConfigMap; 0: not known */
+    int64_t published_ms; /* monotonic: since when it is there */
+    int64_t since_ms;     /* monotonic: since when this process knows that the ConfigMap has the service; 0: it does not */
 };
 struct versioned_token_view {
     const struct versioned_token *state;

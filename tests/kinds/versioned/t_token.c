@@ -112,7 +112,7 @@ static void test_token(void)
 
     test_case("the edge gets the weights");
     set_spec(&w, "v1 50 v2 50", QUICK);
-    run(&w, 200, 200);
+    run(&w, 400, 200);
     CHECK(edge_has(&w, "\"name\":\"v2\",\"weight\":50"));
 
     test_case("an auth that is taken back");
@@ -152,8 +152,8 @@ static void test_auth_is_added(void)
     w.auth = "token";
     set_spec(&w, "v1 90 v2 10", QUICK);
     run(&w, 5, 200);
-    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), "requests are served without a token until the edge knows it") >= 0);
-    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), ": the operator makes no tokens") >= 0);
+    CHECK(slice_find_text(condition_of(&w, "TokenReady", "message"), "requests are served without a token: the operator makes no tokens") >=
+          0);
     CHECK(!leads_to_edge(&w));
 
     test_case("the token is made, and a new leader waits for the whole time again");
@@ -186,10 +186,58 @@ static void test_auth_is_added(void)
     end(&w);
 }
 
+/* Requests that come through the edge follow its weights, so capacity must follow those. */
+static void test_rollout(void)
+{
+    test_case("a rollout of a service with a token: capacity is taken from a version when the edge has read that it gets less");
+    struct world w = {.now = {.mono_ms = 1000, .wall_us = INT64_C(1800000000) * 1000000},
+                      .status = SLICE("{}"),
+                      .back = -1,
+                      .auth = "token",
+                      .grace_ms = 600 * 1000};
+    set_spec(&w, "v1 100", QUICK);
+    run(&w, 140, 100);
+    CHECK_STR(said(&w, "rollout.phase"), "Complete");
+    set_spec(&w, "v2 100", QUICK);
+    run(&w, 20, 125);
+    CHECK_STR(share_text(&w), "v2 25/25 v1 100/75");
+    CHECK(edge_has(&w, "\"name\":\"v1\",\"weight\":75"));
+    run(&w, 90, 125);
+    CHECK_STR(share_text(&w), "v2 25/25 v1 100/75");
+    CHECK(slice_find_text(condition_of(&w, "Progressing", "message"), "the edge has not read the last weights yet") >= 0);
+    run(&w, 30, 125);
+    CHECK_STR(share_text(&w), "v2 50/50 v1 75/50");
+
+    test_case("while the edge's ConfigMap cannot be written, no version ends and the rollout is not complete");
+    run(&w, 1000, 125);
+    CHECK_STR(share_text(&w), "v2 100/100");
+    w.unpublished = true;
+    set_spec(&w, "v3 100", "{\"intervalSeconds\":15,\"stepPercent\":25}");
+    run(&w, 1200, 200);
+    CHECK_INT(w.count, 2);
+    CHECK_STR(said(&w, "rollout.phase"), "Progressing");
+    w.unpublished = false;
+    run(&w, 600, 200);
+    CHECK_INT(w.count, 1);
+    CHECK_STR(said(&w, "rollout.phase"), "Complete");
+
+    test_case("a next token that was not published is not taken, whatever the clock says");
+    w.unpublished = true;
+    w.rotate = "1";
+    set_spec(&w, "v3 100", QUICK);
+    run(&w, 600, 200);
+    CHECK(w.secret.next && !w.secret.former);
+    w.unpublished = false;
+    run(&w, 200, 200);
+    CHECK(!w.secret.next && w.secret.former);
+    end(&w);
+}
+
 int main(void)
 {
     test_token_steps();
     test_token();
     test_auth_is_added();
+    test_rollout();
     return test_done();
 }

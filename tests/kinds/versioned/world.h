@@ -27,6 +27,7 @@ struct world {
     struct slice edge;            /* the last text for the edge */
     bool hosts;                   /* the spec has hostnames, with auth or without */
     bool forbidden;               /* writes of the Secret are refused */
+    bool unpublished;             /* … and writes of the edge's ConfigMap */
     char acts[32];                /* steps of the token, a letter each */
     uint32_t steps, actions, events;
     char told[4096]; /* states of capacity and traffic, as they come */
@@ -156,8 +157,15 @@ static void step_token(struct world *w, const struct action *act)
     size_t n = strlen(w->acts);
     if (n + 1 < sizeof w->acts)
         w->acts[n] = letters[act->index];
+    if (act->index == TOKEN_PUBLISH && w->unpublished) {
+        w->token.part[TOKEN_EDGE].failures++;
+        w->token.part[TOKEN_EDGE].again_ms = w->now.mono_ms + 30000;
+        return;
+    }
     if (act->index == TOKEN_PUBLISH) {
         w->edge = arena_dup(&w->a, act->text);
+        if (w->token.published != hash64(act->text, 0))
+            w->token.published_ms = w->now.mono_ms;
         w->token.published = hash64(act->text, 0);
         w->token.since_ms = w->token.since_ms ? w->token.since_ms : w->now.mono_ms;
         w->token.part[TOKEN_EDGE].again_ms = w->now.mono_ms + TOKEN_PUBLISH_MS;
