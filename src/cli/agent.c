@@ -111,7 +111,7 @@ static void add_resources(struct sum *all, const struct ray_bundle *b, int which
 /* Without the noise of sums of fractions: in steps of Ray's. Sums of large amounts are of integers. */
 static struct slice write_sum(double sum, char out[DOUBLE_TEXT_MAX])
 {
-    static const double large = 1e11;
+    static const double large = 9e14; /* times RAY_QUANTUM it is below 2^63 */
     if (fabs(sum) < large)
         sum = (double)(int64_t)(sum * RAY_QUANTUM + (sum < 0 ? -0.5 : 0.5)) / RAY_QUANTUM;
     return json_double_text(sum, DOUBLE_JSON, out);

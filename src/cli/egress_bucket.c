@@ -39,7 +39,7 @@ bool egress_bucket(const struct egress_bucket *o, struct net_allow *allow, struc
         return err_set(e, ERR_CONFIG, "--bucket-endpoint is needed: https://ACCOUNT.blob.core.windows.net");
     if (!cloud_host(url, "--bucket-endpoint", a, &store, e))
         return false;
-    if (o->virtual_host && !slice_empty(o->endpoint))
+    if (o->virtual_host && !slice_empty(o->endpoint) && at.protocol == &cloud_s3)
         store.at.host = arena_printf(a, "%.*s.%.*s", SLICE_ARG(at.bucket), SLICE_ARG(store.at.host));
     if (!net_allow_add(allow, store.at.host, store.at.port, "--bucket", e))
         return false;

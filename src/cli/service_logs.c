@@ -84,18 +84,18 @@ static bool look(struct service_desk *d, bool *over, struct err *e)
     struct arena *a = d->seek.a;
     struct seek_head head = {0};
     struct jval child;
-    bool absent = false;
+    bool absent = false, unknown = false;
     if (!service_find_live(d, e))
         return false;
     struct slice version = d->o.version.len ? d->o.version : json_get_str(d->live, "status.primaryVersion", a);
-    if (!service_find_child(d, version, &child, &absent, e))
+    if (!service_find_child(d, version, &child, &unknown, e))
         return false;
     struct slice cluster = json_get_str(child, "status.activeServiceStatus.rayClusterName", a);
     if (slice_empty(cluster))
         cluster = json_get_str(child, "status.pendingServiceStatus.rayClusterName", a);
     bool well = slice_empty(cluster) || (seek_head(&d->seek, cluster, &head, &absent, e) && read_head(d, &head, e));
     mem_wipe((char *)(uintptr_t)head.token.value.ptr, head.token.value.len);
-    *over = !d->o.follow;
+    *over = !d->o.follow || unknown;
     if (well && *over && !d->tails->list[0].id)
         return err_set(e, ERR_MISSING, "version \"%.*s\" has no replicas: mobula service status %.*s", SLICE_ARG(version),
                        SLICE_ARG(d->o.name));
@@ -104,7 +104,8 @@ static bool look(struct service_desk *d, bool *over, struct err *e)
 
 bool service_logs(struct service_desk *d, struct err *e)
 {
-    struct service_tails tails = {0};
-    d->tails = &tails;
-    return service_wait(d, look, "log", e);
+    d->tails = mem_alloc(sizeof *d->tails);
+    bool well = service_wait(d, look, "log", e);
+    mem_free(d->tails);
+    return well;
 }

@@ -50,15 +50,21 @@ static void read_entry(struct reader *r, struct slice message, bool text, struct
     }
 }
 
-static int64_t quantum(struct reader *r, const struct entry *entry)
+/* The number is formatted for an error alone: a reply may have 100,000 of them. */
+static void refuse_amount(struct reader *r, enum err_code code, const struct entry *entry, const char *limit)
 {
     char text[DOUBLE_TEXT_MAX];
+    err_set(&r->e, code, "the head says %.*s of resource \"%.*s\"%s", SLICE_ARG(json_double_text(entry->number, DOUBLE_SHORT, text)),
+            SLICE_ARG(slice_head(entry->key, 60)), limit);
+}
+
+static int64_t quantum(struct reader *r, const struct entry *entry)
+{
     double units = entry->number;
-    struct slice said = json_double_text(units, DOUBLE_SHORT, text), name = slice_head(entry->key, 60);
     if (isnan(units) || isinf(units) || units <= -0.5 / RAY_QUANTUM)
-        err_set(&r->e, ERR_RANGE, "the head says %.*s of resource \"%.*s\"", SLICE_ARG(said), SLICE_ARG(name));
+        refuse_amount(r, ERR_RANGE, entry, "");
     else if (units > (double)LIMIT_RAY_AMOUNT)
-        err_set(&r->e, ERR_LIMIT, "the head says %.*s of resource \"%.*s\" (LIMIT_RAY_AMOUNT)", SLICE_ARG(said), SLICE_ARG(name));
+        refuse_amount(r, ERR_LIMIT, entry, " (LIMIT_RAY_AMOUNT)");
     return r->e.code == ERR_NONE ? (int64_t)(units * RAY_QUANTUM + 0.5) : 0;
 }
 
