@@ -161,7 +161,7 @@ headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-
 speed_json := $(FAST)
 speed_base := $(FAST)
 unhurried := base64 chains deflate err fatal format gzip inflate intern libc log names nearest quantity random slab slice time \
-    double equal form merge number patch pointer tree write
+    equal form merge number patch pointer tree write
 $(foreach f,$(unhurried),$(eval speed_$(f) := $(SMALLEST)))
 speed_pack_fit := $(FAST)
 speed_pack_choose := $(FAST)
@@ -212,7 +212,7 @@ $(VENDOR): vendor/lock $(wildcard vendor/patches/*/*.patch)
 	$(Q)vendor/fetch build/vendor
 	@touch $@
 
-$(MUSL)/lib/libc.a: vendor/build-musl $(VENDOR)
+$(MUSL)/lib/libc.a: vendor/build-musl $(VENDOR) $(DIR_static)/.flags
 	@echo '  MUSL    $(MUSL)'
 	+$(Q)vendor/build-musl build/vendor/musl $(MUSL) $(ARCH) $(CC) $(SMALLEST) $(SMALLER)
 

@@ -58,7 +58,7 @@ RIDDLES_OF_TESTS = 446
 C_TOKEN = re.compile(r"""/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*""", re.S)
 
 # Conversions that musl's printf has and src/base/format.c, which the product formats with, has not. "% o" is prose, %2F part of a URL.
-CONVERSION = re.compile(r"%%|%(?![0-9A-F]{2})([-+#0]*)(?:\*|[0-9]+)?(?:\.(?:\*|[0-9]*))?(hh|h|ll|l|z|j|t|L|q)?([a-zA-Z])")
+CONVERSION = re.compile(r"%%|%(?!2C|2F|3A|3B|3D)([-+#0]*)(?:\*|[0-9]+)?(?:\.(?:\*|[0-9]*))?(hh|h|ll|l|z|j|t|L|q)?([a-zA-Z])")
 
 # What editors, patch and git leave behind.
 LEFTOVER = re.compile(r"\.(orig|rej|bak|sw[op])$|~$|^#.*#$")
