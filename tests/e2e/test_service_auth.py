@@ -297,7 +297,6 @@ def test_what_ends_while_no_operator_runs_ends_when_one_starts(controller, opera
     operator = operators("--service-auth=24h")
     service.create(version("v1", board), route=ROUTE)
     service.serve("v1", board)
-    service.phase("Complete")
     first = eventually(lambda: tokens(space))["token"]
     eventually(lambda: asked(edge, first) == 200)
     operator.stop()
