@@ -203,7 +203,7 @@ struct cloud_store_options {
     struct slice bucket;
     const char *service; /* of AWS, that calls are signed for; NULL: the object store */
     bool path_style;     /* the bucket is part of the path; else store.authority begins with it */
-    bool near;           /* S3 on this machine, without TLS: parts are not signed, as nobody is on the way */
+    bool near;           /* S3 on this machine, without TLS: parts are not signed, because no network lies between */
     /* Receives a warning when the client uses the store's clock or the bucket's region instead of ours; each at most once. */
     void (*say)(void *owner, const char *line);
     void *owner;

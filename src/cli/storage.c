@@ -224,13 +224,14 @@ bool storage_wait(struct storage *s, const bool *over, struct err *e)
 {
     struct now now = clock_now();
     while (!*over) {
-        int64_t next_ms = cloud_store_tick(s->store, now);
+        int64_t next_ms = s->signal ? now.mono_ms : cloud_store_tick(s->store, now);
         for (size_t i = 1; i < CLOUD_LANES; i++)
             if (s->lanes[i])
                 next_ms = earlier(next_ms, cloud_store_tick(s->lanes[i], now));
         now = loop_wait(s->loop, next_ms);
         net_dispatch(loop_net(s->loop), now);
-        s->signal = loop_signal(s->loop);
+        int signal = loop_signal(s->loop);
+        s->signal = signal ? signal : s->signal;
         if (s->signal && !*over) {
             close_lanes(s); /* cancels calls */
             s->store = cloud_store_new(loop_net(s->loop), &s->with);

@@ -35,7 +35,7 @@ struct storage {
     struct cloud_store *store;
     bool over, loud;            /* over: the call is done; loud: print the client's warnings to stderr */
     struct slice warning;       /* the client's last one (cloud_store_options.say); empty: none */
-    int signal;                 /* received during the last call, and ended it; 0: none */
+    int signal;                 /* the last one received, which ends this call and all later ones; 0: none */
     struct cloud_answer answer; /* of the last call, until the next one */
     char etag[CLOUD_ETAG_MAX];  /* ETag of the last answer; empty: none */
     struct slice allowed;       /* its Access-Control-Allow-Origin */

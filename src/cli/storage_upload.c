@@ -202,8 +202,11 @@ static bool send_parts(struct upload *u, int fd, struct err *e)
         if (!busy)
             break;
         u->over = false;
-        if (!storage_wait(u->s, &u->over, e))
+        if (!storage_wait(u->s, &u->over, e)) {
+            u->e = *e;
+            show_progress(u);
             return false;
+        }
     }
     *e = u->e;
     return e->code == ERR_NONE;
@@ -244,9 +247,8 @@ static bool take_note(void *owner, struct slice piece, struct err *e)
     return buf_put(owner, piece) || err_set(e, ERR_LIMIT, "it is no note of an upload");
 }
 
-/* Finds the upload that a note names. Of other content, or if parts are not signed and the store is so near that it costs nothing to send
- * them again, its parts are deleted, which the store would bill for otherwise; Azure does so by
- * itself. */
+/* Finds the upload that a note names. The parts of one with other content are deleted, because the store would bill for them; Azure does so
+ * by itself. So are unsigned parts in a store on this machine: versitygw keeps one that was cut off as if it were whole. */
 static bool find_upload(struct upload *u)
 {
     struct storage *s = u->s;

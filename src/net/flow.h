@@ -11,7 +11,7 @@ struct flow {
     size_t top;     /* bytes of the buffer that have been written to */
     size_t size;    /* bytes of the buffer, if there is one */
 };
-extern size_t flow_size; /* of the next buffers: NET_BUFFER */
+extern size_t flow_size; /* of the next buffers: NET_BUFFER, or NET_BULK */
 
 /* Unused buffers are wiped and kept for the next connections: memory that is returned to the system and taken again costs page faults. */
 void flow_keep(uint32_t most); /* keeps at most so many (default FLOW_KEPT); 0 frees them all */

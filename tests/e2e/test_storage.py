@@ -226,6 +226,21 @@ def test_a_store_that_hangs(tmp_path, body):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_signal_before_the_first_part(tmp_path):
+    """While the store is asked for an upload to continue, a signal ends the command: it begins no other upload instead."""
+    with (tmp_path / "file").open("wb") as file:
+        file.truncate(9 * 2**20)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        command = subprocess.Popen([MOBULA, "storage", "put", "s3://bucket/x", "-f", tmp_path / "file", "--endpoint", endpoint],
+                                   stderr=subprocess.PIPE, env={**os.environ, **KEYS})
+        near = listener.accept()[0]
+        assert near.recv(4096).startswith(b"GET /bucket/x.mobula-upload HTTP/1.1")
+        command.terminate()
+        assert b"ended by a signal" in command.communicate(timeout=20)[1] and command.returncode
+        near.close()
+
+
 def test_a_wrong_secret_and_another_region(tmp_path):
     (tmp_path / "root").mkdir()
     gate = run_versitygw(tmp_path, "--region", "hall-2")
