@@ -292,14 +292,34 @@ bool storage_url(struct storage *s, struct slice key, int64_t *seconds, struct s
 
 /* ---- whole objects ---- */
 
+void storage_sum_begin(struct storage_sum *m, bool parts)
+{
+    *m = (struct storage_sum){.parts = parts};
+    tls_sha256_begin(&m->hash);
+}
+
+void storage_sum_add(struct storage_sum *m, struct slice piece)
+{
+    if (m->parts)
+        m->crc = crc32c(m->crc, piece);
+    else
+        tls_sha256_add(&m->hash, piece);
+}
+
+void storage_sum_end(struct storage_sum *m, char hex[TLS_SHA256_HEX])
+{
+    tls_sha256_end(&m->hash, hex);
+    if (m->parts)
+        snprintf(hex, TLS_SHA256_HEX, "%08x", m->crc);
+}
+
 struct receipt {
     cloud_piece *piece;
     void *owner;
     struct storage *s;
     char want[TLS_SHA256_HEX]; /* sum in the object's metadata; empty: none */
-    bool begun, quick;         /* quick: it is a CRC-32C */
-    uint32_t crc;
-    struct tls_sha256 hash;
+    bool begun;
+    struct storage_sum sum;
 };
 
 /* Chooses the sum by the answer's headers. */
@@ -309,8 +329,8 @@ static void begin_sum(struct receipt *r)
     const struct http_reader *head = cloud_store_reader(r->s->store);
     struct slice crc = http_header_get(head, slice_of(p->crc32c)), sum = http_header_get(head, slice_of(p->sha256));
     r->begun = true;
-    r->quick = !slice_empty(crc);
-    slice_copy(r->quick ? crc : sum.ptr ? sum : SLICE(""), r->want, sizeof r->want);
+    storage_sum_begin(&r->sum, !slice_empty(crc));
+    slice_copy(r->sum.parts ? crc : sum.ptr ? sum : SLICE(""), r->want, sizeof r->want);
 }
 
 static bool take(void *owner, struct slice piece, struct err *e)
@@ -318,10 +338,7 @@ static bool take(void *owner, struct slice piece, struct err *e)
     struct receipt *r = owner;
     if (!r->begun)
         begin_sum(r);
-    if (r->quick)
-        r->crc = crc32c(r->crc, piece);
-    else
-        tls_sha256_add(&r->hash, piece);
+    storage_sum_add(&r->sum, piece);
     return r->piece(r->owner, piece, e);
 }
 
@@ -330,17 +347,14 @@ bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *
     struct receipt r = {.piece = piece, .owner = owner, .s = s};
     struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = key, .piece = take, .owner = &r};
     char hex[TLS_SHA256_HEX];
-    tls_sha256_begin(&r.hash);
     if (!storage_call(s, &c, e))
         return false;
     if (!r.begun) /* an empty object */
         begin_sum(&r);
-    tls_sha256_end(&r.hash, hex);
-    if (r.quick)
-        snprintf(hex, sizeof hex, "%08x", r.crc);
+    storage_sum_end(&r.sum, hex);
     return !r.want[0] || strcmp(r.want, hex) == 0 ||
-           err_set(e, ERR_SYNTAX, "the object is damaged: its %s is %s, and it was stored with %s", r.quick ? "CRC-32C" : "SHA-256", hex,
-                   r.want);
+           err_set(e, ERR_SYNTAX, "the object is damaged: its %s is %s, and it was stored with %s", r.sum.parts ? "CRC-32C" : "SHA-256",
+                   hex, r.want);
 }
 
 void storage_add_put(const struct storage *s, struct cloud_call *c)

@@ -65,6 +65,15 @@ uint64_t storage_part(uint64_t size); /* bytes of each part when a file of `size
 bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e);
 /* Reads the object's headers. False without an error: the object does not exist. */
 bool storage_head(struct storage *s, struct slice key, struct err *e);
+/* The sum of an object's content that its metadata has: SHA-256, or CRC-32C where it was stored in parts. */
+struct storage_sum {
+    bool parts;
+    uint32_t crc;
+    struct tls_sha256 hash;
+};
+void storage_sum_begin(struct storage_sum *m, bool parts);
+void storage_sum_add(struct storage_sum *m, struct slice piece);
+void storage_sum_end(struct storage_sum *m, char hex[TLS_SHA256_HEX]);
 /* Reads an object and compares it with the CRC-32C or SHA-256 in its metadata, if any. */
 bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *owner, struct err *e);
 bool storage_delete(struct storage *s, struct slice key, struct err *e);

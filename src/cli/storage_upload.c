@@ -50,28 +50,21 @@ static bool read_part(void *owner, uint64_t at, char *to, size_t n, struct err *
     return true;
 }
 
-/* Writes the SHA-256 of a file, or, if quick, its CRC-32C. */
-static bool sum_file(int fd, uint64_t size, bool quick, char hex[TLS_SHA256_HEX], struct err *e)
+/* parts: as in struct storage_sum. */
+static bool sum_file(int fd, uint64_t size, bool parts, char hex[TLS_SHA256_HEX], struct err *e)
 {
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     char *room = arena_alloc(&a, HASH_PIECE);
     struct part p = {.fd = fd};
-    struct tls_sha256 h;
-    uint32_t crc = 0;
-    tls_sha256_begin(&h);
+    struct storage_sum m;
+    storage_sum_begin(&m, parts);
     for (uint64_t at = 0, n; at < size; at += n) {
         n = size - at < HASH_PIECE ? size - at : HASH_PIECE;
         if (!read_part(&p, at, room, (size_t)n, e))
             return false;
-        struct slice piece = {room, (size_t)n};
-        if (quick)
-            crc = crc32c(crc, piece);
-        else
-            tls_sha256_add(&h, piece);
+        storage_sum_add(&m, (struct slice){room, (size_t)n});
     }
-    tls_sha256_end(&h, hex);
-    if (quick)
-        snprintf(hex, TLS_SHA256_HEX, "%08x", crc);
+    storage_sum_end(&m, hex);
     return true;
 }
 
