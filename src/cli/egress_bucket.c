@@ -10,10 +10,12 @@ static const struct {
     const char *setting;
 } issuers[] = {{&cloud_s3, NULL, 443, "--bucket: STS, for IRSA"},
                {&cloud_s3, "169.254.170.23", 80, "--bucket: EKS Pod Identity"},
+               {&cloud_s3, "fd00:ec2::23", 80, "--bucket: EKS Pod Identity"},
                {&cloud_azure, "login.microsoftonline.com", 443, "--bucket: Entra ID, for workload identity"},
                {&cloud_azure, "169.254.169.254", 80, "--bucket: managed identity"},
                {&cloud_gcs, "metadata.google.internal", 80, "--bucket: workload identity"},
                {&cloud_gcs, "169.254.169.254", 80, "--bucket: workload identity"},
+               {&cloud_gcs, "169.254.169.252", 988, "--bucket: workload identity without Dataplane V2"},
                {&cloud_gcs, "sts.googleapis.com", 443, "--bucket: workload identity federation"},
                {&cloud_gcs, "iamcredentials.googleapis.com", 443, "--bucket: signed URLs"}};
 
@@ -22,7 +24,8 @@ bool egress_sts(struct slice url, struct net_allow *allow, struct arena *a, stru
     struct cloud_host sts;
     return slice_empty(url) || (cloud_host(url, "--sts-url", a, &sts, e) &&
                                 net_allow_add(allow, sts.at.host, sts.at.port, "--sts-url: the operator's identity", e) &&
-                                net_allow_add(allow, SLICE("169.254.170.23"), 80, "--sts-url: EKS Pod Identity", e));
+                                net_allow_add(allow, SLICE("169.254.170.23"), 80, "--sts-url: EKS Pod Identity", e) &&
+                                net_allow_add(allow, SLICE("fd00:ec2::23"), 80, "--sts-url: EKS Pod Identity", e));
 }
 
 bool egress_bucket(const struct egress_bucket *o, struct net_allow *allow, struct arena *a, struct err *e)
