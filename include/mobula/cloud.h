@@ -169,8 +169,10 @@ struct cloud_upload {
     bool metadata_last;                  /* headers of the object belong to the call that ends the upload, not to the one that begins it */
     void (*begin)(struct cloud_call *c); /* NULL: no call begins an upload */
     void (*part)(struct cloud_call *c, struct slice upload, uint32_t number, struct arena *a);
-    void (*put_part)(struct buf *out, uint32_t number, const char *etag, struct arena *a);
+    void (*put_part)(struct buf *out, struct slice upload, uint32_t number, const char *etag, struct arena *a);
     void (*parts)(struct cloud_call *c, struct slice upload); /* lists those that are stored, at least the first ones */
+    /* Of the part that this list calls so, 1 to LIMIT_CLOUD_PARTS; 0: it is none, or of another upload. */
+    uint32_t (*number)(struct slice name, struct slice upload);
     void (*complete)(struct cloud_call *c, struct slice upload);
 };
 

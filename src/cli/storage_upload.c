@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +18,7 @@ struct part {
 struct upload {
     struct storage *s;
     const struct cloud_upload *how;
-    struct slice key, id;  /* id: of the upload, for the store */
+    struct slice key, id;  /* id: of the upload, by the store, or made of the content where no call begins it */
     struct slice sum;      /* CRC-32C of the file, in hexadecimal */
     uint64_t size, part;   /* bytes of the file, and of each of its parts but the last */
     const char **stored;   /* by number - 1: ETags of parts that are in the store; NULL: it is not */
@@ -76,17 +75,6 @@ static uint64_t size_of(const struct upload *u, uint64_t number)
     return rest < u->part ? rest : u->part;
 }
 
-/* The number of a part, or of a block of Azure, whose name is the number in base64. 0: it is none of this upload. */
-static uint32_t number_of(const struct upload *u, struct slice name)
-{
-    __attribute__((cleanup(buf_free))) struct buf b = {.max = 64};
-    char text[sizeof "000001"] = "";
-    if (!u->how->begin && base64_decode(name, &b, &(struct err){0}))
-        name = buf_slice(&b);
-    unsigned long n = slice_copy(name, text, sizeof text) ? strtoul(text, NULL, 10) : 0;
-    return n <= u->parts ? (uint32_t)n : 0;
-}
-
 static void keep_part(struct upload *u, uint32_t number, struct slice etag)
 {
     const char **stored = &u->stored[number - 1];
@@ -116,8 +104,8 @@ static bool list_parts(struct upload *u)
             etag = text;
         else if (slice_is(name, "Size"))
             slice_int(text, &size);
-        uint32_t number = slice_is(name, "Part") || slice_is(name, "Block") ? number_of(u, id) : 0;
-        if (number && (uint64_t)size == size_of(u, number))
+        uint32_t number = slice_is(name, "Part") || slice_is(name, "Block") ? u->how->number(id, u->id) : 0;
+        if (number && number <= u->parts && (uint64_t)size == size_of(u, number))
             keep_part(u, number, etag);
     }
     return true;
@@ -213,7 +201,7 @@ static bool put_parts(struct upload *u, int fd, struct err *e)
         return false;
     buf_printf(&list, "<%s>", u->how->root);
     for (uint32_t number = 1; number <= u->parts; number++)
-        u->how->put_part(&list, number, u->stored[number - 1], &u->s->a);
+        u->how->put_part(&list, u->id, number, u->stored[number - 1], &u->s->a);
     buf_printf(&list, "</%s>", u->how->root);
     tls_sha256_hex(buf_slice(&list), hex);
     struct cloud_call c = {.right = CLOUD_WRITE, .key = u->key, .body = buf_slice(&list), .size = list.len, .sha256 = slice_of(hex)};
@@ -266,7 +254,7 @@ static bool begin_upload(struct upload *u, struct err *e)
     struct cloud_call c = {.method = "POST", .right = CLOUD_WRITE, .key = u->key};
     if (find_upload(u))
         return true;
-    u->id = SLICE("-");
+    u->id = content_of(u);
     if (u->how->begin) {
         cloud_add_header(&c, s->with.protocol->crc32c, u->sum);
         u->how->begin(&c);

@@ -233,25 +233,47 @@ static void put(struct cloud_call *c)
     cloud_add_header(c, "x-ms-blob-type", SLICE("BlockBlob"));
 }
 
-/* All blocks of a blob have ids of the same length. */
-static struct slice block_id(uint32_t number, struct arena *a)
+/* Blocks that are not part of a blob yet belong to no upload, so their ids say which one sent them: the number, then a hash of the upload's
+ * id. All blocks of a blob have ids of the same length; those of older versions are six digits. */
+enum { BLOCK_ID = 6 };
+
+static void write_id(uint32_t number, struct slice upload, char out[BLOCK_ID])
+{
+    uint64_t id = (uint64_t)number << 32 | (uint32_t)hash64(upload, 0);
+    for (int i = BLOCK_ID; i-- > 0; id >>= 8)
+        out[i] = (char)id;
+}
+
+static struct slice block_id(uint32_t number, struct slice upload, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf b = {.max = 64};
-    base64_encode(arena_printf(a, "%06u", number), &b);
+    char id[BLOCK_ID];
+    write_id(number, upload, id);
+    base64_encode((struct slice){id, sizeof id}, &b);
     return arena_dup(a, buf_slice(&b));
+}
+
+static uint32_t block_number(struct slice name, struct slice upload)
+{
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = 64};
+    char id[BLOCK_ID];
+    if (!base64_decode(name, &b, &(struct err){0}) || b.len != BLOCK_ID)
+        return 0;
+    uint32_t number = (uint32_t)(unsigned char)b.ptr[0] << 8 | (unsigned char)b.ptr[1];
+    write_id(number, upload, id);
+    return memcmp(id, b.ptr, BLOCK_ID) == 0 && number <= LIMIT_CLOUD_PARTS ? number : 0;
 }
 
 static void part(struct cloud_call *c, struct slice upload, uint32_t number, struct arena *a)
 {
-    (void)upload;
     cloud_add_query(c, "comp", SLICE("block"));
-    cloud_add_query(c, "blockid", block_id(number, a));
+    cloud_add_query(c, "blockid", block_id(number, upload, a));
 }
 
-static void put_part(struct buf *out, uint32_t number, const char *etag, struct arena *a)
+static void put_part(struct buf *out, struct slice upload, uint32_t number, const char *etag, struct arena *a)
 {
     (void)etag;
-    buf_printf(out, "<Latest>%.*s</Latest>", SLICE_ARG(block_id(number, a)));
+    buf_printf(out, "<Latest>%.*s</Latest>", SLICE_ARG(block_id(number, upload, a)));
 }
 
 static void parts(struct cloud_call *c, struct slice upload)
@@ -268,8 +290,14 @@ static void complete(struct cloud_call *c, struct slice upload)
     cloud_add_query(c, "comp", SLICE("blocklist"));
 }
 
-static const struct cloud_upload upload = {
-    .root = "BlockList", .no_etag = true, .metadata_last = true, .part = part, .put_part = put_part, .parts = parts, .complete = complete};
+static const struct cloud_upload upload = {.root = "BlockList",
+                                           .no_etag = true,
+                                           .metadata_last = true,
+                                           .part = part,
+                                           .put_part = put_part,
+                                           .parts = parts,
+                                           .number = block_number,
+                                           .complete = complete};
 
 const struct cloud_protocol cloud_azure = {
     .scheme = "azure",

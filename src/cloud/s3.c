@@ -24,8 +24,9 @@ static void part(struct cloud_call *c, struct slice upload, uint32_t number, str
     cloud_add_query(c, "uploadId", upload);
 }
 
-static void put_part(struct buf *out, uint32_t number, const char *etag, struct arena *a)
+static void put_part(struct buf *out, struct slice id, uint32_t number, const char *etag, struct arena *a)
 {
+    (void)id;
     (void)a;
     buf_printf(out, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>", number, etag);
 }
@@ -35,14 +36,26 @@ static void parts(struct cloud_call *c, struct slice upload)
     cloud_add_query(c, "uploadId", upload);
 }
 
+static uint32_t number(struct slice name, struct slice id)
+{
+    int64_t n;
+    (void)id;
+    return slice_int(name, &n) && n > 0 && n <= LIMIT_CLOUD_PARTS ? (uint32_t)n : 0;
+}
+
 static void complete(struct cloud_call *c, struct slice upload)
 {
     c->method = "POST";
     parts(c, upload);
 }
 
-static const struct cloud_upload upload = {
-    .root = "CompleteMultipartUpload", .begin = begin, .part = part, .put_part = put_part, .parts = parts, .complete = complete};
+static const struct cloud_upload upload = {.root = "CompleteMultipartUpload",
+                                           .begin = begin,
+                                           .part = part,
+                                           .put_part = put_part,
+                                           .parts = parts,
+                                           .number = number,
+                                           .complete = complete};
 
 const struct cloud_protocol cloud_s3 = {
     .scheme = "s3",

@@ -70,10 +70,9 @@ def test_every_operation(store, tmp_path):
     storage(store, "rm", f"{to}/large")
 
 
+@pytest.mark.parametrize("store", [run_azurite], ids=["azure"], indirect=True)  # Google gets an object by one call
 def test_an_upload_that_was_broken_off(store, tmp_path):
-    """Blocks that Azure has are not sent again. Google gets an object by one call."""
-    if store.kind != "azurite":
-        pytest.skip("objects are stored by one call")
+    """Blocks that Azure has are not sent again."""
     size, file, back, to = 9 * 8 * 2**20 + 4711, tmp_path / "large", tmp_path / "back", "azure://bucket/broken"
     file.write_bytes(os.urandom(size))
     cut, again = Cut(store, 46 * 2**20), Cut(store)
@@ -83,6 +82,23 @@ def test_an_upload_that_was_broken_off(store, tmp_path):
     storage(store, "get", to, "-f", back)
     assert file.read_bytes() == back.read_bytes()
     assert b"mobula-upload" not in storage(store, "ls", "azure://bucket/")
+    storage(store, "rm", to)
+
+
+@pytest.mark.parametrize("store", [run_azurite], ids=["azure"], indirect=True)  # Google gets an object by one call
+def test_blocks_of_another_upload(store, tmp_path):
+    """Azure keeps blocks of all uploads to one name beside each other: those of another content become no part of the blob."""
+    first, other, note, back, to = *(tmp_path / name for name in ("first", "other", "note", "back")), "azure://bucket/both"
+    for file in first, other:
+        file.write_bytes(os.urandom(6 * 8 * 2**20))
+    for file in first, other:  # the second one could not write its note
+        run(store, "storage", "put", to, "-f", file, "--endpoint", Cut(store, 36 * 2**20).url, endpoint=False, code=1)
+        if file == first:
+            storage(store, "get", to + ".mobula-upload", "-f", note)
+    storage(store, "put", to + ".mobula-upload", "-f", note)
+    storage(store, "put", to, "-f", first)
+    storage(store, "get", to, "-f", back)
+    assert back.read_bytes() == first.read_bytes()
     storage(store, "rm", to)
 
 
