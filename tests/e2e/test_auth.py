@@ -38,7 +38,12 @@ def everything(space):
 
 
 def secrets_asked(audit, operator):
-    entries = [e for e in audit.entries(operator.user) if (e.get("objectRef") or {}).get("resource") == "secrets"]
+    return calls_on("secrets", audit, operator)
+
+
+def calls_on(resource, audit, operator):
+    """Verb, name and status of each call of the operator."""
+    entries = [e for e in audit.entries(operator.user) if (e.get("objectRef") or {}).get("resource") == resource]
     return [(e["verb"], e["objectRef"].get("name"), e["responseStatus"]["code"]) for e in entries if e["stage"] == "ResponseComplete"]
 
 

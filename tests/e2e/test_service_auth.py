@@ -8,9 +8,10 @@ import threading
 
 import pytest
 
-from cluster import RUN, Api, Workspace, condition, eventually, kubeconfig_of, manifests, mobula
+from cluster import RUN, Api, Audit, Workspace, condition, eventually, kubeconfig_of, manifests, mobula
 from edge import Edge, Upstream, install
 from services import needs_address, spec
+from test_auth import calls_on, secrets_asked
 from test_versioned import Versioned, controller, route_of, version
 
 pytestmark = needs_address
@@ -168,6 +169,58 @@ def test_a_token_is_made_checked_and_rotated(controller, operators, space, board
     space.kubectl("delete", "versionedservice", "rag")
     eventually(lambda: edge.ask(Authorization=f"Bearer {after}")[0] == 404)
     eventually(lambda: not tokens(space))
+
+
+def begun(operators, space, boards, edge):
+    """A service with a token that the edge knows."""
+    service, board = Versioned(space), boards()
+    grant(space)
+    operator = operators(f"--service-auth={GRACE}s")
+    service.create(version("v1", board), route=ROUTE)
+    service.serve("v1", board)
+    service.phase("Complete")
+    eventually(lambda: asked(edge, tokens(space)["token"]) == 200)
+    return service, operator, tokens(space)["token"]
+
+
+def test_a_rotation_that_is_refused_is_reported_once(controller, operators, space, boards, edge):
+    """Each attempt follows a read of the Secret, which succeeds: that ends neither the back-off nor the condition."""
+    service, operator, first = begun(operators, space, boards, edge)
+    secret = space.path("secrets", "rag-token")
+    space.api.patch(secret, {"immutable": True})
+    audit = Audit()
+    space.api.patch(service.path, {"metadata": {"annotations": {"mobula.dev/rotate-token": "1"}}})
+    told = []
+
+    def attempts():
+        told.append(condition(service.get(), "TokenReady")["status"])
+        return [one for one in secrets_asked(audit, operator) if one == ("patch", "rag-token", 422)]
+
+    eventually(lambda: len(attempts()) >= 5)
+    assert "True" not in told[told.index("False"):], told
+    events = space.api.get(space.path("events", group="/apis/events.k8s.io/v1"))["items"]
+    assert [e.get("series") for e in events if e["reason"] == "TokenNotUsable"] == [None]
+    kept = space.api.get(secret)
+    space.kubectl("delete", "secret", "rag-token")
+    del kept["immutable"], kept["metadata"]["uid"], kept["metadata"]["resourceVersion"]
+    space.api.call("POST", space.path("secrets"), kept)
+    eventually(lambda: tokens(space).get("former") == first)
+
+
+def test_a_next_token_that_the_edge_cannot_get(controller, operators, space, boards, edge):
+    """While the edge's ConfigMap cannot be written the token stays, and the Secret is read as seldom as ever."""
+    service, operator, first = begun(operators, space, boards, edge)
+    space.api.patch(space.path("configmaps", "mobula-edge-services"), {"immutable": True})
+    audit = Audit()
+    space.api.patch(service.path, {"metadata": {"annotations": {"mobula.dev/rotate-token": "1"}}})
+    maps = ("patch", "mobula-edge-services", 422)
+    eventually(lambda: calls_on("configmaps", audit, operator).count(maps) >= 5)
+    eventually(lambda: secrets_asked(audit, operator).count(("get", "rag-token", 200)) >= 3)
+    assert tokens(space)["token"] == first and "next" in tokens(space)
+    assert secrets_asked(audit, operator).count(("get", "rag-token", 200)) < 20
+    space.kubectl("delete", "configmap", "mobula-edge-services")
+    eventually(lambda: tokens(space).get("former") == first)
+    assert asked(edge, tokens(space)["token"]) == 200
 
 
 class Traffic:

@@ -146,7 +146,7 @@ static void decide_token(struct versioned_decision *d)
     if (step == TOKEN_TAKE && !versioned_edge_knows(d))
         step = TOKEN_READ;
     if (step || now_ms >= secret->again_ms) {
-        ray_hash_format(step == TOKEN_MAKE || step == TOKEN_STAGE ? asked_of(d->s) : t->has.done, done);
+        ray_hash_format(step == TOKEN_TAKE || step == TOKEN_END ? t->has.done : asked_of(d->s), done);
         text = arena_printf(d->a, "%.*s %.*s", RAY_HASH_TEXT, done, SLICE_ARG(time_format(now_us, stamp)));
         add_step(d, step, v->secret, text);
         return;

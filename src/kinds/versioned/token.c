@@ -34,7 +34,8 @@ static void make_token(char out[TOKEN_TEXT])
     mem_wipe(words, sizeof words);
 }
 
-/* A new Secret, or a JSON patch, so the tokens that it has are not needed here. A patch fails where another client has taken the step. */
+/* A new Secret, or a JSON patch, so the tokens that it has are not needed here. TOKEN_TAKE and TOKEN_END fail where another operator has
+ * taken the step. */
 static void write_secret(struct op *op, struct record *c, const struct action *act)
 {
     char token[TOKEN_TEXT];
@@ -100,6 +101,8 @@ bool versioned_make_token(struct op *op, struct record *c, const struct action *
     enum token_step step = (enum token_step)act->index;
     (void)e;
     f->hash = hash64(act->text, 0);
+    if (step == TOKEN_READ)
+        ray_hash_parse(slice_head(act->text, RAY_HASH_TEXT), &f->hash); /* of the rotation that is asked for */
     slice_copy(act->name, f->name, sizeof f->name);
     if (step == TOKEN_PUBLISH) {
         *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
@@ -187,14 +190,16 @@ static void read_secret(struct op *op, struct versioned_token *t, struct jval ob
 static void take_secret(struct op *op, const struct flight *f, struct jval object)
 {
     struct versioned_token *t = token_of(f->c);
-    int64_t grace_ms = op->o.service_auth_ms;
+    int64_t grace_ms = op->o.service_auth_ms, look_ms = grace_ms / 2 < TOKEN_LOOK_MS ? grace_ms / 2 : TOKEN_LOOK_MS;
     read_secret(op, t, object, f->c->uid);
     t->known = t->fresh = true;
-    int32_t next = (int32_t)versioned_token_step(&t->has, t->has.done, grace_ms, op->now.wall_us);
+    int32_t next = (int32_t)versioned_token_step(&t->has, f->index ? t->has.done : f->hash, grace_ms, op->now.wall_us);
     if ((t->has.there && !t->has.valid) || (f->index && next == f->index))
         refused(op, f, "it has no key token of 16 bytes and more: replace or delete it");
     else if (f->index || !next)
-        accepted(op, &t->part[TOKEN_SECRET], grace_ms / 2 < TOKEN_LOOK_MS ? grace_ms / 2 : TOKEN_LOOK_MS);
+        accepted(op, &t->part[TOKEN_SECRET], look_ms);
+    else
+        t->part[TOKEN_SECRET].again_ms = op->now.mono_ms + look_ms; /* a step is due: its own answer ends the back-off */
 }
 
 enum { REASON_MAX = 24 };
