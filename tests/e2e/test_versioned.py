@@ -267,6 +267,43 @@ def test_ingresses(operators, space, boards):
     eventually(lambda: leads("rag-ingress") == "rag-v2-serve-svc" and ingress("rag-canary-ingress") is None)
 
 
+def test_ingresses_of_a_controller_without_weights(operators, space, boards):
+    """One Ingress, which leads to the version with the largest share; the condition tells what to do, and the rollout goes on."""
+    service, old, new = Versioned(space), boards(), boards()
+    operator = operators()
+
+    def leads():
+        made = space.find(space.path("ingresses", "rag-ingress", NETWORKING))
+        return made and made["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"]
+
+    service.create(version("v1", old), route={"ingressClassName": "traefik", "hostnames": ["rag.example.org"]}, stepPercent=40)
+    service.serve("v1", old)
+    service.phase("Complete")
+    eventually(lambda: leads() == "rag-v1-serve-svc")
+    eventually(lambda: condition(service.get(), "RoutesReady")["status"] == "True")
+    service.change(version("v2", new, app="v2"))
+    service.serve("v2", new)
+    eventually(lambda: service.told("v2")["weight"] == 40)
+    told = service.says("RoutesReady", "the controller of spec.ingressClassName has no weights, so the heaviest version gets all requests: "
+                        "use spec.gateway, spec.istio, auth: token, or ingressController: ingress-nginx")
+    assert (told["status"], told["reason"]) == ("False", "RequestsNotDivided") and leads() == "rag-v1-serve-svc"
+    service.phase("Complete")
+    eventually(lambda: leads() == "rag-v2-serve-svc" and condition(service.get(), "RoutesReady")["status"] == "True")
+    assert space.find(space.path("ingresses", "rag-canary-ingress", NETWORKING)) is None
+
+    # The same class, whose controller has the annotations.
+    space.api.patch(service.path, {"spec": {"ingressController": "ingress-nginx"}})
+    service.change(version("v2", new, 90, app="v2"), version("v3", old, 10))
+    service.serve("v3", old)
+    service.phase("Complete")
+    canary = eventually(lambda: space.find(space.path("ingresses", "rag-canary-ingress", NETWORKING)))
+    assert canary["metadata"]["annotations"]["nginx.ingress.kubernetes.io/canary-weight"] == "10"
+    space.api.patch(service.path, {"spec": {"ingressController": "other"}})
+    eventually(lambda: space.find(space.path("ingresses", "rag-canary-ingress", NETWORKING)) is None)
+    service.says("RoutesReady", "has no weights")
+    space.rest(operator)
+
+
 def verbs_used(audit, operator, plural):
     """Requests of the operator, which has the rights of its Role and no others."""
     return {e["verb"] for e in audit.entries(operator.user) if (e.get("objectRef") or {}).get("resource") == plural}

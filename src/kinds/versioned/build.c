@@ -247,6 +247,9 @@ static bool write_ingress(struct jout *w, const struct route_build *b, struct er
     bool canary = b->which == VERSIONED_CANARY;
     const struct version *to = canary ? b->in->canary : b->in->primary;
     struct jval k, host;
+    for (uint32_t i = 0; i < b->in->count && s->whole; i++)
+        if (has_service(&b->in->list[i]) && b->in->list[i].share > (to ? to->share : 0))
+            to = &b->in->list[i];
     if (!has_service(to) || (canary && !b->in->primary))
         return err_set(e, ERR_MISSING, "the Service that it leads to is not there yet");
     if (canary)

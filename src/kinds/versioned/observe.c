@@ -190,7 +190,7 @@ static void build_route(struct versioned_decision *d, int which)
 static bool wanted(const struct versioned_decision *d, int which)
 {
     return versioned_asks(d->s, which) &&
-           (which != VERSIONED_CANARY || (!d->edge && d->canary && d->canary->child && d->canary->child->service));
+           (which != VERSIONED_CANARY || (!d->edge && !d->s->whole && d->canary && d->canary->child && d->canary->child->service));
 }
 
 void versioned_observe(struct versioned_decision *d)

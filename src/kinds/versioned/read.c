@@ -129,6 +129,16 @@ static void read_grpc(struct reader *r, const struct place *at, struct versioned
     s->grpc_port = (int32_t)port;
 }
 
+/* Weights and header matches of Ingresses are annotations of ingress-nginx. Traefik and HAProxy's controllers have none for an Ingress. The
+ * controller's name is in the IngressClass, which takes a right on the whole cluster to read: the spec says it, or the class's name. */
+static bool is_whole(struct reader *r, const struct place *at, struct slice class)
+{
+    static const char *const words[] = {"ingress-nginx", "other", NULL};
+    struct slice word = class;
+    read_word(r, at, words, &word);
+    return class.len && slice_find_text(word, "nginx") < 0 && slice_find_text(word, "webapprouting") < 0;
+}
+
 static void read_route(struct reader *r, const struct place *spec, struct versioned *s)
 {
     const struct place *gateway = place_key(spec, "gateway"), *class = place_key(spec, "ingressClassName"),
@@ -141,6 +151,7 @@ static void read_route(struct reader *r, const struct place *spec, struct versio
         return;
     }
     read_label(r, class, OPTIONAL, &s->class);
+    s->whole = is_whole(r, place_key(spec, "ingressController"), s->class);
     read_istio(r, istio, s);
     if (read_object(r, gateway, OPTIONAL)) {
         s->gateway_ns = s->ns;
@@ -175,6 +186,8 @@ static void read_rollout(struct reader *r, const struct place *spec, struct vers
         read_int(r, place_key(at, "timeoutMinutes"), 1, INT32_MAX, &timeout_min);
         read_flag(r, place_key(at, "automaticRollback"), &rollback);
     }
+    if (surge && s->whole && !s->token)
+        place_bad(r, place_key(at, "maxSurgePercent"), "cannot be used: %s", VERSIONED_WHOLE);
     s->surge = (int32_t)surge;
     s->step = (int32_t)step;
     s->interval_ms = interval_s * 1000;
@@ -204,7 +217,9 @@ bool versioned_read(const struct spec_object *from, struct arena *a, struct vers
 
 void versioned_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
 {
-    static const char *const known[] = {"versions", "gateway", "ingressClassName", "istio", "grpc", "hostnames", "auth", "rollout", NULL},
+    static const char *const known[] = {"versions", "gateway", "ingressClassName", "ingressController",
+                                        "istio",    "grpc",    "hostnames",        "auth",
+                                        "rollout",  NULL},
                              *const version[] = {"name", "weight", "rayServiceConfig", NULL}, *const rollout[] = {"maxSurgePercent",
                                                                                                                   "stepPercent",
                                                                                                                   "intervalSeconds",

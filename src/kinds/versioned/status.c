@@ -91,6 +91,14 @@ static struct condition rollout_condition(const struct versioned_decision *d)
     return c;
 }
 
+static bool is_undivided(const struct versioned_decision *d)
+{
+    bool divided = false;
+    for (uint32_t i = 0; i < d->count; i++)
+        divided |= d->list[i].share > 0 && d->list[i].share < 100;
+    return divided && d->s->whole && !d->edge;
+}
+
 static struct condition routes_condition(const struct versioned_decision *d)
 {
     struct slice trouble = versioned_routes_trouble(d), address = SLICE("");
@@ -103,6 +111,11 @@ static struct condition routes_condition(const struct versioned_decision *d)
     }
     c.reason = c.yes ? SLICE("RouteApplied") : SLICE("RouteNotReady");
     c.message = !c.yes ? trouble : address.len ? arena_printf(d->a, "requests come in at %.*s", SLICE_ARG(address)) : SLICE("");
+    if (c.yes && is_undivided(d)) {
+        c.yes = false;
+        c.reason = SLICE("RequestsNotDivided");
+        c.message = slice_of(VERSIONED_WHOLE);
+    }
     if (flag)
         c.message = arena_printf(d->a, "%.*s; see `mobula install --%s`", SLICE_ARG(trouble), flag);
     c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);

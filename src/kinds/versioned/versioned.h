@@ -25,6 +25,10 @@ extern const struct kube_resource versioned_resource;
 #define VERSIONED_CAPACITY "mobula.dev/capacity"  /* annotation of them, beside VERSIONED_HASH: capacity in percent */
 #define VERSIONED_EDGE_MAP "mobula-edge-services" /* ConfigMap with sums and weights for the edge */
 #define EDGE_SERVICE "mobula-edge"                /* of the edge that `mobula edge --print` prints */
+/* Why requests are not divided, and the remedies. */
+#define VERSIONED_WHOLE                                                                                                                    \
+    "the controller of spec.ingressClassName has no weights, so the heaviest version gets all requests: use spec.gateway, spec.istio, "    \
+    "auth: token, or ingressController: ingress-nginx if it has its annotations"
 enum {
     VERSIONED_TOKENS = 2,             /* valid ones at a time */
     EDGE_PORT = 80,                   /* of EDGE_SERVICE */
@@ -59,6 +63,7 @@ struct versioned {
     uint32_t count;
     struct slice gateway, gateway_ns, section; /* of the HTTPRoute; gateway empty: none … */
     struct slice class;                        /* of the Ingress; empty: none … */
+    bool whole;                                /* its controller does not divide requests between two Ingresses */
     struct jval istio;                         /* gateways of the VirtualService; absent: none … */
     struct jval hosts;
     int32_t grpc_port;         /* of the versions' Services; 0: no GRPCRoute is made */
