@@ -162,7 +162,7 @@ speed_json := $(FAST)
 speed_base := $(FAST)
 unhurried := base64 chains deflate err fatal format gzip inflate intern libc log names nearest quantity random slab slice time \
     equal form merge number patch pointer tree write
-$(foreach f,$(unhurried),$(eval speed_$(f) := $(SMALLEST)))
+$(foreach f,$(unhurried),$(eval speed_$(f) := $(SMALLEST) $(SMALLER)))
 speed_pack_fit := $(FAST)
 speed_pack_choose := $(FAST)
 speed_sha256 := $(FAST)
