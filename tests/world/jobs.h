@@ -223,12 +223,7 @@ static struct slice job_text(struct world *w, const char *name)
 
 static struct jval job_value(struct world *w, const char *name, const char *path)
 {
-    struct json *doc = arena_new(&w->arena, struct json);
-    struct err e = {0};
-    struct slice text = job_text(w, name);
-    if (slice_empty(text) || !json_parse(doc, text, &w->arena, &e))
-        return (struct jval){.at = -1};
-    return json_get(json_root(doc), path);
+    return json_get(world_object(w, "rayjobs.ray.io", name), path);
 }
 
 static struct slice job_says(struct world *w, const char *name, const char *field)

@@ -76,14 +76,10 @@ static void apply_old(struct world *w, const struct old *o)
 
 static struct slice scaling_condition(struct world *w, const char *cluster, const char *field)
 {
-    struct json *doc = arena_new(&w->arena, struct json);
-    struct err e = {0};
-    struct slice object = apiserver_get(w->server, SLICE("rayclusters.ray.io"), SLICE("n"), slice_of(cluster), &w->arena);
-    struct jval k, c;
-    if (json_parse(doc, object, &w->arena, &e))
-        for (struct jiter it = json_iter(json_get(json_root(doc), "status.conditions")); json_next(&it, &k, &c);)
-            if (json_str_eq(json_get(c, "type"), SLICE("Autoscaling")))
-                return json_get_str(c, field, &w->arena);
+    struct jval k, c, conditions = json_get(world_object(w, "rayclusters.ray.io", cluster), "status.conditions");
+    for (struct jiter it = json_iter(conditions); json_next(&it, &k, &c);)
+        if (json_str_eq(json_get(c, "type"), SLICE("Autoscaling")))
+            return json_get_str(c, field, &w->arena);
     return SLICE("");
 }
 

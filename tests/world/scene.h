@@ -123,11 +123,8 @@ static void annotate(struct world *w, const char *resource, const char *name, in
 
 static struct slice status_of(struct world *w, const char *name, const char *path)
 {
-    struct json *doc = arena_new(&w->arena, struct json);
-    struct err e = {0};
-    if (!json_parse(doc, apiserver_get(w->server, SLICE("rayclusters.ray.io"), SLICE("n"), slice_of(name), &w->arena), &w->arena, &e))
-        return SLICE_NONE;
-    return json_get_str(json_root(doc), path, &w->arena);
+    struct jval object = world_object(w, "rayclusters.ray.io", name);
+    return json_there(object) ? json_get_str(object, path, &w->arena) : SLICE_NONE;
 }
 
 /* By somebody else's hand: labelled as Ray's pods are and owned by cluster n/c, with no index and no annotation of ours. */

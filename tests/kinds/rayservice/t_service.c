@@ -123,19 +123,15 @@ static void change_service(struct world *w, const char *version, const char *imp
 
 static struct slice value_of(struct world *w, const char *resource, const char *name, const char *path)
 {
-    struct jval doc;
-    struct slice text = apiserver_get(w->server, slice_of(resource), SLICE("n"), slice_of(name), &w->arena);
-    return !slice_empty(text) && json_read(&doc, text, &w->arena, NULL) ? json_get_str(doc, path, &w->arena) : SLICE_NONE;
+    struct jval object = world_object(w, resource, name);
+    return json_there(object) ? json_get_str(object, path, &w->arena) : SLICE_NONE;
 }
 
 /* The cluster that the serve service leads to; empty: none. */
 static const char *selected(struct world *w)
 {
-    struct jval doc;
-    struct slice text = apiserver_get(w->server, SLICE("services"), SLICE("n"), SLICE("s-serve-svc"), &w->arena);
-    if (slice_empty(text) || !json_read(&doc, text, &w->arena, NULL))
-        return "";
-    struct slice to = json_str(json_child(json_get(doc, "spec.selector"), "ray.io/cluster"), &w->arena);
+    struct jval selector = json_get(world_object(w, "services", "s-serve-svc"), "spec.selector");
+    struct slice to = json_str(json_child(selector, "ray.io/cluster"), &w->arena);
     return arena_printf(&w->arena, "%.*s", SLICE_ARG(to)).ptr;
 }
 

@@ -110,25 +110,19 @@ static void make_steps_world(struct world *w, bool gateway_api)
     world_start_operator(w, false);
 }
 
-static struct jval object(struct world *w, const char *resource, const char *name)
-{
-    struct slice text = apiserver_get(w->server, slice_of(resource), SLICE("n"), slice_of(name), &w->arena);
-    return slice_empty(text) ? NO_VALUE : json_document(text, &w->arena, NULL);
-}
-
 static struct jval gateway(struct world *w)
 {
-    return object(w, "gateways.gateway.networking.k8s.io", "s-gateway");
+    return world_object(w, "gateways.gateway.networking.k8s.io", "s-gateway");
 }
 
 static struct jval route(struct world *w)
 {
-    return object(w, "httproutes.gateway.networking.k8s.io", "s-httproute");
+    return world_object(w, "httproutes.gateway.networking.k8s.io", "s-httproute");
 }
 
 static struct jval service(struct world *w)
 {
-    return object(w, "rayservices.ray.io", "s");
+    return world_object(w, "rayservices.ray.io", "s");
 }
 
 static const char *text_of(struct world *w, struct jval v, const char *path)
@@ -223,7 +217,7 @@ static bool check_shares(struct world *w)
         struct slice name = json_get_str(b, "name", &w->arena);
         int weight = (int)json_get_int(b, "weight", 0);
         const char *cluster = arena_printf(&w->arena, "%.*s", (int)(name.len - strlen("-serve-svc")), name.ptr).ptr;
-        bool exists = json_there(object(w, "rayclusters.ray.io", cluster));
+        bool exists = json_there(world_object(w, "rayclusters.ray.io", cluster));
         all += weight;
         if (weight > 0 && !exists)
             return false;
@@ -281,7 +275,7 @@ static void check_objects(struct world *w, const char *first)
     CHECK_INT(json_len(json_get(rule, "backendRefs")), 1);
     CHECK_INT(json_get_int(json_at(json_get(rule, "backendRefs"), 0), "port", 0), 8000);
     CHECK_INT(weight_of(w, first), 100);
-    struct jval own = object(w, "services", arena_printf(&w->arena, "%s-serve-svc", first).ptr);
+    struct jval own = world_object(w, "services", arena_printf(&w->arena, "%s-serve-svc", first).ptr);
     CHECK(json_is(json_child(json_get(own, "spec.selector"), "ray.io/serve"), "true"));
     CHECK(json_is(json_get(json_at(json_get(own, "metadata.ownerReferences"), 0), "kind"), "RayCluster"));
     CHECK_INT(head_of(first)->capacity, 100);
@@ -364,7 +358,7 @@ static void test_back(void)
     CHECK_INT(head_of(first)->capacity, 100);
     CHECK(strcmp(head_of(first)->import, "m:a") == 0);
     CHECK(!says(&w, "rayservices.ray.io", "s", "RollbackInProgress"));
-    CHECK(!json_there(object(&w, "rayclusters.ray.io", second)));
+    CHECK(!json_there(world_object(&w, "rayclusters.ray.io", second)));
     settle(&w);
     world_free(&w);
 }

@@ -435,10 +435,12 @@ struct slice apiserver_get(const struct apiserver *s, struct slice resource, str
     const struct object *o = r ? store_find(r, ns, name) : NULL;
     if (!o)
         return SLICE_NONE;
-    const struct api *api = registry_storage(s, r);
-    struct slice version = api_version(api, a);
-    return arena_printf(a, "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\",%.*s", SLICE_ARG(r->kind), SLICE_ARG(version),
-                        (int)o->now->json.len - 1, o->now->json.ptr + 1);
+    struct slice version = api_version(registry_storage(s, r), a), head, json = slice_skip(o->now->json, 1);
+    head = arena_printf(a, "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\",", SLICE_ARG(r->kind), SLICE_ARG(version));
+    char *text = arena_alloc(a, head.len + json.len + 1); /* zeroed, and so with a NUL behind it */
+    memcpy(text, head.ptr, head.len);
+    memcpy(text + head.len, json.ptr, json.len);
+    return (struct slice){text, head.len + json.len};
 }
 
 size_t apiserver_count(const struct apiserver *s, struct slice resource)

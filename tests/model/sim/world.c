@@ -213,3 +213,42 @@ int world_call(struct world *w, const char *method, const char *path, const char
 {
     return world_ask(w, method, path, type, body, NULL);
 }
+
+/* ---- looking at objects ---- */
+
+/* In the world's arena. */
+struct world_parsed {
+    struct world_parsed *next;
+    const char *resource, *name;
+    struct slice text;
+    struct jval value;
+};
+
+static struct world_parsed *find_parsed(struct world *w, const char *resource, const char *name)
+{
+    for (struct world_parsed *p = w->parsed; p; p = p->next)
+        if (strcmp(p->name, name) == 0 && strcmp(p->resource, resource) == 0)
+            return p;
+    struct world_parsed *p = arena_new(&w->arena, struct world_parsed);
+    p->next = w->parsed;
+    p->resource = arena_dup(&w->arena, slice_of(resource)).ptr;
+    p->name = arena_dup(&w->arena, slice_of(name)).ptr;
+    return w->parsed = p;
+}
+
+struct jval world_object(struct world *w, const char *resource, const char *name)
+{
+    struct arena a = {0};
+    struct slice text = apiserver_get(w->server, slice_of(resource), SLICE("n"), slice_of(name), &a);
+    struct jval found = NO_VALUE;
+    if (!slice_empty(text)) {
+        struct world_parsed *p = find_parsed(w, resource, name);
+        if (!slice_eq(p->text, text)) {
+            p->text = arena_dup(&w->arena, text);
+            p->value = json_document(p->text, &w->arena, NULL);
+        }
+        found = p->value;
+    }
+    arena_free(&a);
+    return found;
+}

@@ -150,9 +150,10 @@ struct world {
     struct rng rng; /* of the path */
     struct world_hooks *hooks;
     const char *kubeconfig;
-    uint64_t pieces;            /* that were written so far */
-    uint32_t requests, numbers; /* so far; of wires */
-    uint32_t pod_posts_now;     /* of the move that runs */
+    uint64_t pieces;             /* that were written so far */
+    uint32_t requests, numbers;  /* so far; of wires */
+    uint32_t pod_posts_now;      /* of the move that runs */
+    struct world_parsed *parsed; /* private to world_object */
 };
 
 /* ---- life ---- */
@@ -203,6 +204,10 @@ bool world_is_write(const struct world_request *q); /* of more than events and l
 /* *answer, when it is wanted: the body, in the world's arena. */
 int world_ask(struct world *w, const char *method, const char *path, const char *type, struct slice body, struct slice *answer);
 int world_call(struct world *w, const char *method, const char *path, const char *type, struct slice body);
+
+/* The object of namespace n as the server has it, NO_VALUE if none. It is parsed again only after a change, so that a test can look at it
+ * after each step. The value lives as long as the world. */
+struct jval world_object(struct world *w, const char *resource, const char *name);
 
 /* wire.c: for world.c */
 extern const struct net_ops wire_net_ops;
