@@ -33,9 +33,11 @@ endif
 WERROR ?= -Werror
 comma := ,
 
+# gcc's warnings come once for each file: of the product as a whole, of tests with sanitizers. clang's are clang-tidy's.
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wcast-qual \
     -Wwrite-strings -Wundef -Wformat=2 -Wimplicit-fallthrough $(WERROR)
-COMMON := -std=gnu17 -D_GNU_SOURCE -DMOBULA_VERSION='"$(VERSION)"' -Iinclude $(WARNINGS)
+LANGUAGE := -std=gnu17 -D_GNU_SOURCE -DMOBULA_VERSION='"$(VERSION)"' -Iinclude
+COMMON := $(LANGUAGE) $(WARNINGS)
 
 # Linux has no landing pads for user programs (IBT), and the loader that would switch them on for arm64 (BTI) is not in a static program.
 # Signed return addresses on arm64 (pac-ret) take 2.3 % of its code, 27 KB, which the limit of the program does not have; stacks with arrays
@@ -63,7 +65,7 @@ SMALL := $(SMALLEST) -fPIE -fvisibility=hidden -ffunction-sections -fdata-sectio
 # gcc optimizes the whole program as one: 16 KB less on amd64. What comes of it is an ordinary object file, so any linker will do, and the
 # same one each time, as no parts of it are made side by side. It takes 15 s: WHOLE= leaves it out. The vendored libraries stay outside:
 # BearSSL's constant-time code is compiled file by file, as its authors had it.
-WHOLE = $(call cc_has,-flto -flto-partition=one)
+WHOLE := $(call cc_has,-flto -flto-partition=one)
 # src/share/as: an assembler that merges equal instructions of functions, which saves 58 KB on amd64 and 66 KB on arm64. ccache hashes it.
 SHARE := -Bsrc/share
 export CCACHE_EXTRAFILES := src/share/as
@@ -71,7 +73,7 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-om
 
 # musl's headers and the compiler's own, none of the machine's libc.
 MUSL := $(OUT)/musl
-MUSL_INCLUDE = -nostdinc -isystem $(MUSL)/include -isystem $(shell $(CC) -print-file-name=include)
+MUSL_INCLUDE := -nostdinc -isystem $(MUSL)/include -isystem $(shell $(CC) -print-file-name=include)
 
 # One way of compiling: its folder and its command. For those with sanitizers the vendored libraries are host's.
 DIR_whole := $(OUT)/whole
@@ -82,13 +84,13 @@ DIR_host := build/host
 DIR_fuzz := build/fuzz
 DIR_cover := build/cover
 # -g1: lines and functions for backtraces, but no variables: saves a quarter of the time to compile and link tests.
-CC_product = $(CC) $(COMMON) $(SMALL) -g1 $(SMALLER) $(HARDEN) $(MUSL_INCLUDE)
+CC_product = $(CC) $(LANGUAGE) $(SMALL) -g1 $(SMALLER) $(HARDEN) $(MUSL_INCLUDE)
 CC_static = $(CC_product) $(SHARE)
-CC_whole = $(CC_product) -g $(if $(WHOLE),$(WHOLE),$(SHARE)) -DMOBULA_PRODUCT -DMOBULA_STUB='"$(STUB)"'
+CC_whole = $(CC_product) $(WARNINGS) -g $(if $(WHOLE),$(WHOLE),$(SHARE)) -DMOBULA_PRODUCT -DMOBULA_STUB='"$(STUB)"'
 CC_test = $(CC) $(COMMON) -O1 -g1 $(SANITIZE)
-CC_host = $(CC) $(COMMON) -O2 -g1
-CC_fuzz = clang $(COMMON) -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
-CC_cover = $(CC) $(COMMON) -O0 -g --coverage
+CC_host = $(CC) $(LANGUAGE) -O2 -g1
+CC_fuzz = clang $(LANGUAGE) -O1 -g1 $(SANITIZE) -fsanitize=fuzzer-no-link
+CC_cover = $(CC) $(LANGUAGE) -O0 -g --coverage
 
 # LLVM's linker for both architectures: addresses that the program corrects when it starts take a bit each instead of 24 bytes (DT_RELR),
 # and literals that end alike are stored once. It is called by its folder: a cross compiler looks for linkers with its own prefix only.
@@ -220,7 +222,7 @@ $(DIR_static)/lib%.a: $(MUSL)/lib/libc.a vendor/lib.mk src/share/as $(DIR_static
 	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='$(SMALL) -g $(HARDEN) $(MUSL_INCLUDE)' SHARE=$(SHARE)
 
 $(DIR_host)/lib%.a: $(VENDOR) vendor/lib.mk $(DIR_host)/.flags
-	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='-g -Os'
+	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='-g1 -Os'
 
 # ---- programs ----
 
@@ -345,10 +347,11 @@ t: $(UNIT_OF_ROOM:%=build/test/%) ## unit tests of one room or kind: make t ROOM
 unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
 	$(Q)tests/tools/each $^
 
-# STATIC_ROOMS: rooms whose unit tests run a second time in the product's build (musl, no sanitizers), because their results can depend on
-# the C library, on vendored code or on the machine code that the compiler generates. Rooms above them call the C library through these.
+# STATIC_ROOMS: rooms whose unit tests run a second time in the product's build (musl, no sanitizers), because they call the C library or
+# vendored code. The files, folders and terminals of rooms above them are tested with the program itself: by check-binary (check-carried
+# packs and unpacks it), check-image and make e2e.
 # EMULATED_ROOMS: those of them whose results can depend on the processor as well; only these run for arm64, because qemu is slow.
-STATIC_ROOMS := base json yaml tls http net kube command artifact
+STATIC_ROOMS := base json yaml tls http net kube
 EMULATED_ROOMS := base json yaml tls http grpc
 UNIT_STATIC := $(if $(ROOM),$(UNIT_OF_ROOM),\
     $(filter $(patsubst %,tests/unit/%/%,$(if $(CROSS),$(EMULATED_ROOMS),$(STATIC_ROOMS))),$(UNIT)))

@@ -8,7 +8,14 @@ OBJ := $(OUT:.a=.o)
 # The rest gains nothing by it (AES and GHASH with instructions, X25519) or 2 to 13 % (other curves, RSA, ChaCha20) and 11 KB more.
 # Randomness and time come from our base room only: with these switches the engine refuses to start until it was given both (RDRAND as the
 # only source is what 0.6 would do by itself).
-bearssl_sources  = $(wildcard $(SRC)/src/*/*.c)
+# A file that is needed and not named here shows when a program is linked. Half of BearSSL is left out: the same algorithms for other
+# processors, and what a client or server of ours does not do.
+bearssl_sources  = $(foreach f,$(bearssl_files),$(wildcard $(SRC)/src/*/$(f).c))
+bearssl_files    = aes_ct64* aes_x86ni* ccm ccopy chacha20_* dec32* dec64be des_ct* des_support ec_all_m31 ec_c25519_m31 ec_default \
+    ec_keygen ec_p256_m31 ec_prime_i31 ec_pubkey ec_secp* ecdsa_atr ecdsa_rta ecdsa_default_*_asn1 ecdsa_i31_* enc32* enc64be \
+    ghash_ctmul64 ghash_pclmul hmac* i31_* i32_div32 i62_* md5 multihash poly1305_ctmul poly1305_ctmulq prf* rsa_default_modulus \
+    rsa_default_pkcs1_* rsa_default_priv rsa_default_pub rsa_i31_modulus rsa_i31_pkcs1_vrfy rsa_i31_pub rsa_i62_pkcs1_* rsa_i62_priv \
+    rsa_i62_pub rsa_pkcs1_* rsa_ssl_decrypt sha* skey_decoder ssl_* sysrng x509_*
 bearssl_flags    = -I$(SRC)/inc -I$(SRC)/src -DBR_RDRAND=0 -DBR_USE_URANDOM=0 -DBR_USE_UNIX_TIME=0
 bearssl_optimize = $(if $(filter aes_ct64%,$(notdir $<)),-O2)
 
