@@ -271,6 +271,49 @@ def test_auth_that_is_added_to_a_service_with_traffic_refuses_no_request(control
     assert asked(edge) == 401 and condition(service.get(), "TokenReady")["reason"] == "TokenValid"
 
 
+def take_back(service):
+    service.space.api.patch(service.path, {"spec": {"auth": "none"}})
+    eventually(lambda: route_of(service.space)["spec"]["rules"][0]["backendRefs"][0]["name"] == "rag-v1-serve-svc")
+    assert service.says("TokenReady", "the edge forgets the service 60 s after")["reason"] == "TokenNotRequiredAnyMore"
+
+
+def forgotten(service, edge):
+    """The edge forgets the service when its last requests are long over."""
+    past = "2026-01-01T00:00:00Z"
+    service.space.api.patch(service.path + "/status", {"status": {"rollout": {"endTime": past, "stepTime": past}}})
+    eventually(lambda: edge.ask()[0] == 404)
+
+    def look():
+        status = service.status()
+        assert "TokenReady" not in [c["type"] for c in status["conditions"]] and "tokenSecret" not in status, status
+        return True
+
+    eventually(look)
+
+
+def test_auth_that_is_taken_back_refuses_no_request(controller, operators, space, boards, edge):
+    """Routes change first. Whatever still comes to the edge is served, also by an edge that knows nothing but its ConfigMap."""
+    service, operator, token = begun(operators, space, boards, edge)
+    edge.mount.every = 0.05
+    traffic = Traffic(space, edge, edge.upstream)
+    traffic.token = token
+    eventually(lambda: ("mobula-edge", 200) in traffic.answers)
+    controller.admits = False  # the Gateway is late
+    take_back(service)
+    eventually(lambda: ("rag-v1-serve-svc", 200) in traffic.answers)
+    service.says("Progressing", "is not Accepted")
+    operator.stop()
+    operator = operators(f"--service-auth={GRACE}s")
+    controller.admits = True
+    service.phase("Complete")
+    space.rest(operator)
+    assert asked(edge, token) == 200, "requests under way may end"
+    traffic.close()
+    assert {status for _, status in traffic.answers} == {200}, traffic.answers
+    forgotten(service, edge)
+    space.rest(operator)
+
+
 def test_a_secret_of_another_client_is_only_read(controller, operators, space, boards, edge):
     service, board = Versioned(space), boards()
     grant(space)
@@ -288,17 +331,9 @@ def test_a_secret_of_another_client_is_only_read(controller, operators, space, b
     eventually(lambda: all(asked(edge, token) == 200 for token in mine.values()), 120)
     assert asked(edge, "short") == 401 and tokens(space) == mine
 
-    # Without a token the routes lead to the versions again, and the edge forgets the service.
-    space.api.patch(service.path, {"spec": {"auth": "none"}})
-    eventually(lambda: route_of(space)["spec"]["rules"][0]["backendRefs"][0]["name"] == "rag-v1-serve-svc")
-    eventually(lambda: edge.ask()[0] == 404)
-
-    def forgotten():
-        status = service.status()
-        assert "TokenReady" not in [c["type"] for c in status["conditions"]] and "tokenSecret" not in status, status
-        return True
-
-    eventually(forgotten)
+    take_back(service)
+    service.phase("Complete")
+    forgotten(service, edge)
     assert tokens(space) == mine
 
 

@@ -89,8 +89,8 @@ int64_t versioned_decide_record(struct op *op, struct record *c, struct plan *p)
     view_routes(op, c, s, &v);
     if (!s->deleting && op->models.loaded->errors.count == 0)
         v.tls = view_tls(op, c, s);
-    if (v.errors->count == 0 && !s->deleting)
-        v.token = versioned_token_look(op, c, s);
+    if (v.errors->count == 0 && !s->deleting && (s->token || json_there(status_condition(v.status, SLICE(STATUS_TOKEN)))))
+        v.token = versioned_token_look(op, c);
     versioned_decide(&v, a, p);
     op->stats.decisions++;
     return p->next_ms;

@@ -130,11 +130,27 @@ static void add_step(struct versioned_decision *d, enum token_step step, struct 
     act->text = text;
 }
 
+/* After `auth: token` was taken back: the edge forgets the service when requests that came through it are over. */
+static void end_token(struct versioned_decision *d)
+{
+    const struct token_part *edge = &d->in->token->state->part[TOKEN_EDGE];
+    if (d->in->token->state->gone || d->phase == VERSIONED_PROGRESSING || may_get_requests(d))
+        return;
+    if (edge->failures && d->in->now.mono_ms < edge->again_ms)
+        plan_look_again(d->p, edge->again_ms);
+    else
+        add_step(d, TOKEN_PUBLISH, SLICE(VERSIONED_EDGE_MAP), SLICE(""));
+}
+
 static void decide_token(struct versioned_decision *d)
 {
     const struct versioned_token_view *v = d->in->token;
     if (!v || !v->grace_ms)
         return;
+    if (!d->s->token) {
+        end_token(d);
+        return;
+    }
     const struct versioned_token *t = v->state;
     const struct token_part *secret = &t->part[TOKEN_SECRET], *edge = &t->part[TOKEN_EDGE];
     int64_t now_ms = d->in->now.mono_ms, now_us = d->in->now.wall_us;

@@ -40,9 +40,11 @@ struct versioned_decision {
     struct slice waits;         /* the condition that the next step waits for */
 };
 
-/* Condition. With TOKEN_AHEAD as its reason routes lead to the versions still, because the edge does not know the service yet. */
-#define STATUS_TOKEN "TokenReady"
-#define TOKEN_AHEAD "TokenNotRequiredYet"
+/* Condition STATUS_TOKEN. Reasons while routes lead to the versions: TOKEN_AHEAD, because the edge does not know the service yet, and
+ * TOKEN_OVER, after `auth: token` was taken back. Both begin with TOKEN_NONE. */
+#define TOKEN_NONE "TokenNotRequired"
+#define TOKEN_AHEAD TOKEN_NONE "Yet"
+#define TOKEN_OVER TOKEN_NONE "AnyMore"
 
 /* observe.c */
 void versioned_gather(struct versioned_decision *d);  /* fills list, from spec, status and RayServices */

@@ -20,7 +20,7 @@ static void lead_versioned(struct op *op, struct record *c, bool leads)
     failures_clear(op, c);
     t->published = 0;
     t->since_ms = 0;
-    t->fresh = false;
+    t->fresh = t->gone = false;
 }
 
 static void respecified_versioned(struct op *op, struct record *c)

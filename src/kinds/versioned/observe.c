@@ -66,7 +66,8 @@ void versioned_gather(struct versioned_decision *d)
             d->phase = (enum versioned_phase)i;
     d->why = json_get_str(d->rollout, "reason", d->a);
     struct jval token = status_condition(d->prior, SLICE(STATUS_TOKEN)); /* each status of a service with a token has it */
-    d->edge = d->s->token && (json_there(token) ? !json_is(json_get(token, "reason"), TOKEN_AHEAD) : !json_there(d->rollout));
+    d->edge = d->s->token &&
+              (json_there(token) ? !slice_starts(json_get_str(token, "reason", d->a), SLICE(TOKEN_NONE)) : !json_there(d->rollout));
     for (uint32_t i = 0; i < d->s->count; i++) {
         struct version *one = named(d, d->s->versions[i].name);
         one->want = &d->s->versions[i];

@@ -14,8 +14,7 @@ verb_make versioned_make_version, versioned_make_delete;
 verb_answer versioned_answer;
 
 /* token.c */
-/* NULL: the service has no token. */
-const struct versioned_token_view *versioned_token_look(struct op *op, struct record *c, const struct versioned *s);
+const struct versioned_token_view *versioned_token_look(struct op *op, struct record *c);
 verb_make versioned_make_token;
 verb_answer versioned_answer_token;
 bool versioned_token_secret(int32_t index);

@@ -134,18 +134,22 @@ static bool token_condition(const struct versioned_decision *d, struct condition
 {
     const struct versioned_token_view *v = d->in->token;
     const struct versioned_token *t = v ? v->state : NULL;
-    if (!v)
+    if (!v || (!d->s->token && (t->gone || !v->grace_ms)))
         return false;
     const struct istr *trouble = t->part[TOKEN_SECRET].trouble ? t->part[TOKEN_SECRET].trouble : t->part[TOKEN_EDGE].trouble;
     bool unknown = !t->known || (!t->published && !trouble && condition_is(d->prior, STATUS_TOKEN, "True"));
-    if (v->grace_ms && unknown && route_prior_condition(d->prior, STATUS_TOKEN, d->a, c))
+    if (d->s->token && v->grace_ms && unknown && route_prior_condition(d->prior, STATUS_TOKEN, d->a, c))
         return true;
-    *c = (struct condition){.type = STATUS_TOKEN, .yes = t->published && !trouble && has_edge(d), .generation = d->s->generation};
+    *c = (struct condition){
+        .type = STATUS_TOKEN, .yes = d->s->token && t->published && !trouble && has_edge(d), .generation = d->s->generation};
     c->reason = !c->yes ? SLICE("TokenNotReady") : t->has.next || t->has.former ? SLICE("TokenRotating") : SLICE("TokenValid");
     c->message = arena_cut(d->a, istr_slice(trouble), LIMIT_KUBE_EVENT_NOTE);
     if (!v->grace_ms)
         c->message = SLICE("the operator makes no tokens: see `mobula install --service-auth`");
-    if (!d->edge && !c->yes) {
+    if (!d->s->token) {
+        c->reason = SLICE(TOKEN_OVER);
+        c->message = trouble ? c->message : SLICE("the edge forgets the service 60 s after no route leads there any more");
+    } else if (!d->edge && !c->yes) {
         c->reason = SLICE(TOKEN_AHEAD);
         c->message = c->message.len ? arena_printf(d->a, "requests are served without a token: %.*s", SLICE_ARG(c->message))
                                     : arena_printf(d->a, "requests are served without a token until the edge knows it, within %lld s",
@@ -158,8 +162,8 @@ static void write_token(const struct versioned_decision *d, struct jout *w)
 {
     const struct versioned_token_view *v = d->in->token;
     char since[TIME_TEXT_MAX];
-    bool there = v && v->state->has.there;
-    if (v && !v->state->known)
+    bool there = d->s->token && v && v->state->has.there;
+    if (d->s->token && v && !v->state->known)
         return; /* the previous leader's entry stays */
     status_put(w, d->prior, "tokenSecret", there ? v->secret : SLICE(""));
     status_put(w, d->prior, "tokenTime", there ? time_format(v->state->has.since_us, since) : SLICE(""));

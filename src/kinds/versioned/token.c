@@ -100,7 +100,7 @@ bool versioned_make_token(struct op *op, struct record *c, const struct action *
 {
     enum token_step step = (enum token_step)act->index;
     (void)e;
-    f->hash = hash64(act->text, 0);
+    f->hash = act->text.len ? hash64(act->text, 0) : 0;
     if (step == TOKEN_READ)
         ray_hash_parse(slice_head(act->text, RAY_HASH_TEXT), &f->hash); /* of the rotation that is asked for */
     slice_copy(act->name, f->name, sizeof f->name);
@@ -227,7 +227,9 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
         if (t->published != f->hash)
             t->published_ms = op->now.mono_ms;
         t->published = f->hash;
-        t->since_ms = t->since_ms ? t->since_ms : op->now.mono_ms;
+        t->gone = !f->hash;
+        if (!t->since_ms || t->gone)
+            t->since_ms = t->gone ? 0 : op->now.mono_ms;
         accepted(op, &t->part[TOKEN_EDGE], TOKEN_PUBLISH_MS);
     } else if (absent || (well && json_read(&object, a->body, &op->arenas.event, NULL))) {
         take_secret(op, f, object);
@@ -239,22 +241,8 @@ bool versioned_answer_token(struct op *op, struct flight *f, const struct kube_a
 
 /* ---- the view ---- */
 
-/* Removes the service from the edge's ConfigMap. */
-static void end_token(struct op *op, const struct record *c, struct versioned_token *t)
+const struct versioned_token_view *versioned_token_look(struct op *op, struct record *c)
 {
-    if (!t->published || !op->phase.leading)
-        return;
-    t->published = 0;
-    t->since_ms = 0;
-    unpublish(op, c->ns, slice_of(c->name));
-}
-
-const struct versioned_token_view *versioned_token_look(struct op *op, struct record *c, const struct versioned *s)
-{
-    if (!s->token) {
-        end_token(op, c, token_of(c));
-        return NULL;
-    }
     struct versioned_token_view *v = arena_new(&op->arenas.plan, struct versioned_token_view);
     *v = (struct versioned_token_view){token_of(c), op->o.service_auth_ms, arena_printf(&op->arenas.plan, "%s" TOKEN_SUFFIX, c->name)};
     return v;
@@ -267,6 +255,6 @@ void versioned_token_forget(struct op *op, struct record *c)
         return;
     for (int i = 0; i < TOKEN_PARTS; i++)
         keep_interned(op, &t->part[i].trouble, NULL);
-    if (!c->present)
-        end_token(op, c, t);
+    if (!c->present && t->published && op->phase.leading)
+        unpublish(op, c->ns, slice_of(c->name));
 }

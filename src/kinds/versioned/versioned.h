@@ -104,6 +104,8 @@ int64_t versioned_token_lead(int64_t grace_ms);
 enum token_step versioned_token_step(const struct token_state *t, uint64_t asked, int64_t grace_ms, int64_t now_us);
 
 enum { TOKEN_SECRET, TOKEN_EDGE, TOKEN_PARTS };
+/* Condition of each service that has a token, and of one whose text may be in the edge's ConfigMap still. */
+#define STATUS_TOKEN "TokenReady"
 /* The kept state of one service. */
 struct versioned_token {
     struct token_part {
@@ -113,6 +115,7 @@ struct versioned_token {
     } part[TOKEN_PARTS];
     struct token_state has;
     bool known, fresh; /* known: the Secret was read, or could not be; fresh: `has` is as it was read last, and nothing failed since */
+    bool gone;         /* the ConfigMap does not have the service any more */
     uint32_t sum_count;
     char sums[VERSIONED_TOKENS][TOKEN_SUM];
     uint64_t published;   /* hash of the text in the ConfigMap; 0: not known */

@@ -115,13 +115,6 @@ static void test_token(void)
     run(&w, 400, 200);
     CHECK(edge_has(&w, "\"name\":\"v2\",\"weight\":50"));
 
-    test_case("an auth that is taken back");
-    w.auth = NULL;
-    set_spec(&w, "v1 50 v2 50", QUICK);
-    run(&w, 5, 200);
-    CHECK_STR(said(&w, "tokenSecret"), "");
-    CHECK_STR(condition_of(&w, "TokenReady", "status"), "");
-    CHECK(slice_find_text(w.route_text, "mobula-edge") < 0);
     end(&w);
 }
 
@@ -186,6 +179,62 @@ static void test_auth_is_added(void)
     end(&w);
 }
 
+static void test_auth_is_taken_back(void)
+{
+    struct world w = begin_token();
+    test_case("auth that is taken back: first the routes change, and while they are not in force the edge keeps the service");
+    w.auth = NULL;
+    w.refused = w.hosts = true;
+    set_spec(&w, "v1 90 v2 10", QUICK);
+    memset(w.acts, 0, sizeof w.acts);
+    run(&w, 200, 200);
+    CHECK(!leads_to_edge(&w));
+    CHECK_STR(slice_of(w.acts), "");
+    CHECK_STR(said(&w, "tokenSecret"), "");
+    CHECK_STR(condition_of(&w, "TokenReady", "status"), "False");
+    CHECK_STR(condition_of(&w, "TokenReady", "reason"), "TokenNotRequiredAnyMore");
+
+    test_case("they are, and a new leader removes the service after the time for requests under way");
+    w.refused = false;
+    run(&w, 30, 200);
+    CHECK_STR(said(&w, "rollout.phase"), "Complete");
+    memset(&w.token, 0, sizeof w.token);
+    run(&w, 20, 200);
+    CHECK_STR(slice_of(w.acts), "");
+    w.unpublished = true;
+    run(&w, 50, 200);
+    CHECK_STR(slice_of(w.acts), "TT");
+    CHECK_STR(condition_of(&w, "TokenReady", "reason"), "TokenNotRequiredAnyMore");
+    w.unpublished = false;
+    run(&w, 60, 200);
+    CHECK_STR(slice_of(w.acts), "TTT");
+    CHECK_STR(w.edge, "");
+    CHECK_STR(condition_of(&w, "TokenReady", "status"), "");
+
+    test_case("auth that is added again waits until the edge knows the service");
+    w.auth = "token";
+    set_spec(&w, "v1 90 v2 10", QUICK);
+    run(&w, 10, 200);
+    CHECK(!leads_to_edge(&w));
+    CHECK_STR(condition_of(&w, "TokenReady", "reason"), "TokenNotRequiredYet");
+    run(&w, TOKEN_LEAD_MS / 1000, 200);
+    CHECK(leads_to_edge(&w));
+
+    test_case("also before the edge has forgotten it, by an operator that does not know whether it has");
+    w.auth = NULL;
+    set_spec(&w, "v1 90 v2 10", QUICK);
+    run(&w, 10, 200);
+    memset(&w.token, 0, sizeof w.token);
+    w.auth = "token";
+    set_spec(&w, "v1 90 v2 10", QUICK);
+    run(&w, 10, 200);
+    CHECK(!leads_to_edge(&w));
+    run(&w, TOKEN_LEAD_MS / 1000, 200);
+    CHECK(leads_to_edge(&w));
+    CHECK_STR(condition_of(&w, "TokenReady", "reason"), "TokenValid");
+    end(&w);
+}
+
 /* Requests that come through the edge follow its weights, so capacity must follow those. */
 static void test_rollout(void)
 {
@@ -238,6 +287,7 @@ int main(void)
     test_token_steps();
     test_token();
     test_auth_is_added();
+    test_auth_is_taken_back();
     test_rollout();
     return test_done();
 }

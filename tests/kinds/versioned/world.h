@@ -166,8 +166,11 @@ static void step_token(struct world *w, const struct action *act)
         w->edge = arena_dup(&w->a, act->text);
         if (w->token.published != hash64(act->text, 0))
             w->token.published_ms = w->now.mono_ms;
-        w->token.published = hash64(act->text, 0);
-        w->token.since_ms = w->token.since_ms ? w->token.since_ms : w->now.mono_ms;
+        w->token.gone = !act->text.len;
+        w->token.published = w->token.gone ? 0 : hash64(act->text, 0);
+        if (!w->token.since_ms || w->token.gone)
+            w->token.since_ms = w->token.gone ? 0 : w->now.mono_ms;
+        w->token.part[TOKEN_EDGE].failures = 0;
         w->token.part[TOKEN_EDGE].again_ms = w->now.mono_ms + TOKEN_PUBLISH_MS;
         return;
     }
@@ -245,8 +248,9 @@ static uint32_t decide(struct world *w)
     for (uint32_t i = 0; i < w->count; i++)
         settle(w, &w->children[i]);
     const struct versioned_token_view token = {&w->token, w->grace_ms, SLICE("s-token")};
+    bool has_token = w->auth || json_there(status_condition(json_document(w->status, &w->a, NULL), SLICE(STATUS_TOKEN)));
     struct versioned_view v = {.service = &s,
-                               .token = w->auth ? &token : NULL,
+                               .token = has_token ? &token : NULL,
                                .errors = &errors,
                                .children = w->children,
                                .child_count = w->count,
