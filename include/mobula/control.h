@@ -507,6 +507,9 @@ void object_answered(struct op *op, const struct flight *f, const struct kube_an
 void object_deleting(struct op *op, struct record *c); /* our DELETE succeeded: it is not sent again while the object still exists */
 /* A write for the record was refused: counts the failure, backs off, and reports it as the verb's event. */
 void object_refused(struct op *op, struct record *c, const struct verb *what, const char *text);
+/* For verb_make: the DELETE of the object act->name, if it still has act->uid; all that it owns goes with it. */
+bool object_make_delete(struct op *op, const struct record *c, const struct action *act, struct flight *f, struct call_text *t,
+                        const struct kube_resource *of, struct slice propagation);
 verb_failed object_failed; /* object_refused of a call that could not be built */
 /* Handles every answer but success. A lasting refusal of a create or apply is counted (object_refused), of another write it backs off the
  * record (record_refused); the rest is retried. */

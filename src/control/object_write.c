@@ -25,6 +25,17 @@ void object_deleting(struct op *op, struct record *c)
     record_touch(op, c);
 }
 
+bool object_make_delete(struct op *op, const struct record *c, const struct action *act, struct flight *f, struct call_text *t,
+                        const struct kube_resource *of, struct slice propagation)
+{
+    slice_copy(act->name, f->name, sizeof f->name);
+    slice_copy(act->uid, f->uid, sizeof f->uid);
+    utf8_copy(slice_of(act->why), f->why, sizeof f->why);
+    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
+    kube_path(&op->out.path, of, istr_slice(c->ns), act->name, SLICE_NONE);
+    return kube_delete_options(&op->out.body, act->uid, 0, propagation);
+}
+
 void object_refused(struct op *op, struct record *c, const struct verb *what, const char *text)
 {
     struct group_failures *f = failures_of(op, c, SLICE_NONE, true, true);

@@ -301,7 +301,7 @@ def test_auth_that_is_taken_back_refuses_no_request(controller, operators, space
     controller.admits = False  # the Gateway is late
     take_back(service)
     eventually(lambda: ("rag-v1-serve-svc", 200) in traffic.answers)
-    service.says("Progressing", "is not Accepted")
+    service.says("RoutesReady", "is not Accepted")
     operator.stop()
     operator = operators(f"--service-auth={GRACE}s")
     controller.admits = True

@@ -120,12 +120,7 @@ static bool make_job(struct op *op, struct record *c, const struct action *act, 
 static bool make_job_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
-    slice_copy(act->name, f->name, sizeof f->name);
-    slice_copy(act->uid, f->uid, sizeof f->uid);
-    utf8_copy(slice_of(act->why), f->why, sizeof f->why);
-    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
-    kube_path(&op->out.path, &ray_job_resource, istr_slice(c->ns), act->name, SLICE_NONE);
-    return kube_delete_options(&op->out.body, act->uid, 0, SLICE("Foreground")); /* the RayJob exists until its pods are gone */
+    return object_make_delete(op, c, act, f, t, &ray_job_resource, SLICE("Foreground")); /* the RayJob exists until its pods are gone */
 }
 
 static void done(struct op *op, const struct flight *f, const struct kube_answer *a)

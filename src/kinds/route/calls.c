@@ -85,12 +85,7 @@ bool route_make_delete(struct op *op, struct record *c, const struct action *act
 {
     (void)e;
     f->index = act->index;
-    slice_copy(act->name, f->name, sizeof f->name);
-    slice_copy(act->uid, f->uid, sizeof f->uid);
-    utf8_copy(slice_of(act->why), f->why, sizeof f->why);
-    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
-    set_path(op, c, f);
-    return kube_delete_options(&op->out.body, act->uid, 0, SLICE("Background"));
+    return object_make_delete(op, c, act, f, t, kind_of_flight(f)->kind->resource, SLICE("Background"));
 }
 
 /* ---- answers ---- */

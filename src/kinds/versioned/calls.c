@@ -119,12 +119,7 @@ bool versioned_make_version(struct op *op, struct record *c, const struct action
 bool versioned_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
-    slice_copy(act->name, f->name, sizeof f->name);
-    slice_copy(act->uid, f->uid, sizeof f->uid);
-    utf8_copy(slice_of(act->why), f->why, sizeof f->why);
-    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
-    kube_path(&op->out.path, kind_rayservice.resource, istr_slice(c->ns), act->name, SLICE_NONE);
-    return kube_delete_options(&op->out.body, act->uid, 0, SLICE("Background"));
+    return object_make_delete(op, c, act, f, t, kind_rayservice.resource, SLICE("Background"));
 }
 
 static void say_done(struct op *op, const struct flight *f, const char *reason, const char *did)

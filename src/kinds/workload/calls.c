@@ -28,13 +28,8 @@ static bool make_delete_of(struct op *op, struct record *c, const struct action 
     struct slice frozen = policy_frozen(op, &op->arenas.body);
     if (frozen.ptr)
         return err_set(e, ERR_DENIED, "%.*s", SLICE_ARG(frozen));
-    slice_copy(act->name, f->name, sizeof f->name);
-    slice_copy(act->uid, f->uid, sizeof f->uid);
     f->index = act->index;
-    utf8_copy(slice_of(act->why), f->why, sizeof f->why);
-    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
-    kube_path(&op->out.path, workload_forms[act->index].kind->resource, istr_slice(c->ns), act->name, SLICE_NONE);
-    return kube_delete_options(&op->out.body, act->uid, 0, SLICE("Background"));
+    return object_make_delete(op, c, act, f, t, workload_forms[act->index].kind->resource, SLICE("Background"));
 }
 
 /* ---- answers ---- */
