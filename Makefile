@@ -285,7 +285,7 @@ $(foreach f,$(FUZZ),$(eval $(call program,fuzz,build/fuzz/$(f),\
 $(foreach way,host test,$(eval $(call program,$(way),$(DIR_$(way))/mobula,src/cli/main,cli)))
 $(eval $(call program,host,build/apiserver,tests/model/apiserver/main,apiserver))
 $(eval $(call program,test,build/test/apiserver,tests/model/apiserver/main,apiserver))
-$(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),scale))
+$(foreach way,static test,$(eval $(call program,$(way),$(DIR_$(way))/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),scale)))
 $(eval $(call program,static,build/tests/bench-autoscaler,tests/bench/autoscaler,scale))
 $(eval $(call program,static,build/tests/bench-patches,tests/bench/patches,shape))
 $(eval $(call program,static,build/tests/bench-sign,tests/bench/sign,cloud))
@@ -361,7 +361,7 @@ unit-static: $(UNIT_STATIC:%=$(DIR_static)/%) ## unit tests of some rooms linked
 replay: $(FUZZ:%=build/test/fuzz/%) ## the fuzz corpora once through the sanitizers
 	$(Q)tests/tools/each $^
 
-cases: build/tests/autoscaler-cases ## Ray's own vectors for the autoscaler: make cases [CASES=FILE.json]
+cases: $(DIR_$(or $(WAY),test))/autoscaler-cases ## Ray's own vectors for the autoscaler: make cases [CASES=FILE.json] [WAY=static]
 	$(Q)$< $(CASES)
 CASES ?= tests/data/scale/autoscaler-cases.json tests/data/scale/cases-words.json
 
@@ -474,7 +474,7 @@ run-fleet: ## the same of a control plane: a hub, an operator that calls it, two
 
 # All that the stages of `make test` run. One make builds it, so that the other core compiles tests while gcc optimizes the program.
 programs: $(OUT)/mobula $(OUT)/unpack $(UNIT:%=build/test/%) $(UNIT_STATIC:%=$(DIR_static)/%) $(FUZZ:%=build/test/fuzz/%) \
-    $(REAL_ROOMS:%=$(DIR_test)/%.a) build/sim build/tests/autoscaler-cases
+    $(REAL_ROOMS:%=$(DIR_test)/%.a) build/sim build/test/autoscaler-cases
 
 # Only .ci/run runs mutants-quick, tidy, valgrind, reproducible, fuzz and the arm64 stages: they take long, and few changes can break them.
 TEST_STAGES := check-stages programs unit unit-static sim replay cases lint check-binary check-image
