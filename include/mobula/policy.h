@@ -5,9 +5,9 @@
 
 #include <mobula/shape.h>
 
-/* The 27 rules, by number. Rules with of_object are checked by work_policy_check; the others by the code that talks to the control plane
+/* The 28 rules, by number. Rules with of_object are checked by work_policy_check; the others by the code that talks to the control plane
  * and by the code that writes objects. */
-enum { WORK_RULES = 27 };
+enum { WORK_RULES = 28 };
 enum {
     WORK_RULE_RESOURCES = 10,
     WORK_RULE_OWNERSHIP = 16,
@@ -21,6 +21,7 @@ enum {
     WORK_RULE_KINDS = 24,
     WORK_RULE_FREEZE = 25,
     WORK_RULE_SOURCES = 27,
+    WORK_RULE_HOSTS = 28,
 };
 struct work_rule {
     const char *name; /* "secrets" */
@@ -44,6 +45,7 @@ enum work_list {
     WORK_RUNTIME_CLASSES,
     WORK_LABELS,
     WORK_SOURCES,
+    WORK_HOSTS,
     WORK_LISTS,
 };
 
@@ -55,7 +57,7 @@ void work_size_add(struct work_size *to, const struct work_size *one, int64_t ti
 /* Of a pod template; one that names an instance type asks for that, and for what its containers have beside it. types: NULL: not known. */
 void work_pod_size(struct jval template, const struct shape_types *types, struct arena *a, struct work_size *out);
 int64_t work_group_pods(struct jval group); /* at its largest */
-/* Of all pods of a RayCluster or RayJob at its largest, by its spec. */
+/* Of all pods of a RayCluster, a RayJob or a VersionedService at its largest, by its spec. */
 void work_size(struct jval spec, const struct shape_types *types, struct arena *a, struct work_size *out);
 /* The field of a policy by which it is too much, as maxTotalCPU; NULL: none. */
 const char *work_size_above(const struct work_size *size, const struct work_size *most);
@@ -84,8 +86,9 @@ bool work_policy_read(struct reader *r, const struct place *at, struct work_poli
 bool work_policy_field(struct slice name); /* whether a policy has a field of this name */
 /* work_policy_read of the file's text; its errors have lines. Everything is in a. */
 bool work_policy_text(struct slice text, struct arena *a, struct work_policy *out, struct spec_errors *errors);
-/* Whether an object that comes from a workload may be written: a RayCluster, a RayJob, or a Pod, Service or Ingress of the same origin.
- * Each refusal goes to *refused as "rule NAME: WHAT: WHAT TO DO", with its path. *rule: the number of the first; 0 when it may. */
+/* Whether an object that comes from a workload may be written: a RayCluster, a RayJob, a VersionedService, or a Pod, Service or Ingress of
+ * the same origin. Each refusal goes to *refused as "rule NAME: WHAT: WHAT TO DO", with its path. *rule: the number of the first; 0 when it
+ * may. */
 bool work_policy_check(const struct work_policy *policy, struct jval object, struct arena *a, struct spec_errors *refused, uint32_t *rule);
 /* Whether an object that is there already belongs to this workload: nothing else is changed or deleted for it. */
 bool work_owns(struct jval object, struct slice uid);

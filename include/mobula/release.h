@@ -207,10 +207,11 @@ struct install_options {
     } proxy;
     struct {
         struct slice kinds, tools, tools_resources, agent_resources, autoscaler, submitter, ray_access, egress;
-        struct slice egress_ca;    /* NAME or NAME/KEY of a ConfigMap; empty: none */
-        struct slice route_ca;     /* NAME of a Secret; empty: none … */
-        struct slice route_hosts;  /* … and for which hosts it is; empty: all */
-        struct slice service_auth; /* how long a former token of a service is valid; empty: no tokens are made */
+        struct slice egress_ca;                          /* NAME or NAME/KEY of a ConfigMap; empty: none */
+        struct slice route_ca;                           /* NAME of a Secret; empty: none … */
+        struct slice route_hosts;                        /* … and for which hosts it is; empty: all */
+        struct slice service_auth;                       /* how long a former token of a service is valid; empty: no tokens are made */
+        struct slice gateway, gateway_ns, ingress_class; /* through which services of a control plane are reached; empty: none */
         bool egress_strict;
     } args;                           /* of the operator */
     struct slice kubeconfig, context; /* of apply */

@@ -5,8 +5,6 @@
 
 #include <mobula/shape.h>
 
-struct kube_resource;
-
 /* On everything that is made from a workload, pods included, but for the generation and the name, which are on the custom resource alone.
  */
 #define WORK_LABEL_UID "mobula.dev/workload-uid"
@@ -32,21 +30,21 @@ struct workload_in {
 enum work_kind { WORK_NONE, WORK_CLUSTER, WORK_JOB, WORK_SERVICE, WORK_WORKSPACE };
 
 struct work_options {
-    struct slice ns;                 /* where its objects are made */
-    struct slice prefix;             /* of their names; may be empty */
-    struct slice image;              /* of workloads that give none; may be empty: those are refused */
-    const struct shape_types *types; /* NULL: not known, and no type is refused */
+    struct slice ns;                                 /* where its objects are made */
+    struct slice prefix;                             /* of their names; may be empty */
+    struct slice image;                              /* of workloads that give none; may be empty: those are refused */
+    struct slice gateway, gateway_ns, ingress_class; /* of services; may be empty: without gateway and class services are refused */
+    const struct shape_types *types;                 /* NULL: not known, and no type is refused */
 };
 
 /* The object that a workload becomes. */
 struct work_made {
     enum work_kind kind;
-    bool terminate;                       /* its object is to be deleted, and `object` is empty */
-    const struct kube_resource *resource; /* of the object: RayCluster or RayJob of ray.io/v1 */
-    struct slice name;                    /* also when it is refused, so that the object of an earlier generation is found */
-    struct slice object;                  /* JSON, for server-side apply */
-    struct jval made;                     /* the same, indexed */
-    struct slice folder, folder_map;      /* SHA-256 of the folder that comes with it, and the ConfigMap that its pods mount; or empty */
+    bool terminate;                  /* its object is to be deleted, and `object` is empty */
+    struct slice name;               /* also when it is refused, so that the object of an earlier generation is found */
+    struct slice object;             /* JSON, for server-side apply */
+    struct jval made;                /* the same, indexed */
+    struct slice folder, folder_map; /* SHA-256 of the folder that comes with it, and the ConfigMap that its pods mount; or empty */
 };
 
 /* False: it cannot be done, and *errors says why, each with its path in the spec; what was made of an earlier generation stays as it is. A
@@ -86,15 +84,19 @@ struct work_status {
     struct slice message;         /* may be empty */
     int64_t attempts, generation; /* the latter of the workload that the object was made from; 0: unknown */
     struct slice started, ended;  /* as they are written; empty: not yet */
-    struct work_url url;          /* of the dashboard; empty: none yet */
+    struct work_url url;          /* of the dashboard, or the service; empty: none yet */
     bool over;                    /* SUCCEEDED, FAILED, TERMINATED: it stays so */
 };
 
-/* Its RayCluster or RayJob, as the API server has it. */
+/* The reason of a service whose rollout has not ended: that of condition Progressing. */
+#define WORK_PROGRESSING "Progressing"
+
+/* Its RayCluster, RayJob or VersionedService, as the API server has it. */
 struct work_object {
     struct slice api_version, kind, ns, name, uid;
     bool deleting;
-    struct jval metadata, status; /* metadata: annotations, and creationTimestamp if that is known */
+    int64_t generation;                 /* metadata.generation; 0: not known */
+    struct jval metadata, spec, status; /* metadata: annotations, and creationTimestamp if that is known */
 };
 
 /* Members of the wire's Ray, into an object that is open: of a pod's report what is known there, whatever else it holds. */

@@ -76,6 +76,7 @@ bool fleet_open_hub(struct desk *d, struct slice server, struct slice token, con
 
 /* One question about the noun's object, or its objects; false: no answer of 2xx. */
 bool fleet_get(struct desk *d, struct slice name, struct ask_answer *a, struct err *e);
+bool fleet_find(struct desk *d, struct slice name, struct ask_answer *a, bool *absent, struct err *e); /* there may be none */
 /* False: there is no cloud of that name, and *e says so. Whoever may not look is not kept from asking for it. */
 bool fleet_has_cloud(struct desk *d, struct slice name, struct err *e);
 bool fleet_cloud(struct desk *d, struct slice name, struct slice *body, struct err *e); /* *body: the Cloud, as JSON */
@@ -97,6 +98,7 @@ typedef bool fleet_verb(struct desk *d, struct err *e);
 struct noun {
     const char *kind, *word; /* word: what people call it */
     const struct kube_resource *resource;
+    const char *part; /* lists show only objects that have this, such as "spec.service"; NULL: all */
     struct column columns[FLEET_COLUMNS];
     struct flags flags;
     struct {
@@ -111,11 +113,19 @@ fleet_verb job_submit, job_status, job_wait, job_logs, job_terminate;
 bool config_is_version(struct slice object, struct slice name, int64_t *n);
 /* The object name NAME-vN as "NAME:N"; any other name unchanged. */
 struct slice config_shown(struct slice object, struct arena *a);
+struct jval config_read(struct desk *d, struct slice typed, struct err *e); /* NAME or NAME:N. NO_VALUE: it cannot be read */
 /* Writes a warning for each node of a compute config whose instance type the cloud (empty: any) has not reported. No warnings if no
  * instance types are reported at all. */
 void config_warn(struct jval spec, struct jval clouds, struct slice cloud, struct arena *a, struct buf *out);
 /* Prints these warnings for the compute config of a job, or one warning if the compute config does not exist. */
 void config_warn_job(struct desk *d);
+/* One look at a workload, with a line on stderr when its state is another one; *said: hash of what was said last. False: it cannot be read,
+ * or has not ended well. */
+typedef bool fleet_look(struct desk *d, uint64_t *said, bool *over, struct err *e);
+/* Until `look` says that it is over. However long that takes, only one answer is kept. A control plane that has answered once may be away
+ * for any time: the workload goes on. */
+bool fleet_wait(struct desk *d, fleet_look *look, struct err *e);
+void fleet_say(struct desk *d, struct slice state, struct slice message); /* the state, and its message line by line */
 /* Whether to go on behind a failure: the job has been answered for before, and now there is no answer. It is said once, and *e is cleared.
  */
 bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e);

@@ -70,6 +70,13 @@ bool fleet_get(struct desk *d, struct slice name, struct ask_answer *a, struct e
     return well(d, asked, a, e);
 }
 
+bool fleet_find(struct desk *d, struct slice name, struct ask_answer *a, bool *absent, struct err *e)
+{
+    bool asked = ask_get(&d->ask, d->way->path(d, name), NULL, &d->a, a, e);
+    *absent = asked && a->code == 404;
+    return *absent || well(d, asked, a, e);
+}
+
 bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct ask_answer *a, struct err *e)
 {
     struct slice body =

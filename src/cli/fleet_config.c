@@ -97,12 +97,17 @@ static void warn(struct desk *d, struct jval spec, struct slice cloud)
     fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(&out)));
 }
 
+struct jval config_read(struct desk *d, struct slice typed, struct err *e)
+{
+    return read(d, &configs, find_version(d, typed), e);
+}
+
 void config_warn_job(struct desk *d)
 {
     struct err e = {0};
     if (slice_empty(d->o.config))
         return;
-    struct jval config = read(d, &configs, find_version(d, d->o.config), &e);
+    struct jval config = config_read(d, d->o.config, &e);
     if (json_there(config))
         warn(d, json_get(config, "spec"), d->o.cloud);
     else if (e.code == ERR_STATUS)

@@ -29,20 +29,19 @@ const struct flag job_flags[JOB_FLAGS] = {
     {"tail", FLAG_INT, FLEET_AT(lines), "N"},
 };
 
-/* The state and what its reporter says about it, line by line; of the log's end only when the job has failed. */
-static void say(struct desk *d, struct slice state, struct slice message)
+/* Of the log's end in the message only when the job has failed. */
+void fleet_say(struct desk *d, struct slice state, struct slice message)
 {
     char line[ERR_TEXT_MAX];
     ptrdiff_t log = slice_find_text(message, "log:\n");
     if (log >= 0 && !slice_is(state, "FAILED"))
         message.len = (size_t)log;
     message = slice_trim(message);
-    fprintf(stderr, "job %.*s: %.*s%s", SLICE_ARG(d->o.name), SLICE_ARG(state), slice_empty(message) ? "\n" : ": ");
+    fprintf(stderr, "%s %.*s: %.*s%s", d->noun->word, SLICE_ARG(d->o.name), SLICE_ARG(state), slice_empty(message) ? "\n" : ": ");
     for (const char *indent = ""; !slice_empty(message); indent = "    ") /* further lines of a job's message must not look like our own */
         fprintf(stderr, "%s%s\n", indent, utf8_clean(slice_cut(&message, '\n'), line, sizeof line).ptr);
 }
 
-/* One look at the job, with a line on stderr when its state is another one. False: it cannot be read, or has not ended well. */
 static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
 {
     struct json doc;
@@ -53,7 +52,7 @@ static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
     *over = job_ended(state);
     bool once = *over && !slice_eq(state, SLICE("SUCCEEDED")) && slice_empty(message); /* the error below has the same words */
     if (hash64(state, 0) != *said && !once)
-        say(d, state, message);
+        fleet_say(d, state, message);
     *said = hash64(state, 0);
     if (slice_is(state, "REFUSED"))
         return err_set(
@@ -65,29 +64,34 @@ static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
            err_set(e, ERR_STATUS, "job %.*s ended: %.*s", SLICE_ARG(d->o.name), SLICE_ARG(state));
 }
 
-/* However long it waits, only one answer is kept. A control plane that has answered once may be away for any time: the job goes on. */
-bool job_wait(struct desk *d, struct err *e)
+bool fleet_wait(struct desk *d, fleet_look *look_at, struct err *e)
 {
     int64_t until_ms = d->o.timeout_ms ? clock_now().mono_ms + d->o.timeout_ms : TIME_NEVER;
     struct arena kept = d->a;
+    const char *word = d->noun->word;
     uint64_t said = 0;
     bool well = true, over = false, away = false;
     d->a = (struct arena){0};
     for (; well; arena_reset(&d->a, MIB)) {
-        well = look(d, &said, &over, e);
+        well = look_at(d, &said, &over, e);
         if (over)
             break;
         well = well || job_outlasts(d, said != 0, &away, e);
         if (well && clock_now().mono_ms >= until_ms)
-            well = err_set(e, ERR_TIMEOUT, "job %.*s has not ended within --timeout; it goes on", SLICE_ARG(d->o.name));
+            well = err_set(e, ERR_TIMEOUT, "%s %.*s has not ended within --timeout; it goes on", word, SLICE_ARG(d->o.name));
         if (well && !ask_pause(&d->ask, LOOK_MS))
-            well = err_set(e, ERR_CLOSED, "ended by a signal; the job goes on");
+            well = err_set(e, ERR_CLOSED, "ended by a signal; the %s goes on", word);
         if (!well && ((e->code == ERR_TIMEOUT && said) || d->ask.signal))
             d->status = STATUS_UNKNOWN;
     }
     arena_free(&d->a);
     d->a = kept;
     return well;
+}
+
+bool job_wait(struct desk *d, struct err *e)
+{
+    return fleet_wait(d, look, e);
 }
 
 /* The table has no room for what is said about the state. */
@@ -253,6 +257,6 @@ bool job_terminate(struct desk *d, struct err *e)
     struct ask_answer a;
     if (!fleet_update(d, SLICE("{\"terminate\":true}"), &a, e))
         return false;
-    fprintf(stderr, "job %.*s will be stopped\n", SLICE_ARG(d->o.name));
+    fprintf(stderr, "%s %.*s will be stopped\n", d->noun->word, SLICE_ARG(d->o.name));
     return true;
 }

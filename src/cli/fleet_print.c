@@ -140,7 +140,8 @@ static bool tidy(struct desk *d, struct slice *body, struct err *e)
     jout_init(&w, &out);
     jout_form(&w, "{apiVersion:'mobula.dev/v1',kind:'%sList',items:[", d->noun->kind);
     for (struct jiter it = json_iter(items); json_next(&it, &key, &one);)
-        if (slice_empty(d->o.cloud) || json_str_eq(json_get(one, "spec.cloud"), d->o.cloud))
+        if ((slice_empty(d->o.cloud) || json_str_eq(json_get(one, "spec.cloud"), d->o.cloud)) &&
+            (!d->noun->part || json_there(json_get(one, d->noun->part))))
             jout_raw(&w, json_without(json_raw(one), KUBE_UNREAD, &d->a));
     jout_end(&w);
     jout_end(&w);

@@ -40,7 +40,7 @@ bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e)
     if (!answered || e->code == ERR_STATUS || e->code == ERR_NONE || d->ask.signal)
         return false;
     if (!*away)
-        fprintf(stderr, "mobula: %s\nmobula: the job goes on, and is asked about until there is an answer\n", e->text);
+        fprintf(stderr, "mobula: %s\nmobula: the %s goes on, and is asked about until there is an answer\n", e->text, d->noun->word);
     *e = (struct err){0};
     *away = true;
     return true;

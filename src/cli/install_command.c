@@ -73,6 +73,9 @@ static const struct flag list[] = {
     {"route-ca", FLAG_TEXT, AT(args.route_ca), "NAME"},
     {"route-hosts", FLAG_LIST, AT(args.route_hosts), "HOST[,HOST]"},
     {"service-auth", FLAG_TEXT, AT(args.service_auth), "TIME"},
+    {"gateway-name", FLAG_TEXT, AT(args.gateway), "NAME"},
+    {"gateway-namespace", FLAG_TEXT, AT(args.gateway_ns), "NS"},
+    {"ingress-class", FLAG_TEXT, AT(args.ingress_class), "NAME"},
 #undef AT
 };
 

@@ -1,4 +1,4 @@
-/* `mobula service`: versions of services (VersionedServices) in the cluster of a kubeconfig. */
+/* `mobula service`: versions of services, which are VersionedServices in the cluster of a kubeconfig, or Workloads of a control plane. */
 #include "service.h"
 
 #include "cli.h"
@@ -13,6 +13,9 @@ enum { LOOK_MS = 1000 };
 #define AT(field) offsetof(struct service_options, field)
 static const struct flag list[] = {
     {"f", FLAG_TEXT, AT(file), "FILE"},
+    {"cloud", FLAG_TEXT, AT(cloud), "NAME"},
+    {"compute-config", FLAG_TEXT, AT(config), "NAME[:N]"},
+    {"image-uri", FLAG_TEXT, AT(image), "IMAGE"},
     {"version-name", FLAG_TEXT, AT(version), "NAME"},
     {"canary-percent", FLAG_INT, AT(canary), "N"},
     {"max-surge-percent", FLAG_INT, AT(surge), "N"},
@@ -28,6 +31,10 @@ static const struct flag list[] = {
     {"rotate", FLAG_SWITCH, AT(rotate), NULL},
     {"wait", FLAG_SWITCH, AT(wait), NULL},
     {"wait-timeout", FLAG_DURATION, AT(wait_ms), "TIME"},
+    {"o", FLAG_TEXT, AT(output), "table|json|yaml|name"},
+    {"server", FLAG_TEXT, AT(server), "URL"},
+    {"token-file", FLAG_TEXT, AT(token_file), "FILE"},
+    {"ca-file", FLAG_TEXT, AT(ca_file), "FILE"},
     SEEK_PLACE_FLAGS(AT(seek)),
     ASK_TIMEOUT_FLAG(AT(seek.timeout_ms)),
 };
@@ -145,7 +152,7 @@ static bool look_rollout(struct service_desk *d, bool *over, struct err *e)
 
 bool service_wait(struct service_desk *d, service_look *look, const char *what, struct err *e)
 {
-    int64_t until_ms = clock_now().mono_ms + (d->o.wait_ms ? d->o.wait_ms : 150 * 60 * 1000);
+    int64_t until_ms = clock_now().mono_ms + (d->o.wait_ms ? d->o.wait_ms : SERVICE_WAIT_MS);
     struct arena kept = *d->seek.a;
     bool well = true, over = false;
     *d->seek.a = (struct arena){0};
@@ -233,6 +240,9 @@ int cli_service(int argc, char **argv)
         return flags_wrong(&flags, "--canary-percent is 0 to 100, --max-surge-percent 1 to 100");
     if (d.o.auth.len && !slice_is(d.o.auth, "token") && !slice_is(d.o.auth, "none"))
         return flags_wrong(&flags, "--auth is token or none");
+    d.seek.a = &a;
+    if (service_is_planned(&d, &a) && (status = service_plane(&d, argv[1])) >= 0)
+        return status;
     bool well = seek_open(&d.seek, &d.o.seek, &a, &e) && verbs[verb].run(&d, &e);
     seek_close(&d.seek);
     return well ? STATUS_OK : cli_fail(&e);

@@ -4,14 +4,7 @@
 
 #include <mobula/kind_versioned.h>
 
-struct deploy {
-    struct service_desk *d;
-    struct jval given;    /* the spec in --f; absent: none */
-    struct slice version; /* the name of its version */
-    struct jout w;        /* the new spec */
-};
-
-static bool read_file(struct deploy *p, struct err *e)
+static bool read_file(struct service_change *p, struct err *e)
 {
     struct service_options *o = &p->d->o;
     struct arena *a = p->d->seek.a;
@@ -29,38 +22,49 @@ static bool read_file(struct deploy *p, struct err *e)
     return true;
 }
 
-static struct jval version_of(const struct deploy *p, struct slice name)
+static struct jval version_of(const struct service_change *p, struct slice name)
 {
-    return list_find(json_get(p->d->live, "spec.versions"), "name", name);
+    return list_find(p->live, "name", name);
 }
 
 /* The spec of a version: the given one, else that of the service, else that of its RayService, which may stay a while. */
-static bool spec_of(struct deploy *p, struct slice name, struct jval *out, struct err *e)
+static bool spec_of(struct service_change *p, struct slice name, struct jval *out, struct err *e)
 {
-    struct jval child;
+    struct jval child = NO_VALUE;
     bool absent = false;
-    *out = slice_eq(name, p->version) && json_there(p->given) ? p->given : json_get(version_of(p, name), "rayServiceConfig");
+    *out = version_of(p, name);
+    if (!p->plane)
+        *out = json_get(*out, "rayServiceConfig");
+    if (slice_eq(name, p->version) && json_there(p->given))
+        *out = p->given;
     if (json_there(*out))
         return true;
-    if (!service_find_child(p->d, name, &child, &absent, e))
+    absent = p->plane;
+    if (!absent && !service_find_child(p->d, name, &child, &absent, e))
         return false;
-    *out = json_get(child, "spec");
-    return !absent || err_set(e, ERR_MISSING, "version %.*s is not there any more: give its RayService with -f and --version-name %.*s",
+    *out = absent ? NO_VALUE : json_get(child, "spec");
+    return !absent || err_set(e, ERR_MISSING, "version %.*s is not there any more: give it with -f and --version-name %.*s",
                               SLICE_ARG(name), SLICE_ARG(name));
 }
 
-static bool put_version(struct deploy *p, struct slice name, int64_t weight, struct err *e)
+static bool put_version(struct service_change *p, struct slice name, int64_t weight, struct err *e)
 {
-    struct jval spec;
+    struct jval spec, k, v;
     if (!spec_of(p, name, &spec, e))
         return false;
     jout_form(&p->w, "{name:'%.*s',weight:%lld", SLICE_ARG(name), (long long)weight);
-    jout_kval(&p->w, "rayServiceConfig", spec);
+    if (!p->plane)
+        jout_kval(&p->w, "rayServiceConfig", spec);
+    for (struct jiter it = json_iter(spec); p->plane && json_next(&it, &k, &v);)
+        if (!json_is(k, "name") && !json_is(k, "weight")) {
+            jout_key(&p->w, json_str(k, p->d->seek.a));
+            jout_val(&p->w, v);
+        }
     jout_end(&p->w);
     return true;
 }
 
-static bool put_listed(struct deploy *p, struct err *e)
+static bool put_listed(struct service_change *p, struct err *e)
 {
     struct arena *a = p->d->seek.a;
     struct jval all, k, v;
@@ -72,38 +76,38 @@ static bool put_listed(struct deploy *p, struct err *e)
     return true;
 }
 
-static bool put_canary(struct deploy *p, struct slice primary, struct err *e)
+static bool put_canary(struct service_change *p, struct err *e)
 {
     int64_t canary = p->d->o.canary;
-    struct slice name = json_there(p->given) ? p->version : json_get_str(p->d->live, "status.canaryVersion", p->d->seek.a);
+    struct slice name = json_there(p->given) ? p->version : p->canary, primary = p->primary;
     if (slice_empty(name) || slice_empty(primary) || slice_eq(name, primary))
         return err_set(e, ERR_CONFIG, "--canary-percent needs a version that serves, and another one: give that with -f");
     return (canary == 100 || put_version(p, primary, 100 - canary, e)) && put_version(p, name, canary, e);
 }
 
-static bool put_versions(struct deploy *p, struct err *e)
+bool service_put_versions(struct service_change *p, struct err *e)
 {
-    struct service_options *o = &p->d->o;
-    struct slice primary = json_get_str(p->d->live, "status.primaryVersion", p->d->seek.a);
+    const struct service_options *o = &p->d->o;
     struct jval k, v;
     bool well = true;
     if (o->versions.len)
         return put_listed(p, e);
-    if (o->canary >= 0 && json_there(p->d->live))
-        return put_canary(p, primary, e);
+    if (o->canary >= 0 && json_there(p->live))
+        return put_canary(p, e);
     if (!json_there(p->given))
-        return err_set(e, ERR_CONFIG, "-f FILE is needed: a RayService, whose spec the new version gets");
+        return err_set(e, ERR_CONFIG, "-f FILE is needed: %s",
+                       p->plane ? "the configuration of the service" : "a RayService, whose spec the new version gets");
     if (!o->in_place)
         return put_version(p, p->version, 100, e);
-    p->version = o->version.len ? o->version : primary;
+    p->version = o->version.len ? o->version : p->primary;
     if (!json_there(version_of(p, p->version)))
         return err_set(e, ERR_CONFIG, "--in-place: the service has no version \"%.*s\"", SLICE_ARG(p->version));
-    for (struct jiter it = json_iter(json_get(p->d->live, "spec.versions")); well && json_next(&it, &k, &v);)
+    for (struct jiter it = json_iter(p->live); well && json_next(&it, &k, &v);)
         well = put_version(p, json_get_str(v, "name", p->d->seek.a), json_get_int(v, "weight", 100), e);
     return well;
 }
 
-static void put_list(struct deploy *p, const char *key, struct slice list)
+void service_put_list(struct service_change *p, const char *key, struct slice list)
 {
     jout_karray(&p->w, key);
     while (list.len)
@@ -112,7 +116,7 @@ static void put_list(struct deploy *p, const char *key, struct slice list)
 }
 
 /* Of a service that is made now. */
-static bool put_route(struct deploy *p, struct err *e)
+static bool put_route(struct service_change *p, struct err *e)
 {
     const struct service_options *o = &p->d->o;
     ptrdiff_t slash = slice_find(o->gateway, '/');
@@ -127,13 +131,13 @@ static bool put_route(struct deploy *p, struct err *e)
         jout_form(&p->w, "gateway:{name:'%.*s',namespace?:'%.*s'}", SLICE_ARG(name), SLICE_ARG(ns));
     if (o->istio.len) {
         jout_kobject(&p->w, "istio");
-        put_list(p, VERSIONED_ISTIO_LIST, o->istio);
+        service_put_list(p, VERSIONED_ISTIO_LIST, o->istio);
         jout_end(&p->w);
     }
     return true;
 }
 
-static bool write_object(struct deploy *p, struct err *e)
+static bool write_object(struct service_change *p, struct err *e)
 {
     const struct service_options *o = &p->d->o;
     bool fresh = !json_there(p->d->live), listed = o->versions.len > 0, stays = listed || (o->canary >= 0 && o->canary < 100);
@@ -143,7 +147,7 @@ static bool write_object(struct deploy *p, struct err *e)
     if (fresh && !put_route(p, e))
         return false;
     if (o->hosts.len)
-        put_list(p, "hostnames", o->hosts);
+        service_put_list(p, "hostnames", o->hosts);
     jout_form(&p->w, "auth?:'%.*s'", SLICE_ARG(o->auth));
     if (!fresh && o->auth.len && !json_there(p->given) && !stays && o->canary < 0) {
         jout_form(&p->w, "}}"); /* the versions stay as they are */
@@ -154,13 +158,13 @@ static bool write_object(struct deploy *p, struct err *e)
         jout_kint(&p->w, "maxSurgePercent", o->surge);
     jout_end(&p->w);
     jout_karray(&p->w, "versions");
-    if (!put_versions(p, e))
+    if (!service_put_versions(p, e))
         return false;
     jout_form(&p->w, "]}}");
     return true;
 }
 
-static struct slice name_version(const struct deploy *p)
+struct slice service_name_version(const struct service_change *p)
 {
     char five[NAME_SUFFIX];
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
@@ -178,14 +182,17 @@ static bool create(struct ask *k, struct slice path, struct slice body, struct a
 }
 
 /* Reads the service and writes it. False with d->conflict: another client, such as the operator with its status, was between the two. */
-static bool send_once(struct service_desk *d, struct deploy *from, struct err *e)
+static bool send_once(struct service_desk *d, const struct service_change *from, struct err *e)
 {
-    struct deploy p = *from;
+    struct service_change p = *from;
     __attribute__((cleanup(buf_free))) struct buf body = {.max = LIMIT_JSON_ITEM};
     bool absent = false;
     if (!service_find(d, kind_versioned.resource, d->o.name, &d->live, &absent, e))
         return false;
-    p.version = name_version(&p);
+    p.live = json_get(d->live, "spec.versions");
+    p.primary = json_get_str(d->live, "status.primaryVersion", d->seek.a);
+    p.canary = json_get_str(d->live, "status.canaryVersion", d->seek.a);
+    p.version = service_name_version(&p);
     jout_init(&p.w, &body);
     if (!write_object(&p, e))
         return false;
@@ -197,7 +204,7 @@ enum { SEND_TRIES = 5 };
 
 bool service_deploy(struct service_desk *d, struct err *e)
 {
-    struct deploy p = {.d = d, .given = NO_VALUE};
+    struct service_change p = {.d = d, .given = NO_VALUE};
     bool sent = false;
     if (!read_file(&p, e))
         return false;

@@ -84,13 +84,14 @@ static struct slice part(const struct buf *b, struct arena *a)
 }
 
 /* The rights that each kind needs beyond those that all need: airgap/install/role-PLURAL.yaml. */
-static struct slice kind_rules(struct slice files, const struct install_wanted *want, struct arena *a)
+/* role-remote-PLURAL: for a control plane that asks for objects of the kind. */
+static struct slice kind_rules(struct slice files, const struct install_options *o, const struct install_wanted *want, struct arena *a)
 {
-    __attribute__((cleanup(buf_free))) struct buf out;
-    buf_init(&out, MIB);
+    static const char *const names[] = {"role", "role-remote"};
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = MIB};
     for (size_t i = 0; kinds[i]; i++)
-        if (want->brings[i])
-            buf_put(&out, embed_optional(files, arena_printf(a, "airgap/install/role-%s.yaml", kinds[i]->plural).ptr));
+        for (int n = 0; want->brings[i] && n <= !slice_empty(o->hub.url); n++)
+            buf_put(&out, embed_optional(files, arena_printf(a, "airgap/install/%s-%s.yaml", names[n], kinds[i]->plural).ptr));
     return part(&out, a);
 }
 
@@ -234,11 +235,6 @@ struct slice install_name(bool plane)
     return plane ? SLICE("mobula-control-plane") : SLICE("mobula");
 }
 
-struct slice install_role_name(struct slice name, struct slice ns, struct slice watched, struct arena *a)
-{
-    return slice_eq(ns, watched) ? name : arena_printf(a, "%.*s.%.*s", SLICE_ARG(name), SLICE_ARG(ns));
-}
-
 struct slice install_program_name(bool plane, struct slice program, struct arena *a)
 {
     return arena_printf(a, "%.*s-program-%08x", SLICE_ARG(install_name(plane)), (unsigned)hash64(program, 0));
@@ -286,7 +282,7 @@ static void fill_role(struct variables *v, struct slice files, const struct inst
     set(v, "UNIQUE", unique);
     set(v, "SCOPE", o->all_namespaces ? SLICE("Cluster") : SLICE_NONE);
     set(v, "GROUPS", groups[want->kinds]);
-    set(v, "KIND_RULES", kind_rules(files, want, a));
+    set(v, "KIND_RULES", kind_rules(files, o, want, a));
     set(v, "TLS_SECRET", o->tls.made);
     set(v, "ROUTE_CA", o->args.route_ca);
     for (const struct install_inset *i = install_insets; i->variable; i++)
@@ -332,6 +328,9 @@ static const struct operator_row {
     {"route-ca", NULL, AT(args.route_ca), ALWAYS},
     {"route-hosts", NULL, AT(args.route_hosts), ALWAYS},
     {"service-auth", NULL, AT(args.service_auth), ALWAYS},
+    {"gateway-name", NULL, AT(args.gateway), ALWAYS},
+    {"gateway-namespace", NULL, AT(args.gateway_ns), ALWAYS},
+    {"ingress-class", NULL, AT(args.ingress_class), ALWAYS},
     {"agent", "operator", 0, IF_AGENT_HERE},
     {"agent", "direct", 0, IF_AGENT_DIRECT},
     {"bucket", NULL, AT(bucket.url), ALWAYS},

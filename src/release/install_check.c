@@ -217,8 +217,12 @@ static bool check_parts(const struct install_options *o, struct arena *a, struct
     if (o->program.bytes.len > INSTALL_PROGRAM_MAX)
         return err_set(e, ERR_LIMIT, "the program has %zu bytes, and a ConfigMap holds %d (INSTALL_PROGRAM_MAX)", o->program.bytes.len,
                        INSTALL_PROGRAM_MAX);
-    const struct slice *names;
+    const struct slice *names, objects[] = {o->args.gateway, o->args.gateway_ns, o->args.ingress_class};
     uint32_t count = 0;
+    for (size_t i = 0; i < COUNT_OF(objects); i++)
+        if (!slice_empty(objects[i]) && !name_dns1123_subdomain(objects[i]))
+            return err_set(e, ERR_CONFIG, "--gateway-name, --gateway-namespace, --ingress-class: \"%.*s\" is no name",
+                           SLICE_ARG(objects[i]));
     if (o->with.agent_direct && !o->with.agent)
         return err_set(e, ERR_CONFIG, "--agent-direct needs --agent");
     if (o->with.agent && (slice_empty(o->hub.url) || slice_is(o->args.tools, "none")))

@@ -76,6 +76,11 @@ bool install_has(enum install_when when, const struct install_options *o, const 
     return holds[when];
 }
 
+struct slice install_role_name(struct slice name, struct slice ns, struct slice watched, struct arena *a)
+{
+    return slice_eq(ns, watched) ? name : arena_printf(a, "%.*s.%.*s", SLICE_ARG(name), SLICE_ARG(ns));
+}
+
 /* ---- which rights follow from the operator's flags ---- */
 
 static bool switched(struct slice value)

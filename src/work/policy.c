@@ -214,21 +214,24 @@ static void look_cluster(struct checker *c, const struct place *at)
 }
 
 /* Ray would start the program in another image, on its own and with rights of its own. */
-static void look_runtime_env(struct checker *c, const struct place *at)
+static void look_env(struct checker *c, const struct place *at, struct jval env)
 {
     static const char *const images[] = {"image_uri", "container"};
+    for (size_t i = 0; i < COUNT_OF(images); i++)
+        if (json_there(json_child(env, images[i])))
+            policy_refuse(c, 7, at, "names an image of its own (image_uri, container): name it as the workload's image");
+    policy_sources(c, at, env);
+}
+
+static void look_runtime_env(struct checker *c, const struct place *at)
+{
     struct yaml_docs docs;
     struct jval doc;
     if (json_type(at->value) != JSON_STRING || !yaml_parse_runtime_env(json_str(at->value, c->r.arena), c->r.arena, &docs, NULL) ||
-        docs.count > 1 || (docs.count == 1 && !json_read(&doc, docs.docs[0].json, c->r.arena, NULL))) {
+        docs.count > 1 || (docs.count == 1 && !json_read(&doc, docs.docs[0].json, c->r.arena, NULL)))
         policy_refuse(c, 11, at, "cannot be read");
-        return;
-    }
-    for (size_t i = 0; docs.count && i < COUNT_OF(images); i++)
-        if (json_there(json_child(doc, images[i])))
-            policy_refuse(c, 7, at, "names an image of its own (image_uri, container): name it as the workload's image");
-    if (docs.count)
-        policy_sources(c, at, doc);
+    else if (docs.count)
+        look_env(c, at, doc);
 }
 
 static void look_job(struct checker *c, const struct place *at)
@@ -248,6 +251,73 @@ static void look_job(struct checker *c, const struct place *at)
                                              {"rayClusterSpec", 11, LOOK, 0, look_cluster},
                                              {NULL, 0, ANY, 0, NULL}};
     policy_members(c, at, job, 11);
+}
+
+/* ---- versions of a service ---- */
+
+/* Runtime environments of applications, of their deployments, and of what a later version of Ray Serve may give one. */
+static void look_envs(struct checker *c, const struct place *at, struct jval value)
+{
+    struct jval k, v;
+    bool object = json_type(value) == JSON_OBJECT;
+    if (!object && json_type(value) != JSON_ARRAY)
+        return;
+    for (struct jiter it = json_iter(value); json_next(&it, &k, &v);) {
+        bool env = object && json_is(k, "runtime_env") && value_given(v);
+        if (env && json_type(v) != JSON_OBJECT)
+            policy_refuse(c, 11, at, "has a runtime_env that is no object");
+        else if (env)
+            look_env(c, at, v);
+        look_envs(c, at, v);
+    }
+}
+
+static void look_applications(struct checker *c, const struct place *at)
+{
+    look_envs(c, at, at->value);
+}
+
+static void look_serve(struct checker *c, const struct place *at)
+{
+    static const struct member_rule serve[] = {{"applications", 11, LOOK, 0, look_applications}, {NULL, 0, ANY, 0, NULL}};
+    struct jval doc;
+    if (json_type(at->value) != JSON_STRING || !json_read(&doc, json_str(at->value, c->r.arena), c->r.arena, NULL))
+        policy_refuse(c, 11, at, "is not the JSON of Serve's configuration");
+    else
+        policy_members(c, place_member(at->up, at->key, doc), serve, 11);
+}
+
+static void look_version(struct checker *c, const struct place *at)
+{
+    static const struct member_rule version[] = {
+        {"serveConfigV2", 11, LOOK, 0, look_serve}, {"rayClusterConfig", 11, LOOK, 0, look_cluster}, {NULL, 0, ANY, 0, NULL}};
+    policy_members(c, at, version, 11);
+}
+
+static void look_versions(struct checker *c, const struct place *at)
+{
+    static const struct member_rule version[] = {
+        {"name", 11, ANY, 0, NULL}, {"weight", 11, ANY, 0, NULL}, {"rayServiceConfig", 11, LOOK, 0, look_version}, {NULL, 0, ANY, 0, NULL}};
+    policy_items(c, at, version, 11);
+}
+
+/* Its route is of the operator's settings. */
+static void look_versioned(struct checker *c, const struct place *at)
+{
+    static const struct member_rule versioned[] = {{"gateway", WORK_RULE_HOSTS, ANY, 0, NULL},
+                                                   {"ingressClassName", WORK_RULE_HOSTS, ANY, 0, NULL},
+                                                   {"hostnames", WORK_RULE_HOSTS, ANY, 0, NULL},
+                                                   {"auth", 11, ANY, 0, NULL},
+                                                   {"rollout", 11, ANY, 0, NULL},
+                                                   {"versions", 11, LOOK, 0, look_versions},
+                                                   {NULL, 0, ANY, 0, NULL}};
+    const struct place *hosts = place_key(at, "hostnames");
+    size_t count = json_len(hosts->value);
+    policy_members(c, at, versioned, 11);
+    if (json_type(hosts->value) != JSON_ARRAY || count == 0)
+        policy_refuse(c, WORK_RULE_HOSTS, hosts, "names no host: a service without one would get the requests of all hosts");
+    for (size_t i = 0; i < count; i++)
+        policy_listed(c, WORK_RULE_HOSTS, place_element(hosts, i, json_at(hosts->value, i)), WORK_HOSTS);
 }
 
 /* ---- services ---- */
@@ -304,11 +374,13 @@ static void check_all(struct checker *c, const struct place *spec)
 
 bool work_policy_check(const struct work_policy *policy, struct jval object, struct arena *a, struct spec_errors *refused, uint32_t *rule)
 {
+    enum { CLUSTERED = 3 /* the first kinds: those with pods of a size */ };
     static const struct {
         const char *version, *kind;
         void (*look)(struct checker *c, const struct place *spec);
     } kinds[] = {{"ray.io/v1", "RayCluster", look_cluster},
                  {"ray.io/v1", "RayJob", look_job},
+                 {"mobula.dev/v1", "VersionedService", look_versioned},
                  {"v1", "Pod", policy_pod},
                  {"v1", "Service", look_service}};
     static const struct member_rule whole[] = {
@@ -325,13 +397,13 @@ bool work_policy_check(const struct work_policy *policy, struct jval object, str
     policy_members(&c, root, whole, 24);
     if (k == COUNT_OF(kinds))
         policy_refuse(&c, json_is(kind->value, "Ingress") ? 14 : 24, kind,
-                      "is none that a workload may be: only RayClusters and RayJobs are");
+                      "is none that a workload may be: only RayClusters, RayJobs and VersionedServices are");
     look_metadata(&c, meta);
     if (!place_given(spec))
         policy_refuse(&c, 24, spec, "is missing");
     else if (k < COUNT_OF(kinds))
         kinds[k].look(&c, spec);
-    if (k < 2)
+    if (k < CLUSTERED)
         check_all(&c, spec);
     *rule = c.rule;
     return c.rule == 0;

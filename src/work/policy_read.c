@@ -26,10 +26,11 @@ const struct work_rule work_rules[WORK_RULES + 1] = {
     [21] = {"messages", "an answer is read whole or not at all, within its limits", false},
     [22] = {"clocks", "no decision depends on the control plane's clock", false},
     [23] = {"floods", "calls and writes have a rate", false},
-    [24] = {"kinds", "only RayClusters and RayJobs are made; no program is fetched or replaced", true},
+    [24] = {"kinds", "only RayClusters, RayJobs and VersionedServices are made; no program is fetched or replaced", true},
     [25] = {"freeze", "the administrator's switch stops every write", true},
     [26] = {"audit", "each write is in the log and an event, with its workload", false},
     [27] = {"sources", "code that Ray fetches comes from URLs of the list, and from no address of the node or the pod", true},
+    [28] = {"hosts", "services get requests for hosts of the list, through the operator's own Gateway or class of Ingresses", true},
 };
 
 void work_policy_default(struct work_policy *out)
@@ -66,6 +67,7 @@ static const char *const list_names[WORK_LISTS] = {
     [WORK_RUNTIME_CLASSES] = "runtimeClasses",
     [WORK_LABELS] = "labels",
     [WORK_SOURCES] = "sources",
+    [WORK_HOSTS] = "hosts",
 };
 
 static void read_list(struct reader *r, const struct place *at, enum work_list which, struct work_policy *out)

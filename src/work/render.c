@@ -1,18 +1,9 @@
-/* A workload as a RayCluster or a RayJob. */
-#include <mobula/compute.h>
+/* A workload as the object that runs it. */
+#include "render.h"
+
 #include <mobula/ray.h>
-#include <mobula/work.h>
 
 enum { RETRIES = 1, RETRIES_MOST = 1000 };
-
-struct rendering {
-    struct reader r;
-    const struct workload_in *in;
-    const struct work_options *o;
-    struct compute_config config;
-    struct compute_pods pods;
-    struct slice labels; /* a JSON object: of every object */
-};
 
 /* ---- reading ---- */
 
@@ -26,9 +17,8 @@ static bool is_variable(struct slice name)
     return name.len > 0;
 }
 
-static void read_env(struct rendering *x, const struct place *spec)
+static void read_env(struct rendering *x, const struct place *at)
 {
-    const struct place *at = place_key(spec, "env");
     struct jval k, v;
     if (!read_text_map(&x->r, at))
         return;
@@ -76,29 +66,43 @@ static void read_labels(struct rendering *x, const struct place *spec)
     x->labels = arena_dup(x->r.arena, buf_slice(&text));
 }
 
-static void read_config(struct rendering *x, const struct place *spec, struct spec_errors *notes)
+/* A member of `part`, or of the workload itself where `part` has none. */
+static const struct place *find_member(const struct rendering *x, const struct place *part, const char *key)
 {
-    const struct place *at = place_key(spec, "computeConfig"), *name = place_key(at, "name"), *config = place_key(at, "inline"),
-                       *cloud = place_key(spec, "cloud"), *its = place_key(config, "cloud");
+    const struct place *own = place_key(part, key);
+    return part == x->spec || place_given(own) ? own : place_key(x->spec, key);
+}
+
+static void read_config(struct rendering *x, const struct place *part)
+{
+    const struct place *at = find_member(x, part, "computeConfig"), *name = place_key(at, "name"), *config = place_key(at, "inline"),
+                       *cloud = place_key(x->spec, "cloud"), *its = place_key(config, "cloud");
+    static const char *const members[] = {"name", "inline", NULL};
     struct slice mine;
     compute_default(&x->config, x->r.arena);
+    work_check_members(x, at, members);
     if (!read_object(&x->r, at, OPTIONAL))
         return;
     if (place_given(config))
-        compute_read(&x->r, config, x->o->types, &x->config, notes);
+        compute_read(&x->r, config, x->o->types, &x->config, x->notes);
     else
         place_bad(&x->r, name, "names a compute config that did not come with the workload");
     if (read_text(&x->r, cloud, OPTIONAL, &mine) && !slice_empty(x->config.cloud) && !slice_eq(mine, x->config.cloud))
         place_bad(&x->r, its, "is %.*s, and the workload is for cloud %.*s", SLICE_ARG(x->config.cloud), SLICE_ARG(slice_head(mine, 64)));
 }
 
-static void read_pods(struct rendering *x, const struct place *spec)
+static void read_pods(struct rendering *x, const struct place *part)
 {
-    const struct place *image = place_key(spec, "image"), *secret = place_key(spec, "imagePullSecret"),
-                       *version = place_key(spec, "rayVersion");
+    const struct place *image = find_member(x, part, "image"), *secret = find_member(x, part, "imagePullSecret"),
+                       *version = find_member(x, part, "rayVersion");
     struct compute_pods *p = &x->pods;
-    *p = (struct compute_pods){
-        .image = x->o->image, .ray_version = SLICE(""), .pull_secret = SLICE(""), .env = NO_VALUE, .labels = x->labels};
+    *p = (struct compute_pods){.image = x->o->image,
+                               .ray_version = SLICE(""),
+                               .pull_secret = SLICE(""),
+                               .env = NO_VALUE,
+                               .labels = x->labels,
+                               .files = x->files,
+                               .tokenless = true};
     read_text(&x->r, image, OPTIONAL, &p->image);
     if (slice_empty(p->image))
         place_bad(&x->r, image, "is missing, and this cloud has no default: name an image of Ray");
@@ -107,7 +111,22 @@ static void read_pods(struct rendering *x, const struct place *spec)
     if (read_text(&x->r, secret, OPTIONAL, &p->pull_secret) && !name_dns1123_subdomain(p->pull_secret))
         place_bad(&x->r, secret, "is no name of a Secret");
     read_text(&x->r, version, OPTIONAL, &p->ray_version);
-    read_env(x, spec);
+    read_env(x, find_member(x, part, "env"));
+}
+
+bool work_render_cluster(struct rendering *x, const struct place *part, const struct place *form, struct slice *out)
+{
+    const struct place *suspend = place_key(form, "suspend");
+    struct err e = {0};
+    uint32_t before = spec_errors_count(x->r.errors);
+    read_config(x, part);
+    read_pods(x, part);
+    read_flag(&x->r, suspend, &x->pods.suspend);
+    if (spec_errors_count(x->r.errors) > before)
+        return false;
+    if (!compute_render(&x->config, &x->pods, x->r.arena, out, &e))
+        place_bad(&x->r, part, "cannot be carried out: %s", e.text);
+    return spec_errors_count(x->r.errors) == before;
 }
 
 /* ---- a job ---- */
@@ -157,13 +176,16 @@ static void put_number(struct rendering *x, const struct place *job, const char 
         jout_kval(w, ray, at->value);
 }
 
-static void put_job(struct rendering *x, const struct place *spec, const struct place *job, struct slice cluster, struct jout *w)
+static void put_job(struct rendering *x, const struct place *job, struct jout *w)
 {
     const struct place *entrypoint = place_key(job, "entrypoint"), *retries = place_key(job, "maxRetries"),
                        *timeout = place_key(job, "timeoutSeconds"), *starting = place_key(job, "startingTimeoutSeconds"),
                        *keep = place_key(job, "keepSeconds");
     struct slice text = SLICE("");
     int64_t n = RETRIES, kept = 0;
+    struct slice cluster = SLICE("null");
+    jout_object(w);
+    work_render_cluster(x, x->spec, x->spec, &cluster);
     if (read_text(&x->r, entrypoint, REQUIRED, &text) && slice_empty(slice_trim(text)))
         place_bad(&x->r, entrypoint, "is empty: must be the shell command that the job runs");
     read_int(&x->r, retries, 0, RETRIES_MOST, &n);
@@ -178,77 +200,88 @@ static void put_job(struct rendering *x, const struct place *spec, const struct 
               (long long)kept);
     put_number(x, job, "numCPUs", "entrypointNumCpus", w);
     put_number(x, job, "numGPUs", "entrypointNumGpus", w);
-    put_runtime_env(x, spec, w);
+    put_runtime_env(x, x->spec, w);
     jout_kraw(w, "rayClusterSpec", cluster);
+    jout_end(w);
 }
 
 /* ---- the object ---- */
 
-static void put_object(struct rendering *x, const struct place *spec, const struct place *part, const struct work_made *out,
-                       struct slice cluster, struct jout *w)
+static void put_cluster(struct rendering *x, const struct place *part, struct jout *w)
 {
-    jout_form(w,
-              "{apiVersion:'ray.io/v1',kind:'%s',metadata:{name:'%.*s',namespace:'%.*s',labels:%.*s,"
-              "annotations:{" WORK_ANNOTATION_GENERATION ":'%lld'," WORK_ANNOTATION_WORKLOAD ":'%.*s/%.*s'}}",
-              out->kind == WORK_JOB ? "RayJob" : "RayCluster", SLICE_ARG(out->name), SLICE_ARG(x->o->ns), SLICE_ARG(x->labels),
-              (long long)x->in->generation, SLICE_ARG(x->in->project), SLICE_ARG(x->in->name));
-    if (out->kind == WORK_JOB) {
-        jout_kobject(w, "spec");
-        put_job(x, spec, part, cluster, w);
-        jout_end(w);
-    } else {
-        jout_kraw(w, "spec", cluster);
-    }
-    jout_end(w);
+    struct slice cluster = SLICE("null");
+    work_render_cluster(x, x->spec, part, &cluster);
+    jout_raw(w, cluster);
 }
 
 /* The readers of the kinds have the last word: an object that they would refuse is none. */
-static void check_object(struct rendering *x, const struct place *spec, struct work_made *out)
+static void read_cluster(struct jval made, struct arena *a, struct spec_errors *found)
+{
+    struct ray_cluster model;
+    ray_read(made, a, &model, found);
+}
+
+static void read_job(struct jval made, struct arena *a, struct spec_errors *found)
+{
+    struct ray_job model;
+    ray_read_job(made, a, &model, found);
+}
+
+/* The kinds of workloads, by the member of the spec that each has. */
+static const struct form {
+    const char *word, *version, *kind;                                          /* kind NULL: no operator carries it out yet */
+    const char *const *members;                                                 /* that it may have; ended by NULL */
+    void (*put)(struct rendering *x, const struct place *part, struct jout *w); /* the object's spec */
+    void (*read)(struct jval made, struct arena *a, struct spec_errors *found); /* NULL: its operator says in status what is wrong */
+} forms[] = {
+    [WORK_CLUSTER] = {"cluster", "ray.io/v1", "RayCluster", (const char *const[]){"suspend", NULL}, put_cluster, read_cluster},
+    [WORK_JOB] = {"job", "ray.io/v1", "RayJob",
+                  (const char *const[]){"entrypoint", "maxRetries", "timeoutSeconds", "startingTimeoutSeconds", "numCPUs", "numGPUs",
+                                        "keepSeconds", NULL},
+                  put_job, read_job},
+    [WORK_SERVICE] = {"service", "mobula.dev/v1", "VersionedService",
+                      (const char *const[]){"versions", "hostnames", "auth", "rollout", NULL}, work_put_service, NULL},
+    [WORK_WORKSPACE] = {"workspace", NULL, NULL, NULL, NULL, NULL},
+};
+
+static void check_object(struct rendering *x, const struct form *form, struct work_made *out)
 {
     struct spec_errors *found = arena_new(x->r.arena, struct spec_errors);
     struct err e = {0};
-    union {
-        struct ray_cluster cluster;
-        struct ray_job job;
-    } model;
     if (!json_read(&out->made, out->object, x->r.arena, &e)) {
-        place_bad(&x->r, spec, "cannot be carried out: %s", e.text);
+        place_bad(&x->r, x->spec, "cannot be carried out: %s", e.text);
         return;
     }
-    if (out->kind == WORK_JOB)
-        ray_read_job(out->made, x->r.arena, &model.job, found);
-    else
-        ray_read(out->made, x->r.arena, &model.cluster, found);
+    if (form->read)
+        form->read(out->made, x->r.arena, found);
     for (uint32_t i = 0; i < found->count; i++)
-        place_bad(&x->r, spec, "makes %.*s: %.*s", SLICE_ARG(found->list[i].path), SLICE_ARG(found->list[i].text));
+        place_bad(&x->r, x->spec, "makes %.*s: %.*s", SLICE_ARG(found->list[i].path), SLICE_ARG(found->list[i].text));
 }
 
-static void make_object(struct rendering *x, const struct place *spec, const struct place *part, struct work_made *out)
+static void make_object(struct rendering *x, const struct place *part, struct work_made *out)
 {
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
-    const struct place *suspend = place_key(part, "suspend");
-    struct slice cluster;
-    struct err e = {0};
+    const struct form *form = &forms[out->kind];
     struct jout w;
     uint32_t before = spec_errors_count(x->r.errors);
-    if (out->kind == WORK_CLUSTER)
-        read_flag(&x->r, suspend, &x->pods.suspend);
-    if (!compute_render(&x->config, &x->pods, x->r.arena, &cluster, &e)) {
-        place_bad(&x->r, spec, "cannot be carried out: %s", e.text);
-        return;
-    }
     jout_init(&w, &text);
-    put_object(x, spec, part, out, cluster, &w);
+    jout_form(&w,
+              "{apiVersion:'%s',kind:'%s',metadata:{name:'%.*s',namespace:'%.*s',labels:%.*s,"
+              "annotations:{" WORK_ANNOTATION_GENERATION ":'%lld'," WORK_ANNOTATION_WORKLOAD ":'%.*s/%.*s'}}",
+              form->version, form->kind, SLICE_ARG(out->name), SLICE_ARG(x->o->ns), SLICE_ARG(x->labels), (long long)x->in->generation,
+              SLICE_ARG(x->in->project), SLICE_ARG(x->in->name));
+    jout_key(&w, SLICE("spec"));
+    form->put(x, part, &w);
+    jout_end(&w);
     if (text.full)
-        place_bad(&x->r, spec, "makes an object of more than %zu bytes", text.max);
+        place_bad(&x->r, x->spec, "makes an object of more than %zu bytes", text.max);
     if (spec_errors_count(x->r.errors) > before)
         return;
     out->object = arena_dup(x->r.arena, buf_slice(&text));
-    check_object(x, spec, out);
+    check_object(x, form, out);
 }
 
-/* Refuses unknown members instead of ignoring them: a member of a newer version may restrict the others. */
-static void check_members(struct rendering *x, const struct place *object, const char *const *known)
+void work_check_members(struct rendering *x, const struct place *object, const char *const *known)
 {
     struct jval k, v;
     if (json_type(object->value) != JSON_OBJECT)
@@ -263,42 +296,34 @@ static void check_members(struct rendering *x, const struct place *object, const
     }
 }
 
-static void check_spec(struct rendering *x, const struct place *spec, const struct place *part, enum work_kind kind)
+static void check_spec(struct rendering *x, const struct place *part, const struct form *form)
 {
-    static const char *const whole[] = {"cloud",        "computeConfig", "image",      "imagePullSecret",
-                                        "rayVersion",   "env",           "workingDir", "pyModules",
-                                        "requirements", "tags",          "terminate",  "cluster",
-                                        "job",          "service",       "workspace",  NULL},
-                             *const config[] = {"name", "inline", NULL}, *const cluster[] = {"suspend", NULL},
-                             *const job[] = {"entrypoint", "maxRetries", "timeoutSeconds", "startingTimeoutSeconds",
-                                             "numCPUs",    "numGPUs",    "keepSeconds",    NULL};
-    const struct place *named = place_key(spec, "computeConfig");
-    check_members(x, spec, whole);
-    check_members(x, named, config);
-    check_members(x, part, kind == WORK_JOB ? job : cluster);
+    static const char *const whole[] = {
+        "cloud",        "computeConfig", "image",     "imagePullSecret", "rayVersion", "env",     "workingDir", "pyModules",
+        "requirements", "tags",          "terminate", "cluster",         "job",        "service", "workspace",  NULL};
+    work_check_members(x, x->spec, whole);
+    work_check_members(x, part, form->members);
 }
 
 /* Which of the four it is. */
-static bool read_kind(struct rendering *x, const struct place *spec, const struct place **part, struct work_made *out)
+static bool read_kind(struct rendering *x, const struct place **part, struct work_made *out)
 {
-    static const char *const words[] = {"none", "cluster", "job", "service", "workspace"};
     for (enum work_kind k = WORK_CLUSTER; k <= WORK_WORKSPACE; k++) {
-        const struct place *at = place_key(spec, words[k]);
+        const struct place *at = place_key(x->spec, forms[k].word);
         if (!place_given(at))
             continue;
         if (out->kind != WORK_NONE)
-            place_bad(&x->r, at, "stands beside %s: a workload is one of cluster, job, service and workspace", words[out->kind]);
+            place_bad(&x->r, at, "stands beside %s: a workload is one of cluster, job, service and workspace", forms[out->kind].word);
         out->kind = k;
         *part = at;
     }
     if (out->kind == WORK_NONE)
-        place_bad(&x->r, spec, "has none of cluster, job, service and workspace");
-    else if (out->kind >= WORK_SERVICE)
-        place_bad(&x->r, *part, "is not carried out by this operator yet: only clusters and jobs are");
+        place_bad(&x->r, x->spec, "has none of cluster, job, service and workspace");
+    else if (!forms[out->kind].put)
+        place_bad(&x->r, *part, "is not carried out by this operator yet: only clusters, jobs and services are");
     else
         read_object(&x->r, *part, REQUIRED);
-    out->resource = out->kind == WORK_JOB ? &ray_job_resource : &ray_resources[RAY_V1];
-    return out->kind == WORK_CLUSTER || out->kind == WORK_JOB;
+    return forms[out->kind].put != NULL;
 }
 
 /* A name of its own in a namespace that several projects share. What is too long, and what does not begin with a letter, still has one. */
@@ -320,28 +345,24 @@ static struct slice object_name(const struct workload_in *in, const struct work_
 bool work_render(const struct workload_in *in, const struct work_options *o, struct arena *a, struct work_made *out,
                  struct spec_errors *errors, struct spec_errors *notes)
 {
-    struct rendering x = {.r = {.arena = a, .errors = errors}, .in = in, .o = o};
+    const struct place *root = place_root(NO_VALUE, a), *spec = place_member(root, SLICE("spec"), in->spec), *part = spec;
+    struct rendering x = {.r = {.arena = a, .errors = errors}, .in = in, .o = o, .spec = spec, .notes = notes};
     uint32_t before = spec_errors_count(errors);
     *out = (struct work_made){
         .name = object_name(in, o, a), .object = SLICE(""), .made = NO_VALUE, .folder = SLICE(""), .folder_map = SLICE("")};
-    const struct place *root = place_root(NO_VALUE, a), *spec = place_member(root, SLICE("spec"), in->spec), *part = spec;
     if (!read_object(&x.r, spec, REQUIRED))
         return false;
     const struct place *terminate = place_key(spec, "terminate");
     read_flag(&x.r, terminate, &out->terminate);
-    bool known = read_kind(&x, spec, &part, out);
+    bool known = read_kind(&x, &part, out);
     struct slice dir = json_str(json_get(in->spec, "workingDir"), a);
     if (out->kind == WORK_JOB && work_folder_hash(dir, &out->folder))
         out->folder_map = work_folder_map(in->uid, arena_printf(a, "%lld", (long long)in->generation), a);
     if (out->terminate || !known)
         return spec_errors_count(errors) == before;
-    check_spec(&x, spec, part, out->kind);
+    x.files = out->folder_map;
+    check_spec(&x, part, &forms[out->kind]);
     read_labels(&x, spec);
-    read_config(&x, spec, notes);
-    read_pods(&x, spec);
-    x.pods.files = out->folder_map;
-    x.pods.tokenless = true;
-    if (spec_errors_count(errors) == before)
-        make_object(&x, spec, part, out);
+    make_object(&x, part, out);
     return spec_errors_count(errors) == before;
 }

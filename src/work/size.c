@@ -89,17 +89,27 @@ int64_t work_group_pods(struct jval group)
     return sane ? most * hosts : INT32_MAX;
 }
 
-void work_size(struct jval spec, const struct shape_types *types, struct arena *a, struct work_size *out)
+static void add_cluster(struct jval cluster, const struct shape_types *types, struct arena *a, struct work_size *out)
 {
-    struct jval cluster = json_get(spec, "rayClusterSpec"), k, v;
+    struct jval k, v;
     struct work_size one;
-    if (json_type(cluster) != JSON_OBJECT)
-        cluster = spec;
-    work_pod_size(json_get(cluster, "headGroupSpec.template"), types, a, out);
+    work_pod_size(json_get(cluster, "headGroupSpec.template"), types, a, &one);
+    work_size_add(out, &one, 1);
     for (struct jiter it = json_iter(json_get(cluster, "workerGroupSpecs")); json_next(&it, &k, &v);) {
         work_pod_size(json_get(v, "template"), types, a, &one);
         work_size_add(out, &one, work_group_pods(v));
     }
+}
+
+void work_size(struct jval spec, const struct shape_types *types, struct arena *a, struct work_size *out)
+{
+    struct jval job = json_get(spec, "rayClusterSpec"), versions = json_get(spec, "versions"), k, v;
+    *out = (struct work_size){0};
+    if (json_type(versions) != JSON_ARRAY)
+        add_cluster(json_type(job) == JSON_OBJECT ? job : spec, types, a, out);
+    else
+        for (struct jiter it = json_iter(versions); json_next(&it, &k, &v);)
+            add_cluster(json_get(v, "rayServiceConfig.rayClusterConfig"), types, a, out);
 }
 
 const char *work_size_above(const struct work_size *size, const struct work_size *most)

@@ -1,4 +1,4 @@
-/* The status of a RayCluster or RayJob as the status of its workload. */
+/* The status of a RayCluster, RayJob or VersionedService as the status of its workload. */
 #include <mobula/ray.h>
 #include <mobula/spec.h>
 #include <mobula/work.h>
@@ -100,6 +100,46 @@ static void cluster_state(const struct work_object *object, struct arena *a, str
         s->message = json_type(json_get(status, "reason")) == JSON_STRING ? json_get_str(status, "reason", a) : SLICE("");
 }
 
+/* ---- VersionedService ---- */
+
+/* The first that applies: a refused spec, a rollout under way, a service or route that is not ready, a rollout that went back. */
+static void service_why(const struct work_object *object, struct arena *a, struct work_status *s)
+{
+    static const struct {
+        const char *type, *word; /* word: with which value it is worth saying */
+    } all[] = {{"Valid", "False"},       {"Progressing", "True"}, {"Ready", "False"},
+               {"RoutesReady", "False"}, {"TokenReady", "False"}, {"Progressing", "False"}};
+    if (json_get_int(object->status, "observedGeneration", object->generation) < object->generation) {
+        say(s, SLICE(WORK_PROGRESSING), SLICE("the operator has not seen the new versions yet"));
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(all) && slice_empty(s->message); i++) {
+        struct jval c = status_condition(object->status, slice_of(all[i].type));
+        struct slice message = json_get_str(c, "message", a);
+        if (json_is(json_get(c, "status"), all[i].word) && (i == 1 || !slice_empty(message)))
+            say(s, json_get_str(c, "reason", a), message);
+    }
+}
+
+static void service_state(const struct work_object *object, struct arena *a, struct work_status *s)
+{
+    static const struct {
+        const char *theirs, *ours;
+    } words[] = {{"Running", "RUNNING"}, {"Progressing", "RUNNING"}, {"RolledBack", "RUNNING"}, {"Unhealthy", "UNHEALTHY"}};
+    struct slice word = json_get_str(object->status, "state", a), host = json_str(json_at(json_get(object->spec, "hostnames"), 0), a);
+    s->attempts = 1;
+    s->started = json_get_str(object->metadata, "creationTimestamp", a);
+    set(s, "STARTING", false);
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (slice_is(word, words[i].theirs))
+            set(s, words[i].ours, false);
+    if (!slice_empty(host))
+        s->url = (struct work_url){
+            SLICE("service"),
+            arena_printf(a, "%s://%.*s", condition_is(object->status, "CertificateReady", "True") ? "https" : "http", SLICE_ARG(host))};
+    service_why(object, a, s);
+}
+
 void work_state(const struct work_object *object, bool terminate, struct arena *a, struct work_status *out)
 {
     *out = (struct work_status){.state = SLICE(""),
@@ -117,6 +157,8 @@ void work_state(const struct work_object *object, bool terminate, struct arena *
         out->generation = 0;
     if (slice_is(object->kind, "RayJob"))
         job_state(object->status, a, out);
+    else if (slice_is(object->kind, "VersionedService"))
+        service_state(object, a, out);
     else
         cluster_state(object, a, out);
     if (object->deleting && !out->over)

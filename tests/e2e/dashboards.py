@@ -91,7 +91,7 @@ class Jobs:
 class Dashboard(Jobs):
     """They are served at this address."""
 
-    def __init__(self, address):
+    def __init__(self, address, port=0):
         super().__init__()
         self.address = address
         board = self
@@ -111,7 +111,7 @@ class Dashboard(Jobs):
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer((address, 0), Handler)
+        self.server = http.server.ThreadingHTTPServer((address, port), Handler)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -123,8 +123,8 @@ class Dashboard(Jobs):
 class Serve(Dashboard):
     """A dashboard with Ray Serve. Applications have status DEPLOYING until the test sets another one."""
 
-    def __init__(self, address):
-        super().__init__(address)
+    def __init__(self, address, port=0):
+        super().__init__(address, port)
         self.config, self.status, self.puts = None, "DEPLOYING", []
         self.refusal, self.proxy = None, "HEALTHY"
         self.logs = {}  # of replicas: text by (node, file); None: Ray cannot read it

@@ -75,6 +75,8 @@ def objects(text):
     ("routeCa=corp,routeHosts={a.example.org,*.b.example.org}", "--route-ca=corp --route-hosts=a.example.org,*.b.example.org"),
     ("routeCa=corp,watchNamespaces={a,b}", "--route-ca=corp --watch-namespace=a,b"),
     ("serviceAuth=24h,watchNamespaces={a,b}", "--service-auth=24h --watch-namespace=a,b"),
+    ("gatewayName=public,gatewayNamespace=infra,ingressClass=nginx",
+     "--gateway-name=public --gateway-namespace=infra --ingress-class=nginx"),
     ("shapes=true", "--shapes"),
     ("controlPlaneUrl=https://hub.example:9443,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,defaultImage=r.example/ray:2",
      "--control-plane-url=https://hub.example:9443 --cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --default-image=r.example/ray:2"),

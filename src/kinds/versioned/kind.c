@@ -104,6 +104,7 @@ const struct kind kind_versioned = {.name = VERSIONED_KIND,
                                     .check = versioned_check,
                                     .preview = preview_versioned,
                                     .gone = "versioned service deleted",
+                                    .owned = true,
                                     .optional = {.flag = "versionedservices",
                                                  .run = "run VersionedServices (default); =false: they are not asked for",
                                                  .install = "with VersionedServices, which need RayServices and a kind of routes: six "

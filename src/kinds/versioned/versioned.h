@@ -38,7 +38,7 @@ enum {
     TOKEN_LOOK_MS = 60 * 1000,        /* between two reads of a Secret, and so the delay of a step */
     TOKEN_PUBLISH_MS = 5 * 60 * 1000, /* the edge's ConfigMap is applied again after this time, in case another client has changed it */
     VERSIONED_NAME_MAX = 47,          /* bytes: "<name>-<version>" is a RayService's name */
-    VERSIONED_MAX = 10,               /* versions of one spec */
+    VERSIONED_MAX = LIMIT_WORK_VERSIONS,
     VERSIONED_KEPT = 24,              /* versions at one time, with those that leave. What is beyond is deleted first */
     VERSIONED_HOSTS = 16,             /* of the Gateway API */
     VERSIONED_INTERVAL_S = 15, /* at least: a head whose applications run is asked every 10 s, so that a step goes by a later answer */

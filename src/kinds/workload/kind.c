@@ -28,11 +28,22 @@ static void read_workload(struct op *op, struct record *c, const struct spec_obj
     struct workload_model *model = arena_new(&op->models.loaded->arena, struct workload_model);
     model->form = -1;
     struct jval spec = from->spec->value;
-    struct work_options o = {.ns = istr_slice(c->ns), .image = op->o.plane.image};
+    struct work_options o = {.ns = istr_slice(c->ns),
+                             .image = op->o.plane.image,
+                             .gateway = op->o.checks.gateway,
+                             .gateway_ns = slice_empty(op->o.checks.gateway_ns) ? op->o.settings_ns : op->o.checks.gateway_ns,
+                             .ingress_class = op->o.checks.ingress_class};
     struct work_policy policy;
     policy_in_force(op, &policy);
     if (json_type(spec) == JSON_OBJECT)
         workload_build(c, spec, &o, &policy, &op->models.loaded->arena, model);
+    const struct kind *kind = model->form < 0 ? NULL : workload_forms[model->form].kind;
+    if (kind && kind->optional.flag && source_of(c->space, kind)->absent) {
+        model->form = -1;
+        model->reason = "KindNotInstalled";
+        model->message = arena_printf(&op->models.loaded->arena, "the operator of this cloud runs without %ss: mobula install --%s",
+                                      kind->name, kind->optional.flag);
+    }
     op->models.loaded->model = model;
 }
 
@@ -45,8 +56,12 @@ static struct workload_object view_object(const struct record *own, struct arena
                                        .name = slice_of(own->name),
                                        .uid = slice_of(own->uid),
                                        .deleting = own->deleting,
+                                       .generation = own->seen.generation,
                                        .metadata = json_document(istr_slice(own->seen.meta), a, NULL),
+                                       .spec = NO_VALUE,
                                        .status = record_status(own, a)}};
+    if (workload_forms[v.form].by_spec)
+        v.is.spec = json_document(istr_slice(own->seen.spec), a, NULL);
     v.generation = workload_generation(v.is.metadata, a);
     return v;
 }
@@ -149,10 +164,11 @@ static void nothing(struct op *op, struct record *c)
     (void)c;
 }
 
-static const struct kind *const needs[] = {&kind_raycluster, &kind_rayjob, NULL};
+static const struct kind *const needs[] = {&kind_raycluster, &kind_rayjob, &kind_versioned, NULL};
+static const struct kind *const must[] = {&kind_raycluster, &kind_rayjob, NULL};
 
 static const struct controller controller = {.needs = needs,
-                                             .must = needs,
+                                             .must = must,
                                              .decide = decide_workload,
                                              .read = read_workload,
                                              .claim = workload_claim,

@@ -59,7 +59,8 @@ struct record *workload_record(struct workloads *s, struct slice uid, struct sli
     return c;
 }
 
-const struct workload_form workload_forms[WORKLOAD_FORMS] = {{WORK_CLUSTER, &kind_raycluster, false}, {WORK_JOB, &kind_rayjob, true}};
+const struct workload_form workload_forms[WORKLOAD_FORMS] = {
+    {WORK_CLUSTER, &kind_raycluster, false, false}, {WORK_JOB, &kind_rayjob, true, false}, {WORK_SERVICE, &kind_versioned, false, true}};
 
 int32_t workload_form_of(const struct kind *k)
 {

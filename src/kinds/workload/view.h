@@ -15,8 +15,9 @@ struct workload_form {
     enum work_kind work;
     const struct kind *kind;
     bool has_folder; /* its pods mount the folder that came with the workload */
+    bool by_spec;    /* the state that is reported depends on its spec, too */
 };
-enum { WORKLOAD_FORMS = 2 };
+enum { WORKLOAD_FORMS = 3 };
 extern const struct workload_form workload_forms[WORKLOAD_FORMS]; /* kind.c */
 int32_t workload_form_of(const struct kind *k);                   /* -1: no workload becomes such an object */
 

@@ -1,6 +1,6 @@
 /* Workloads: what a control plane wants to run here. The kind has no resource in this API server: its source is the poll (room remote), and
- * the control plane's cluster holds the objects. A workload becomes one RayJob or RayCluster with the workload's uid in a label, and from
- * there on that object is the one path; what it says goes back as the workload's status.
+ * the control plane's cluster holds the objects. A workload becomes one RayJob, RayCluster or VersionedService with the workload's uid in a
+ * label, and from there on that object is the one path; what it says goes back as the workload's status.
  *
  * A record is made by the control plane's answer or by an object that carries its uid; objects are its children, as the pods of a
  * RayCluster are. The newest generation is applied, whatever the order of answers; the object's annotation says which one it is. */
@@ -11,6 +11,7 @@
 
 #include <mobula/kind_raycluster.h>
 #include <mobula/kind_rayjob.h>
+#include <mobula/kind_versioned.h>
 #include <mobula/kind_workload.h>
 #include <mobula/remote.h>
 

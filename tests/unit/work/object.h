@@ -16,7 +16,9 @@ static const struct work_object *object_of(struct jval all, struct arena *a)
                               .name = json_get_str(meta, "name", a),
                               .uid = json_get_str(meta, "uid", a),
                               .deleting = value_given(json_get(meta, "deletionTimestamp")),
+                              .generation = json_get_int(all, "generation", 0),
                               .metadata = meta,
+                              .spec = json_get(all, "spec"),
                               .status = json_get(all, "status")};
     return json_type(all) == JSON_OBJECT ? o : NULL;
 }

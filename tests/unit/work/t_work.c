@@ -30,6 +30,8 @@ static void check_errors(struct slice want, const struct spec_errors *errors, st
 }
 
 static const struct work_options options = {.ns = SLICE("team-a"), .prefix = SLICE(""), .image = SLICE("default-image")};
+static const struct work_options routed = {
+    .ns = SLICE("team-a"), .image = SLICE("default-image"), .gateway = SLICE("public"), .gateway_ns = SLICE("infra")};
 
 static struct workload_in workload(struct slice project, struct slice text, struct arena *a)
 {
@@ -53,7 +55,7 @@ static void check_render(const struct case_text *c, struct arena *a)
     if (!read_doc(case_part(c, "spec"), a, &spec))
         return;
     struct workload_in in = workload(project, guarded_n(0, json_raw(spec)), a);
-    bool ok = work_render(&in, &options, a, &out, &errors, NULL);
+    bool ok = work_render(&in, case_part(c, "route").ptr ? &routed : &options, a, &out, &errors, NULL);
     CHECK_INT(ok, case_part(c, "errors").ptr == NULL);
     check_errors(case_part(c, "errors").ptr ? case_part(c, "errors") : SLICE(""), &errors, a);
     CHECK(!slice_empty(out.name) && out.name.len <= WORK_NAME_MAX);

@@ -1,0 +1,129 @@
+"""Services of a control plane: Workloads that people deploy there become VersionedServices in the cluster of their cloud. The head of both
+versions is one fake dashboard, at Ray's own port."""
+
+import pytest
+import yaml
+
+from cluster import eventually
+from dashboards import Serve, own_address
+from hub import GROUP, PEOPLE, account, definitions, edge_operator, hubs, meet, register, status  # noqa: F401
+from services import needs_address
+from test_versioned import MOBULA, Versioned, controller, route_of, weights  # noqa: F401
+
+pytestmark = needs_address
+CONFIG = {"name": "rag", "cloud": "edge", "compute_config": "small", "env_vars": {"MODE": "fast"},
+          "applications": [{"name": "hello", "route_prefix": "/", "import_path": "module:hello"}]}
+
+
+@pytest.fixture
+def board():
+    made = Serve(own_address(), 8265)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ann(space, hubs, operators, tmp_path, request):  # noqa: F811
+    """She is logged in; the operator of cloud "edge" runs, with a Gateway for services below s.example.org."""
+    person = meet(space, hubs, tmp_path)
+    person.login(account(space, "ann", *PEOPLE))
+    where = register(person, "edge")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text('hosts: ["*.s.example.org"]\n')
+    usual = ["--gateway-name=public", f"--policy-file={policy}"]
+    space.grant("--control-plane-url=https://hub.example", f"--cloud-deployment-id={where}")
+    flags = getattr(request, "param", lambda usual: usual)(usual)
+    edge_operator(person, space, operators, tmp_path, "edge", where, *flags)
+    config = tmp_path / "small.yaml"
+    config.write_text("head_node: {required_resources: {CPU: 1, memory: 4Gi}}\n")
+    person.type("compute-config", "create", "small", "-f", config)
+    return person
+
+
+def deploy(ann, folder, *flags, code=0, **more):
+    file = folder / "service.yaml"
+    file.write_text(yaml.safe_dump(CONFIG | more))
+    return ann.type("service", "deploy", "-f", file, *flags, code=code)
+
+
+def versioned_of(space):
+    return space.find(space.path("versionedservices", "rag", MOBULA))
+
+
+def moved(service, goal):
+    def look():
+        service.hurry()
+        return {name: weight for name, weight in weights(service.space).items() if weight} == goal
+
+    eventually(look)
+
+
+def test_deployed_moved_back_and_ended(controller, space, ann, board, tmp_path):  # noqa: F811
+    service = Versioned(space)
+    said = deploy(ann, tmp_path, "--version-name=v1", "--hostname=rag.s.example.org", image_uri="rayproject/ray:2.60.0")
+    assert "rag.s.example.org" in said and "PENDING" in said, said
+    service.serve("v1", board)
+    said = ann.type("service", "wait", "rag", "--wait-timeout=90s")
+    assert "service rag: RUNNING" in said, said
+    made = service.get()
+    cluster = made["spec"]["versions"][0]["rayServiceConfig"]["rayClusterConfig"]["headGroupSpec"]["template"]["spec"]["containers"][0]
+    assert made["spec"]["gateway"] == {"name": "public", "namespace": space.name} and made["spec"]["hostnames"] == ["rag.s.example.org"]
+    assert cluster["image"] == "rayproject/ray:2.60.0" and cluster["env"] == [{"name": "MODE", "value": "fast"}]
+    assert cluster["resources"]["limits"]["memory"] == "4Gi"
+    assert board.config["applications"] == CONFIG["applications"]
+    told = status(space, "rag")
+    assert told["urls"] == [{"name": "service", "url": "http://rag.s.example.org"}] and told["objects"][0]["kind"] == "VersionedService"
+
+    # A second version gets part of the requests; the first one keeps its image.
+    deploy(ann, tmp_path, "--version-name=v2", "--canary-percent=30", image_uri="rayproject/ray:2.60.1")
+    service.serve("v2", board)
+    service.phase("Complete")
+    assert weights(space) == {"rag-v1": 70, "rag-v2": 30}
+    assert "service rag: RUNNING" in ann.type("service", "wait", "rag", "--wait-timeout=90s")
+    assert [v["rayServiceConfig"]["rayClusterConfig"]["headGroupSpec"]["template"]["spec"]["containers"][0]["image"]
+            for v in service.get()["spec"]["versions"]] == ["rayproject/ray:2.60.0", "rayproject/ray:2.60.1"]
+
+    ann.type("service", "rollback", "rag")
+    moved(service, {"rag-v1": 100})
+    ann.type("service", "deploy", "rag", "--canary-percent=100")
+    moved(service, {"rag-v2": 100})
+    ann.type("service", "wait", "rag", "--wait-timeout=90s")
+    assert [line.split()[:4] for line in ann.type("service", "list").splitlines()[1:]] == [["rag", "edge", "RUNNING", "-"]]
+
+    ann.type("service", "terminate", "rag")
+    eventually(lambda: not versioned_of(space))
+    eventually(lambda: status(space, "rag")["state"] == "TERMINATED")
+    assert not route_of(space)
+
+
+def test_what_the_policy_refuses(controller, space, ann, tmp_path):  # noqa: F811
+    apps = [{**CONFIG["applications"][0], "deployments": [{"name": "D", "ray_actor_options": {
+        "runtime_env": {"working_dir": "http://10.0.0.1/x.zip"}}}]}]
+    for n, (more, words) in enumerate([
+            ({"hostname": "rag.example.com"}, "rule hosts: is not in the policy's list"),
+            ({"hostname": "rag.s.example.org", "applications": apps}, "rule sources: "),
+            ({"hostname": "rag.s.example.org", "applications": [{**CONFIG["applications"][0], "runtime_env": {"image_uri": "x"}}]},
+             "rule images: names an image of its own")]):
+        name, host = f"bad{n}", more.pop("hostname")
+        said = deploy(ann, tmp_path, f"--hostname={host}", "--wait", code=1, image_uri="rayproject/ray:2.60.0", **more, **{"name": name})
+        assert "REFUSED" in said and words in said, said
+        assert not space.find(space.path("versionedservices", name, MOBULA))
+
+
+@pytest.mark.parametrize("ann", [lambda usual: [*usual, "--versionedservices=false"], lambda _: []], indirect=True,
+                         ids=["no kind", "no route"])
+def test_an_operator_that_cannot_have_services(space, ann, tmp_path, request):
+    said = deploy(ann, tmp_path, "--hostname=rag.s.example.org", "--wait", code=1, image_uri="rayproject/ray:2.60.0")
+    wants = {"no kind": "mobula install --versionedservices", "no route": "mobula operator --gateway-name or --ingress-class"}
+    want = wants[request.node.callspec.id]
+    assert want in said, said
+
+
+def test_what_the_command_refuses(ann, tmp_path):
+    assert "--hostname is needed: cloud edge has no domain for services" in deploy(ann, tmp_path, code=1)
+    assert '"http_options" is no field that a service can have here' in deploy(ann, tmp_path, code=1, http_options={})
+    assert "there is no cloud far" in deploy(ann, tmp_path, code=1, cloud="far")
+    assert "-f FILE is needed" in ann.type("service", "deploy", "rag", "--cloud=edge", "--hostname=a.b", code=1)
+    assert 'no compute-config large' in deploy(ann, tmp_path, "--compute-config=large", code=1)
+    ann.type("job", "submit", "--name", "rag", "--cloud", "edge", "--", "true")
+    assert "workload rag is no service: choose another name" in deploy(ann, tmp_path, code=1)
