@@ -8,7 +8,7 @@ import time
 
 import pytest
 from cluster import MOBULA as PROGRAM
-from cluster import RUN, V1, Audit, Refused, condition, eventually, kubectl, mobula
+from cluster import RUN, V1, Audit, Refused, condition, eventually, kubectl, mobula, workspace
 from services import Service, needs_address, spec
 from test_routes import GATEWAY, NETWORKING, Controller
 
@@ -302,6 +302,26 @@ def test_ingresses_of_a_controller_without_weights(operators, space, boards):
     eventually(lambda: space.find(space.path("ingresses", "rag-canary-ingress", NETWORKING)) is None)
     service.says("RoutesReady", "has no weights")
     space.rest(operator)
+
+
+def test_a_host_of_another_namespace(api, operators, space, boards):
+    """The service that was there first keeps the host."""
+    with workspace(api, f"{space.name}-b") as other:
+        operators(f"--namespace={space.name},{other.name}", config=RUN / "admin.kubeconfig")
+        services = Versioned(space), Versioned(other)
+        for service in services:
+            board = boards()
+            service.create(version("v1", board), route={"ingressClassName": "nginx", "hostnames": ["rag.example.org"]})
+            service.serve("v1", board)
+            if service.space is space:
+                service.phase("Complete")
+        told = services[1].says("RoutesReady", f'"rag.example.org" belongs to Ingress rag-ingress of namespace {space.name}')
+        assert told["status"] == "False" and told["message"].startswith("spec.hostnames: ")
+        assert other.find(other.path("ingresses", "rag-ingress", NETWORKING)) is None
+        assert condition(services[0].get(), "RoutesReady")["status"] == "True"
+        space.api.call("DELETE", services[0].path)
+        services[1].phase("Complete")
+        assert other.find(other.path("ingresses", "rag-ingress", NETWORKING))
 
 
 def verbs_used(audit, operator, plural):

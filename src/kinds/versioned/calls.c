@@ -41,6 +41,25 @@ static const struct kind *const kinds_of[VERSIONED_ROUTES] = {[VERSIONED_HTTPROU
                                                               [VERSIONED_GRPCROUTE] = &kind_grpcroute,
                                                               [VERSIONED_VIRTUALSERVICE] = &kind_virtualservice};
 
+/* Why an Ingress or HTTPRoute may not be written: one of another namespace has a host of it already, in the same class or on the same
+ * Gateway. Routes to listeners of a Gateway that are named need not be in each other's way. */
+static struct slice host_taken(struct op *op, const struct record *c, const struct versioned *s, const struct route_view *v,
+                               const struct kind *k)
+{
+    struct arena *a = &op->arenas.plan;
+    struct jval i, host;
+    const char *at = arena_printf(a, "\"name\":\"%.*s\",\"namespace\":\"%.*s\"", SLICE_ARG(s->gateway), SLICE_ARG(s->gateway_ns)).ptr;
+    if (s->class.len)
+        at = arena_printf(a, "\"ingressClassName\":\"%.*s\"", SLICE_ARG(s->class)).ptr;
+    for (struct jiter it = json_iter(s->hosts); json_next(&it, &i, &host) && !s->section.len;) {
+        const char *const texts[] = {arena_dup(a, json_raw(host)).ptr, at, VERSIONED_LABEL, NULL};
+        struct slice by = v->have && slice_find_text(v->have->text, texts[0]) >= 0 ? SLICE("") : route_elsewhere(op, c, k, texts, a);
+        if (by.len)
+            return arena_printf(a, "spec.hostnames: %s belongs to %.*s: use another host", texts[0], SLICE_ARG(by));
+    }
+    return SLICE("");
+}
+
 /* Those that the spec asks for, and those that status or a watch tells are there. */
 static void view_routes(struct op *op, struct record *c, const struct versioned *s, struct versioned_view *v)
 {
@@ -56,6 +75,8 @@ static void view_routes(struct op *op, struct record *c, const struct versioned 
         v->routes[i] = arena_new(a, struct route_view);
         *v->routes[i] = route_look(op, c, k, name);
         v->routes[i]->apply = &versioned_apply_route;
+        if (versioned_asks(s, i) && i <= VERSIONED_INGRESS)
+            v->routes[i]->want.trouble = host_taken(op, c, s, v->routes[i], k);
     }
 }
 

@@ -180,7 +180,9 @@ static void build_route(struct versioned_decision *d, int which)
         sum += d->list[i].child && d->list[i].child->service ? d->list[i].share : 0;
     if (!v)
         return;
-    if (sum == 0)
+    if (v->want.trouble.len)
+        plan_look_again(d->p, d->in->now.mono_ms + 5 * VERSIONED_LOOK_MS); /* no event of the other route comes here */
+    else if (sum == 0)
         v->want.trouble = SLICE("no version takes requests yet");
     else if (versioned_build_route(d->s, &in, which, d->a, &text, &e))
         v->want = route_want_of(arena_dup(d->a, buf_slice(&text)), d->in->patches, d->a);
