@@ -1,5 +1,5 @@
-/* `mobula service logs`: the logs of a version's Serve replicas, from the dashboard of its cluster's head. Each comes from its beginning
- * each time, and is shown once. */
+/* `mobula service logs`: the logs of a version's Serve replicas, from the dashboard of its cluster's head. Each is
+ * read from its beginning at each look, and each byte is shown once. */
 #include "cli.h"
 #include "service.h"
 
@@ -38,7 +38,7 @@ static bool read_log(struct service_desk *d, const struct seek_head *head, struc
     struct ask_answer answer;
     __attribute__((cleanup(buf_free))) struct buf path;
     if (slice_empty(file))
-        return true; /* it starts */
+        return true; /* a replica that has not started yet */
     for (s->now = s->list; s->now->id && s->now->id != id;)
         if (++s->now == s->list + REPLICAS_MAX)
             return true;
@@ -57,7 +57,7 @@ static bool read_log(struct service_desk *d, const struct seek_head *head, struc
     return answer.code == 200 || seek_refused(&answer, arena_printf(a, "log %.*s cannot be read", SLICE_ARG(file)).ptr, e);
 }
 
-/* The replicas in the head's answer, wherever they are. */
+/* The replicas in the head's answer, at any depth. */
 static bool read_logs(struct service_desk *d, const struct seek_head *head, struct jval in, struct err *e)
 {
     struct jval k, v;

@@ -195,7 +195,7 @@ static void take_secret(struct op *op, const struct flight *f, struct jval objec
     t->known = t->fresh = true;
     int32_t next = (int32_t)versioned_token_step(&t->has, f->index ? t->has.done : f->hash, grace_ms, op->now.wall_us);
     if ((t->has.there && !t->has.valid) || (f->index && next == f->index))
-        refused(op, f, "it has no key token of 16 bytes and more: replace or delete it");
+        refused(op, f, "this Secret has no key token of 16 bytes or more: replace or delete it");
     else if (f->index || !next)
         accepted(op, &t->part[TOKEN_SECRET], look_ms);
     else
