@@ -285,6 +285,7 @@ enum {
     LIMIT_WORK_ENV = 256, /* variables */
     LIMIT_WORK_TAGS = 32,
     LIMIT_WORK_VERSIONS = 10,      /* of a service */
+    LIMIT_WORK_HOSTS = 16,         /* of a service; the Gateway API has no more */
     LIMIT_WORK_LIST = 1024,        /* items of one list of a policy */
     LIMIT_WORK_PODS = 1000,        /* of one cluster, where the policy says nothing */
     LIMIT_WORK_RATE = 1000 * 1000, /* of newPerMinute and writesPerMinute */

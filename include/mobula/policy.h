@@ -57,7 +57,7 @@ void work_size_add(struct work_size *to, const struct work_size *one, int64_t ti
 /* Of a pod template; one that names an instance type asks for that, and for what its containers have beside it. types: NULL: not known. */
 void work_pod_size(struct jval template, const struct shape_types *types, struct arena *a, struct work_size *out);
 int64_t work_group_pods(struct jval group); /* at its largest */
-/* Of all pods of a RayCluster, a RayJob or a VersionedService at its largest, by its spec. */
+/* Of all pods of a RayCluster, a RayJob, a RayService or a VersionedService at its largest, by its spec. */
 void work_size(struct jval spec, const struct shape_types *types, struct arena *a, struct work_size *out);
 /* The field of a policy by which it is too much, as maxTotalCPU; NULL: none. */
 const char *work_size_above(const struct work_size *size, const struct work_size *most);

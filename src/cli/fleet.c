@@ -25,7 +25,7 @@ static bool run_config_get(struct desk *d, struct err *e)
         e);
 }
 
-static bool run_delete(struct desk *d, struct err *e)
+bool fleet_remove(struct desk *d, struct err *e)
 {
     struct ask_answer a;
     if (!fleet_delete(d, &a, e))
@@ -45,7 +45,7 @@ static bool cloud_delete(struct desk *d, struct err *e)
     uint32_t running = 0;
     struct slice name = d->o.name, first = SLICE("");
     if (d->o.force)
-        return run_delete(d, e);
+        return fleet_remove(d, e);
     d->noun = &job;
     d->o.name = SLICE_NONE;
     if (!fleet_get(d, SLICE_NONE, &a, e) || !json_parse(&doc, a.body, &d->a, e))
@@ -63,7 +63,7 @@ static bool cloud_delete(struct desk *d, struct err *e)
                          "Cloud %.*s: %u workloads of it have not ended, such as %.*s: end them (mobula job terminate), or give --force, "
                          "and what runs goes on without a control plane",
                          SLICE_ARG(name), running, SLICE_ARG(first))
-               : run_delete(d, e);
+               : fleet_remove(d, e);
 }
 
 /* ---- the tables ---- */
@@ -142,7 +142,7 @@ static const struct noun job = {
      {"logs", job_logs},
      {"wait", job_wait},
      {"terminate", job_terminate},
-     {"delete", run_delete}},
+     {"delete", fleet_remove}},
 };
 static const struct noun node = {
     .kind = "Cloud",

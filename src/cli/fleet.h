@@ -57,7 +57,7 @@ struct column {
 struct slice fleet_shown(struct desk *d, struct slice name); /* the name of an object as users see it */
 bool fleet_is_silent(struct desk *d, struct jval cloud);
 
-enum { FLEET_COLUMNS = 6, FLEET_VERBS = 8 };
+enum { FLEET_COLUMNS = 6, FLEET_VERBS = 8, FLEET_TRIES = 5 /* of a write, when other clients write, too */ };
 struct noun;
 struct desk {
     const struct noun *noun;
@@ -81,11 +81,14 @@ bool fleet_find(struct desk *d, struct slice name, struct ask_answer *a, bool *a
 bool fleet_has_cloud(struct desk *d, struct slice name, struct err *e);
 bool fleet_cloud(struct desk *d, struct slice name, struct slice *body, struct err *e); /* *body: the Cloud, as JSON */
 bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct ask_answer *a, struct err *e);
-/* Lays the patch (RFC 7386) over the spec. */
+/* Lays the patch (RFC 7386) over the spec of an object that was read. *conflict: another client has changed that. */
+bool fleet_replace(struct desk *d, struct slice object, struct slice patch, struct ask_answer *a, bool *conflict, struct err *e);
+/* The same of the object as it is now. */
 bool fleet_update(struct desk *d, struct slice patch, struct ask_answer *a, struct err *e);
 /* The text of -f, and its one document as JSON. */
 bool fleet_file(struct desk *d, struct slice *text, struct slice *json, struct err *e);
 bool fleet_delete(struct desk *d, struct ask_answer *a, struct err *e);
+bool fleet_remove(struct desk *d, struct err *e); /* the same as a verb */
 bool fleet_upload(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e);
 bool fleet_show(struct desk *d, struct err *e);
 bool fleet_print(struct desk *d, struct slice body, struct err *e); /* an object or a list, as -o says */

@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-enum { TRIES = 5 };
-
 const struct flag fleet_flags[FLEET_FLAGS] = {
     {"server", FLAG_TEXT, FLEET_AT(server), "URL"},
     {"token-file", FLAG_TEXT, FLEET_AT(token_file), "FILE"},
@@ -85,17 +83,26 @@ bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct a
     return well(d, ask_post(&d->ask, d->way->path(d, SLICE_NONE), body, &d->a, a, NULL, e), a, e);
 }
 
+bool fleet_replace(struct desk *d, struct slice object, struct slice patch, struct ask_answer *a, bool *conflict, struct err *e)
+{
+    struct slice whole, over = arena_printf(&d->a, "{\"spec\":%.*s}", SLICE_ARG(patch));
+    if (!json_merge(object, over, &d->a, &whole, e))
+        return false;
+    bool asked = ask_put(&d->ask, d->way->path(d, d->o.name), whole, &d->a, a, e);
+    *conflict = asked && a->code == 409;
+    return well(d, asked, a, e);
+}
+
 /* A concurrent write by another client is not overruled: the object is read again then. */
 bool fleet_update(struct desk *d, struct slice patch, struct ask_answer *a, struct err *e)
 {
-    struct slice path = d->way->path(d, d->o.name), whole, over = arena_printf(&d->a, "{\"spec\":%.*s}", SLICE_ARG(patch));
-    for (int try = 1;; try++) {
-        if (!fleet_get(d, d->o.name, a, e) || !json_merge(a->body, over, &d->a, &whole, e))
-            return false;
-        bool asked = ask_put(&d->ask, path, whole, &d->a, a, e);
-        if (!asked || a->code != 409 || try == TRIES)
-            return well(d, asked, a, e);
+    bool conflict = true, well = false;
+    for (int try = 0; conflict && try < FLEET_TRIES; try++) {
+        *e = (struct err){0};
+        conflict = false;
+        well = fleet_get(d, d->o.name, a, e) && fleet_replace(d, a->body, patch, a, &conflict, e);
     }
+    return well;
 }
 
 bool fleet_file(struct desk *d, struct slice *text, struct slice *json, struct err *e)

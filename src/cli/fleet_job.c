@@ -78,7 +78,8 @@ bool fleet_wait(struct desk *d, fleet_look *look_at, struct err *e)
             break;
         well = well || job_outlasts(d, said != 0, &away, e);
         if (well && clock_now().mono_ms >= until_ms)
-            well = err_set(e, ERR_TIMEOUT, "%s %.*s has not ended within --timeout; it goes on", word, SLICE_ARG(d->o.name));
+            well = err_set(e, ERR_TIMEOUT, "%s %.*s has not ended within --%stimeout; it goes on", word, SLICE_ARG(d->o.name),
+                           d->noun->part ? "wait-" : "");
         if (well && !ask_pause(&d->ask, LOOK_MS))
             well = err_set(e, ERR_CLOSED, "ended by a signal; the %s goes on", word);
         if (!well && ((e->code == ERR_TIMEOUT && said) || d->ask.signal))

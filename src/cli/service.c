@@ -40,7 +40,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .usage = "mobula service deploy|status|rollback|terminate|list|wait|token|logs [NAME] [FLAG...]",
+    .usage = "mobula service deploy|status|rollback|terminate|delete|list|wait|token|logs [NAME] [FLAG...]",
     .list = list,
     .count = COUNT_OF(list),
     .word = AT(name),
@@ -217,8 +217,9 @@ static bool run_terminate(struct service_desk *d, struct err *e)
 static const struct {
     const char *name;
     bool (*run)(struct service_desk *d, struct err *e);
-} verbs[] = {{"deploy", service_deploy}, {"status", run_status},         {"rollback", run_rollback}, {"terminate", run_terminate},
-             {"list", run_list},         {"wait", service_wait_rollout}, {"token", service_token},   {"logs", service_logs}};
+} verbs[] = {{"deploy", service_deploy},     {"status", run_status},    {"rollback", run_rollback},
+             {"terminate", run_terminate},   {"delete", run_terminate}, {"list", run_list},
+             {"wait", service_wait_rollout}, {"token", service_token},  {"logs", service_logs}};
 
 int cli_service(int argc, char **argv)
 {
@@ -233,7 +234,7 @@ int cli_service(int argc, char **argv)
     while (named && verb < COUNT_OF(verbs) && strcmp(argv[1], verbs[verb].name) != 0)
         verb++;
     if (!named || verb == COUNT_OF(verbs))
-        return flags_wrong(&flags, "what is to be done? deploy, status, rollback, terminate, list, wait, token or logs");
+        return flags_wrong(&flags, "what is to be done? deploy, status, rollback, terminate, delete, list, wait, token or logs");
     if (verbs[verb].run != run_list && verbs[verb].run != service_deploy && slice_empty(d.o.name))
         return flags_wrong(&flags, "the name of a service is needed");
     if (d.o.canary > 100 || d.o.surge > 100 || d.o.surge == 0)

@@ -8,6 +8,7 @@
 struct planned {
     struct desk desk; /* first: verbs get this */
     struct service_desk *from;
+    bool back; /* a rollback */
 };
 
 static const struct noun noun = {
@@ -109,19 +110,11 @@ static bool read_file(struct planned *p, struct service_change *c, struct err *e
 
 /* ---- deploy ---- */
 
-/* The version with most of the requests is the primary one. */
+/* The first of the list is the primary version: so it is written. */
 static void find_primary(struct service_change *c, struct arena *a)
 {
-    struct jval k, v;
-    int64_t most = -1, weight;
-    for (struct jiter it = json_iter(c->live); json_next(&it, &k, &v);)
-        if ((weight = json_get_int(v, "weight", 100)) > most) {
-            most = weight;
-            c->primary = json_get_str(v, "name", a);
-        }
-    for (struct jiter it = json_iter(c->live); json_next(&it, &k, &v);)
-        if (!json_str_eq(json_get(v, "name"), c->primary))
-            c->canary = json_get_str(v, "name", a);
+    c->primary = json_get_str(json_at(c->live, 0), "name", a);
+    c->canary = json_get_str(json_at(c->live, 1), "name", a);
 }
 
 /* Those of --hostname, or one below the domain that the Cloud has for services. */
@@ -143,7 +136,8 @@ static bool put_hosts(struct planned *p, struct service_change *c, struct err *e
     return true;
 }
 
-static bool send(struct planned *p, struct service_change *c, struct err *e)
+/* object: the Workload as it was read, if there is one. */
+static bool send(struct planned *p, struct service_change *c, struct slice object, bool *conflict, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf body = {.max = LIMIT_JSON_ITEM};
     struct desk *d = &p->desk;
@@ -166,29 +160,42 @@ static bool send(struct planned *p, struct service_change *c, struct err *e)
     if (!service_put_versions(c, e))
         return false;
     jout_form(&c->w, "]}}");
-    return (fresh ? fleet_create(d, d->o.name, buf_slice(&body), &a, e) : fleet_update(d, buf_slice(&body), &a, e)) &&
+    return (fresh ? fleet_create(d, d->o.name, buf_slice(&body), &a, e) : fleet_replace(d, object, buf_slice(&body), &a, conflict, e)) &&
            fleet_print(d, a.body, e);
+}
+
+static bool is_service(struct desk *d, struct jval workload, struct err *e)
+{
+    return json_there(json_get(workload, noun.part)) ||
+           err_set(e, ERR_CONFIG, "workload %.*s is no service: see mobula job status", SLICE_ARG(d->o.name));
+}
+
+/* Of a service whose new generation has not come into force: it may still serve by the one before. */
+static bool is_pending(struct slice reason)
+{
+    static const char *const words[] = {WORK_PROGRESSING, "QuotaExceeded", "RateLimited", "Frozen", "ApplyRefused"};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (slice_is(reason, words[i]))
+            return true;
+    return false;
 }
 
 /* One look; the rollout is over when its generation serves and nothing moves any more. */
 static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
 {
-    static const char *const bad[] = {"RolledBack", "InvalidSpec"};
     struct json doc;
     struct slice state;
-    if (!job_read(d, &doc, &state, e))
+    if (!job_read(d, &doc, &state, e) || !is_service(d, json_root(&doc), e))
         return false;
     struct jval all = json_root(&doc);
     struct slice message = json_get_str(all, "status.message", &d->a), reason = json_get_str(all, "status.reason", &d->a);
-    bool now = json_get_int(all, "status.observedGeneration", -1) == json_get_int(all, "metadata.generation", 0);
-    *over = now && slice_is(state, "RUNNING") && !slice_is(reason, WORK_PROGRESSING);
+    bool now = json_get_int(all, "status.observedGeneration", -1) == json_get_int(all, "metadata.generation", 0),
+         failed = job_ended(state) || slice_is(reason, "RolledBack") || slice_is(reason, "InvalidSpec");
+    *over = now && slice_is(state, "RUNNING") && !is_pending(reason);
     uint64_t news = hash64(message, hash64(state, 0));
     if (news != *said)
         fleet_say(d, state, message);
     *said = news;
-    bool failed = job_ended(state);
-    for (size_t i = 0; i < COUNT_OF(bad); i++)
-        failed |= slice_is(reason, bad[i]);
     return !now || !failed ||
            err_set(e, ERR_STATUS, "service %.*s: %.*s: see the message above, and mobula service status", SLICE_ARG(d->o.name),
                    SLICE_ARG(slice_empty(reason) ? state : reason));
@@ -199,36 +206,89 @@ static bool wait_rollout(struct desk *d, struct err *e)
     return fleet_wait(d, look, e);
 }
 
+/* Flags that would have no effect. */
+static bool check_flags(struct planned *p, struct jval there, struct err *e)
+{
+    const struct service_options *o = &p->from->o;
+    const struct fleet_options *f = &p->desk.o;
+    struct slice cloud = json_get_str(there, "spec.cloud", &p->desk.a);
+    if (o->gateway.len || o->class.len || o->istio.len)
+        return err_set(e, ERR_CONFIG,
+                       "--gateway, --ingress-class and --istio-gateway are for a kubeconfig: the administrator of the cloud's "
+                       "cluster names the route (mobula operator --gateway-name)");
+    if (slice_empty(f->file) && (f->image.len || f->config.len))
+        return err_set(e, ERR_CONFIG, "--image-uri and --compute-config are of a new version: give that with -f");
+    if (json_there(there) && f->cloud.len && !slice_eq(f->cloud, cloud))
+        return err_set(e, ERR_CONFIG, "service %.*s is in cloud %.*s, and does not move to %.*s", SLICE_ARG(f->name), SLICE_ARG(cloud),
+                       SLICE_ARG(f->cloud));
+    if (json_bool(json_get(there, "spec.terminate"), false))
+        return err_set(e, ERR_CONFIG,
+                       "service %.*s was terminated, which cannot be taken back: mobula service delete %.*s, then deploy again",
+                       SLICE_ARG(f->name), SLICE_ARG(f->name));
+    if (!json_there(there) && slice_empty(f->cloud))
+        return err_set(e, ERR_CONFIG, "--cloud NAME is needed: service %.*s does not exist yet", SLICE_ARG(f->name));
+    return true;
+}
+
+/* Reads the service and writes it. */
+static bool deploy_once(struct planned *p, const struct service_change *from, bool *conflict, struct err *e)
+{
+    struct service_change c = *from;
+    struct desk *d = &p->desk;
+    struct ask_answer a;
+    struct jval there = NO_VALUE;
+    bool absent;
+    if (!fleet_find(d, d->o.name, &a, &absent, e) || (!absent && (!json_read(&there, a.body, &d->a, e) || !is_service(d, there, e))) ||
+        !check_flags(p, there, e))
+        return false;
+    c.live = json_get(there, "spec.service.versions");
+    if (p->back && json_len(c.live) < 2)
+        return err_set(e, ERR_STATUS, "there is nothing to go back to: service %.*s has one version; deploy the former one again",
+                       SLICE_ARG(d->o.name));
+    return (!absent || fleet_has_cloud(d, d->o.cloud, e)) && send(p, &c, a.body, conflict, e);
+}
+
 static bool deploy(struct desk *d, struct err *e)
 {
     struct planned *p = (struct planned *)d;
-    struct service_change c = {.d = p->from, .given = NO_VALUE, .live = NO_VALUE, .plane = true, .primary = SLICE(""), .canary = SLICE("")};
-    struct ask_answer a;
-    struct jval there;
-    bool absent;
+    struct service_change c = {.d = p->from, .given = NO_VALUE, .live = NO_VALUE, .plane = true};
+    bool conflict = true, sent = false;
     if (!read_file(p, &c, e))
         return false;
     if (slice_empty(d->o.name))
         return err_set(e, ERR_CONFIG, "the name of a service is needed");
-    if (!fleet_find(d, d->o.name, &a, &absent, e) || (!absent && !json_read(&there, a.body, &d->a, e)))
-        return false;
-    if (!absent)
-        c.live = json_get(there, "spec.service.versions");
-    if (!absent && !json_there(c.live))
-        return err_set(e, ERR_CONFIG, "workload %.*s is no service: choose another name", SLICE_ARG(d->o.name));
-    if (absent && slice_empty(d->o.cloud))
-        return err_set(e, ERR_CONFIG, "--cloud NAME is needed: service %.*s does not exist yet", SLICE_ARG(d->o.name));
-    if (absent && !fleet_has_cloud(d, d->o.cloud, e))
-        return false;
-    return send(p, &c, e) && (!p->from->o.wait || wait_rollout(d, e));
+    for (int try = 0; conflict && try < FLEET_TRIES; try++) {
+        *e = (struct err){0};
+        conflict = false;
+        sent = deploy_once(p, &c, &conflict, e);
+    }
+    return sent && (!p->from->o.wait || wait_rollout(d, e));
 }
 
-/* The version with fewer requests gets none any more. */
+/* All versions but the primary one get no requests any more. */
 static bool rollback(struct desk *d, struct err *e)
 {
     struct planned *p = (struct planned *)d;
+    p->back = true;
     p->from->o.canary = 0;
     return deploy(d, e);
+}
+
+static bool is_named(struct desk *d, struct err *e)
+{
+    struct ask_answer a;
+    struct jval there;
+    return fleet_get(d, d->o.name, &a, e) && json_read(&there, a.body, &d->a, e) && is_service(d, there, e);
+}
+
+static bool terminate(struct desk *d, struct err *e)
+{
+    return is_named(d, e) && job_terminate(d, e);
+}
+
+static bool remove_service(struct desk *d, struct err *e)
+{
+    return is_named(d, e) && fleet_remove(d, e);
 }
 
 static bool show(struct desk *d, struct err *e)
@@ -237,9 +297,7 @@ static bool show(struct desk *d, struct err *e)
     bool over;
     if (!fleet_show(d, e))
         return false;
-    if (slice_is(d->o.output, "table"))
-        look(d, &said, &over, &(struct err){0});
-    return true;
+    return !slice_is(d->o.output, "table") || look(d, &said, &over, e) || e->code == ERR_STATUS;
 }
 
 /* ---- the command ---- */
@@ -258,8 +316,8 @@ int service_plane(struct service_desk *from, const char *verb)
     static const struct {
         const char *name;
         fleet_verb *run;
-    } verbs[] = {{"deploy", deploy},     {"status", show},       {"list", fleet_show},
-                 {"rollback", rollback}, {"wait", wait_rollout}, {"terminate", job_terminate}};
+    } verbs[] = {{"deploy", deploy},     {"status", show},         {"list", fleet_show},      {"rollback", rollback},
+                 {"wait", wait_rollout}, {"terminate", terminate}, {"delete", remove_service}};
     const struct service_options *o = &from->o;
     struct planned p = {.desk = {.noun = &noun,
                                  .o = {.kubeconfig = o->seek.kubeconfig,

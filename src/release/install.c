@@ -89,8 +89,9 @@ static struct slice kind_rules(struct slice files, const struct install_options 
 {
     static const char *const names[] = {"role", "role-remote"};
     __attribute__((cleanup(buf_free))) struct buf out = {.max = MIB};
+    size_t count = slice_empty(o->hub.url) ? 1 : COUNT_OF(names);
     for (size_t i = 0; kinds[i]; i++)
-        for (int n = 0; want->brings[i] && n <= !slice_empty(o->hub.url); n++)
+        for (size_t n = 0; want->brings[i] && n < count; n++)
             buf_put(&out, embed_optional(files, arena_printf(a, "airgap/install/%s-%s.yaml", names[n], kinds[i]->plural).ptr));
     return part(&out, a);
 }

@@ -268,7 +268,8 @@ static void look_envs(struct checker *c, const struct place *at, struct jval val
             policy_refuse(c, 11, at, "has a runtime_env that is no object");
         else if (env)
             look_env(c, at, v);
-        look_envs(c, at, v);
+        else
+            look_envs(c, at, v);
     }
 }
 
@@ -312,12 +313,19 @@ static void look_versioned(struct checker *c, const struct place *at)
                                                    {"versions", 11, LOOK, 0, look_versions},
                                                    {NULL, 0, ANY, 0, NULL}};
     const struct place *hosts = place_key(at, "hostnames");
-    size_t count = json_len(hosts->value);
+    struct jval k, v;
+    size_t i = 0;
     policy_members(c, at, versioned, 11);
-    if (json_type(hosts->value) != JSON_ARRAY || count == 0)
+    if (json_type(hosts->value) != JSON_ARRAY || json_len(hosts->value) == 0) {
         policy_refuse(c, WORK_RULE_HOSTS, hosts, "names no host: a service without one would get the requests of all hosts");
-    for (size_t i = 0; i < count; i++)
-        policy_listed(c, WORK_RULE_HOSTS, place_element(hosts, i, json_at(hosts->value, i)), WORK_HOSTS);
+        return;
+    }
+    for (struct jiter it = json_iter(hosts->value); json_next(&it, &k, &v); i++) {
+        const struct place *host = place_element(hosts, i, v);
+        policy_listed(c, WORK_RULE_HOSTS, host, WORK_HOSTS);
+        if (slice_starts(json_str(v, c->r.arena), SLICE("*")))
+            policy_refuse(c, WORK_RULE_HOSTS, host, "would get the requests of other services, too: name each host");
+    }
 }
 
 /* ---- services ---- */

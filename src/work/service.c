@@ -47,7 +47,11 @@ static void put_route(struct rendering *x, const struct place *service, struct j
         jout_kstr(w, "ingressClassName", o->ingress_class);
     else
         place_bad(&x->r, service, "needs a Gateway or a class of Ingresses: mobula operator --gateway-name or --ingress-class names it");
-    if (read_array(&x->r, hosts, REQUIRED) && read_text_list(&x->r, hosts))
+    if (!read_array(&x->r, hosts, REQUIRED))
+        return;
+    if (json_len(hosts->value) > LIMIT_WORK_HOSTS)
+        place_bad(&x->r, hosts, "has %zu hosts: at most %d (LIMIT_WORK_HOSTS)", json_len(hosts->value), LIMIT_WORK_HOSTS);
+    else if (read_text_list(&x->r, hosts))
         jout_kval(w, "hostnames", hosts->value);
 }
 
@@ -57,8 +61,14 @@ void work_put_service(struct rendering *x, const struct place *service, struct j
                                                   "timeoutMinutes",  "automaticRollback", NULL};
     const struct place *versions = place_key(service, "versions"), *auth = place_key(service, "auth"),
                        *rollout = place_key(service, "rollout");
+    static const char *const code[] = {"workingDir", "pyModules", "requirements"};
     size_t count = json_len(versions->value);
     struct slice text;
+    for (size_t i = 0; i < COUNT_OF(code); i++) {
+        const struct place *at = place_key(x->spec, code[i]);
+        if (place_given(at))
+            place_bad(&x->r, at, "is of jobs alone: an application names its code in runtime_env");
+    }
     jout_object(w);
     put_route(x, service, w);
     if (read_text(&x->r, auth, OPTIONAL, &text))
@@ -67,10 +77,11 @@ void work_put_service(struct rendering *x, const struct place *service, struct j
         jout_kval(w, "rollout", rollout->value);
     work_check_members(x, rollout, rollout_members);
     jout_karray(w, "versions");
-    if (read_array(&x->r, versions, REQUIRED) && (count < 1 || count > LIMIT_WORK_VERSIONS))
+    bool list = read_array(&x->r, versions, REQUIRED);
+    if (list && (count < 1 || count > LIMIT_WORK_VERSIONS))
         place_bad(&x->r, versions, "has %zu versions: must be 1 to %d (LIMIT_WORK_VERSIONS)", count, LIMIT_WORK_VERSIONS);
     else
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; list && i < count && !w->to->full; i++)
             put_version(x, place_element(versions, i, json_at(versions->value, i)), w);
     jout_form(w, "]}");
 }

@@ -103,10 +103,12 @@ static void add_cluster(struct jval cluster, const struct shape_types *types, st
 
 void work_size(struct jval spec, const struct shape_types *types, struct arena *a, struct work_size *out)
 {
-    struct jval job = json_get(spec, "rayClusterSpec"), versions = json_get(spec, "versions"), k, v;
+    struct jval cluster = json_get(spec, "rayClusterSpec"), versions = json_get(spec, "versions"), k, v;
     *out = (struct work_size){0};
+    if (json_type(cluster) != JSON_OBJECT)
+        cluster = json_get(spec, "rayClusterConfig");
     if (json_type(versions) != JSON_ARRAY)
-        add_cluster(json_type(job) == JSON_OBJECT ? job : spec, types, a, out);
+        add_cluster(json_type(cluster) == JSON_OBJECT ? cluster : spec, types, a, out);
     else
         for (struct jiter it = json_iter(versions); json_next(&it, &k, &v);)
             add_cluster(json_get(v, "rayServiceConfig.rayClusterConfig"), types, a, out);

@@ -11,7 +11,9 @@ enum { SHOWN = 60 };
 
 static void refuse(struct checker *c, const struct place *at, struct slice text, const char *why)
 {
-    policy_refuse(c, WORK_RULE_SOURCES, at, arena_printf(c->r.arena, "\"%.*s\" %s", SLICE_ARG(slice_head(text, SHOWN)), why).ptr);
+    bool told = c->r.errors->count == LIMIT_SPEC_ERRORS; /* no text is made that would not be kept */
+    policy_refuse(c, WORK_RULE_SOURCES, at,
+                  told ? why : arena_printf(c->r.arena, "\"%.*s\" %s", SLICE_ARG(slice_head(text, SHOWN)), why).ptr);
 }
 
 /* Whether the host is the pod itself or its node (loopback, link-local), or where clouds give out credentials (metadata services). */

@@ -113,7 +113,7 @@ static void service_why(const struct work_object *object, struct arena *a, struc
         say(s, SLICE(WORK_PROGRESSING), SLICE("the operator has not seen the new versions yet"));
         return;
     }
-    for (size_t i = 0; i < COUNT_OF(all) && slice_empty(s->message); i++) {
+    for (size_t i = 0; i < COUNT_OF(all) && slice_empty(s->reason); i++) {
         struct jval c = status_condition(object->status, slice_of(all[i].type));
         struct slice message = json_get_str(c, "message", a);
         if (json_is(json_get(c, "status"), all[i].word) && (i == 1 || !slice_empty(message)))

@@ -40,6 +40,13 @@ def ann(space, hubs, operators, tmp_path, request):  # noqa: F811
     return person
 
 
+def tight(flag):
+    """The policy of this flag, with room for one pod."""
+    with open(flag.partition("=")[2], "a", encoding="utf-8") as file:
+        file.write("maxTotalPods: 1\n")
+    return flag
+
+
 def deploy(ann, folder, *flags, code=0, **more):
     file = folder / "service.yaml"
     file.write_text(yaml.safe_dump(CONFIG | more))
@@ -74,11 +81,10 @@ def test_deployed_moved_back_and_ended(controller, space, ann, board, tmp_path):
     told = status(space, "rag")
     assert told["urls"] == [{"name": "service", "url": "http://rag.s.example.org"}] and told["objects"][0]["kind"] == "VersionedService"
 
-    # A second version gets part of the requests; the first one keeps its image.
-    deploy(ann, tmp_path, "--version-name=v2", "--canary-percent=30", image_uri="rayproject/ray:2.60.1")
+    # A second version gets most of the requests; the first one keeps its image, and is the one to go back to.
+    deploy(ann, tmp_path, "--version-name=v2", "--canary-percent=60", image_uri="rayproject/ray:2.60.1")
     service.serve("v2", board)
-    service.phase("Complete")
-    assert weights(space) == {"rag-v1": 70, "rag-v2": 30}
+    moved(service, {"rag-v1": 40, "rag-v2": 60})
     assert "service rag: RUNNING" in ann.type("service", "wait", "rag", "--wait-timeout=90s")
     assert [v["rayServiceConfig"]["rayClusterConfig"]["headGroupSpec"]["template"]["spec"]["containers"][0]["image"]
             for v in service.get()["spec"]["versions"]] == ["rayproject/ray:2.60.0", "rayproject/ray:2.60.1"]
@@ -94,6 +100,20 @@ def test_deployed_moved_back_and_ended(controller, space, ann, board, tmp_path):
     eventually(lambda: not versioned_of(space))
     eventually(lambda: status(space, "rag")["state"] == "TERMINATED")
     assert not route_of(space)
+    assert "was terminated, which cannot be taken back: mobula service delete rag" in deploy(ann, tmp_path, code=1)
+    ann.type("service", "delete", "rag")
+    eventually(lambda: ann.type("service", "list").count("\n") == 1)
+
+
+@pytest.mark.parametrize("ann", [lambda usual: [*usual[:-1], tight(usual[-1])]], indirect=True, ids=["one pod"])
+def test_a_rollout_waits_for_room_beside_the_version_that_it_replaces(controller, space, ann, board, tmp_path):  # noqa: F811
+    service = Versioned(space)
+    deploy(ann, tmp_path, "--version-name=v1", "--hostname=rag.s.example.org", image_uri="rayproject/ray:2.60.0")
+    service.serve("v1", board)
+    ann.type("service", "wait", "rag", "--wait-timeout=90s")
+    said = deploy(ann, tmp_path, "--version-name=v2", "--wait", "--wait-timeout=5s", code=3, image_uri="rayproject/ray:2.60.1")
+    assert "more than the policy's maxTotalPods" in said and "has not ended within --wait-timeout" in said, said
+    assert [v["name"] for v in service.get()["spec"]["versions"]] == ["v1"]
 
 
 def test_what_the_policy_refuses(controller, space, ann, tmp_path):  # noqa: F811
@@ -124,6 +144,11 @@ def test_what_the_command_refuses(ann, tmp_path):
     assert '"http_options" is no field that a service can have here' in deploy(ann, tmp_path, code=1, http_options={})
     assert "there is no cloud far" in deploy(ann, tmp_path, code=1, cloud="far")
     assert "-f FILE is needed" in ann.type("service", "deploy", "rag", "--cloud=edge", "--hostname=a.b", code=1)
+    assert "--gateway, --ingress-class and --istio-gateway are for a kubeconfig" in deploy(ann, tmp_path, "--gateway=mine", code=1)
+    assert "are of a new version: give that with -f" in ann.type("service", "deploy", "rag", "--cloud=edge", "--image-uri=x", code=1)
     assert 'no compute-config large' in deploy(ann, tmp_path, "--compute-config=large", code=1)
     ann.type("job", "submit", "--name", "rag", "--cloud", "edge", "--", "true")
-    assert "workload rag is no service: choose another name" in deploy(ann, tmp_path, code=1)
+    for verb in ("deploy", "status", "wait", "terminate", "delete"):
+        said = deploy(ann, tmp_path, code=1) if verb == "deploy" else ann.type("service", verb, "rag", code=1)
+        assert "workload rag is no service" in said, (verb, said)
+    assert "true" in ann.type("job", "status", "rag", "-o", "yaml"), "it goes on"

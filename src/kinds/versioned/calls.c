@@ -77,6 +77,8 @@ static void view_routes(struct op *op, struct record *c, const struct versioned 
         v->routes[i]->apply = &versioned_apply_route;
         if (versioned_asks(s, i) && i <= VERSIONED_INGRESS)
             v->routes[i]->want.trouble = host_taken(op, c, s, v->routes[i], k);
+        else if (i == VERSIONED_CANARY && v->routes[VERSIONED_INGRESS])
+            v->routes[i]->want.trouble = v->routes[VERSIONED_INGRESS]->want.trouble;
     }
 }
 

@@ -39,8 +39,8 @@ enum {
     TOKEN_PUBLISH_MS = 5 * 60 * 1000, /* the edge's ConfigMap is applied again after this time, in case another client has changed it */
     VERSIONED_NAME_MAX = 47,          /* bytes: "<name>-<version>" is a RayService's name */
     VERSIONED_MAX = LIMIT_WORK_VERSIONS,
-    VERSIONED_KEPT = 24,              /* versions at one time, with those that leave. What is beyond is deleted first */
-    VERSIONED_HOSTS = 16,             /* of the Gateway API */
+    VERSIONED_KEPT = 24, /* versions at one time, with those that leave. What is beyond is deleted first */
+    VERSIONED_HOSTS = LIMIT_WORK_HOSTS,
     VERSIONED_INTERVAL_S = 15, /* at least: a head whose applications run is asked every 10 s, so that a step goes by a later answer */
     VERSIONED_LOOK_MS = 2 * 1000,
     VERSIONED_LEAVE_MS = 60 * 1000, /* a version without requests is kept so long, for those under way */

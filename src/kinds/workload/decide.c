@@ -100,7 +100,7 @@ static void end(const struct workload_view *in, struct plan *p, struct work_stat
 /* Something stands in the way of what is to be applied. */
 static bool is_blocked(const struct workload_view *in, struct plan *p, struct work_status *out, struct workload_told *told)
 {
-    enum { NAME_LOOK_MS = 5 * 1000 };
+    enum { NAME_LOOK_MS = 5 * 1000 /* no event tells of the end of these */ };
     const struct workload_model *m = in->model;
     const struct group_failures *r = in->refusals;
     struct workload_wait w = {WORK_RULE_FREEZE, "Frozen", in->frozen, TIME_NEVER};
@@ -109,6 +109,9 @@ static bool is_blocked(const struct workload_view *in, struct plan *p, struct wo
         say(out, "REFUSED", "NamespaceNotWatched",
             SLICE(
                 "the operator of this cloud does not watch a namespace of the project's name: mobula install --watch-namespace names it"));
+    } else if (in->lacks.ptr) {
+        say(out, "REFUSED", "KindNotInstalled", in->lacks);
+        plan_look_again(p, in->now.mono_ms + NAME_LOOK_MS);
     } else if (m->form < 0) {
         w = (struct workload_wait){m->rule, m->reason, m->message, TIME_NEVER};
         hold(out, told, "REFUSED", &w);
@@ -163,6 +166,8 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
             struct action *act = plan_add(p, &workload_apply);
             act->name = in->model->name;
             act->uid = o ? o->is.uid : SLICE_NONE;
+            if (o && workload_forms[o->form].by_spec) /* its state is that of the generation before */
+                say(&s, s.state.ptr, WORK_PROGRESSING, SLICE("the new versions are being written"));
         }
     } else if (!o) {
         say(&s, "TERMINATED", "DeletedHere",

@@ -37,13 +37,6 @@ static void read_workload(struct op *op, struct record *c, const struct spec_obj
     policy_in_force(op, &policy);
     if (json_type(spec) == JSON_OBJECT)
         workload_build(c, spec, &o, &policy, &op->models.loaded->arena, model);
-    const struct kind *kind = model->form < 0 ? NULL : workload_forms[model->form].kind;
-    if (kind && kind->optional.flag && source_of(c->space, kind)->absent) {
-        model->form = -1;
-        model->reason = "KindNotInstalled";
-        model->message = arena_printf(&op->models.loaded->arena, "the operator of this cloud runs without %ss: mobula install --%s",
-                                      kind->name, kind->optional.flag);
-    }
     op->models.loaded->model = model;
 }
 
@@ -107,6 +100,9 @@ static int64_t decide_workload(struct op *op, struct record *c, struct plan *p)
     struct workload_told told;
     struct workload_wait wait;
     arena_reset(a, 256 * KIB);
+    const struct kind *kind = v.model->form < 0 ? NULL : workload_forms[v.model->form].kind;
+    if (kind && kind->optional.flag && source_of(c->space, kind)->absent)
+        v.lacks = arena_printf(a, "the operator of this cloud runs without %ss: mobula install --%s", kind->name, kind->optional.flag);
     v.frozen = policy_frozen(op, a);
     policy_in_force(op, &policy);
     v.quiet = !policy.messages;

@@ -1,9 +1,34 @@
 /* How much of the policy's quotas is used, and when the next write may go out. What has no room waits; the oldest is looked at first. */
 #include "workload.h"
 
+#include <mobula/versioned.h>
+
 enum { LOOK_MS = 30 * 1000, BURST_US = 15 * 1000 * 1000 };
 
 /* ---- usage ---- */
+
+static bool has_versions(const struct record *object)
+{
+    int32_t form = workload_form_of(object->kind);
+    return form >= 0 && workload_forms[form].by_spec;
+}
+
+/* Adds RayServices of versions that the spec of a VersionedService does not have: they stay until requests have left them. */
+static void add_replaced(const struct record *object, struct jval spec, const struct work_policy *policy, struct arena *a,
+                         struct work_size *out)
+{
+    struct jval k, v, of;
+    struct work_size one;
+    for (const struct record *child = object->family.owned; child; child = child->family.next) {
+        bool named = !child->present;
+        for (struct jiter it = json_iter(json_get(spec, "versions")); json_next(&it, &k, &v);)
+            named |= slice_eq(versioned_child_name(slice_of(object->name), json_get_str(v, "name", a), a), slice_of(child->name));
+        if (named || !json_read(&of, istr_slice(child->seen.spec), a, NULL))
+            continue;
+        work_size(of, policy->types, a, &one);
+        work_size_add(out, &one, 1);
+    }
+}
 
 /* The objects of a workload at their largest. One that has ended uses nothing, but for a job whose cluster is kept. */
 static void size_now(const struct record *c, const struct work_policy *policy, struct arena *a, struct work_size *out)
@@ -20,6 +45,8 @@ static void size_now(const struct record *c, const struct work_policy *policy, s
             w->sized = hash64(text, 1);
         }
         work_size_add(out, &w->size, 1);
+        if (own->family.owned && has_versions(own))
+            add_replaced(own, json_document(text, a, NULL), policy, a, out);
     }
 }
 
@@ -113,7 +140,13 @@ bool quota_admit(struct workloads *s, struct record *c, const struct workload_mo
     struct work_policy policy;
     bool fresh = m && !w->counts;
     policy_in_force(s->op, &policy);
-    const char *full = m ? quota_full(s, c, &policy, &m->size) : NULL;
+    struct work_size size = {0};
+    if (m)
+        size = m->size;
+    for (const struct record *own = c->family.owned; m && own; own = own->family.next)
+        if (own->present && has_versions(own))
+            add_replaced(own, json_get(m->made, "spec"), &policy, a, &size);
+    const char *full = m ? quota_full(s, c, &policy, &size) : NULL;
     if (full) {
         w->waits_ms = w->waits_ms ? w->waits_ms : now_ms;
         *out = (struct workload_wait){
@@ -137,7 +170,7 @@ bool quota_admit(struct workloads *s, struct record *c, const struct workload_mo
     w->slot_ms = 0;
     w->waits_ms = 0;
     if (m)
-        set_used(s, w, &m->size, true);
+        set_used(s, w, &size, true);
     struct record *next = m ? oldest_waiting(s) : NULL;
     if (next)
         record_touch(s->op, next);

@@ -61,6 +61,7 @@ struct workload_view {
     const struct workload_object *objects;
     uint32_t count;
     enum workload_name name;          /* of the model */
+    struct slice lacks;               /* why objects of the model's kind cannot be made here; .ptr NULL: they can */
     bool quiet;                       /* sendMessages of the policy is false */
     const struct workload_wait *wait; /* a quota or a rate stands in the way of what the same view without it comes to; NULL: none does */
     const struct group_failures *refusals;
