@@ -24,7 +24,8 @@ static void check_state(const struct work_object *object, bool terminate, struct
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct work_options options = {.ns = SLICE("team-a"), .prefix = SLICE("p-"), .image = SLICE("default-image")};
+    static const struct work_options options = {
+        .ns = SLICE("team-a"), .prefix = SLICE("p-"), .image = SLICE("default-image"), .gateway = SLICE("public")};
     struct workload_in in = {
         .uid = SLICE("0b6f3c1e-51f5-4d1b-9a3e-7f0c2d8e4a11"), .project = SLICE("team-a"), .name = SLICE("train"), .generation = 2};
     struct arena a = {0};
