@@ -237,9 +237,9 @@ static bool deploy_once(struct planned *p, const struct service_change *from, bo
     struct desk *d = &p->desk;
     struct ask_answer a;
     struct jval there = NO_VALUE;
-    bool absent;
-    if (!fleet_find(d, d->o.name, &a, &absent, e) || (!absent && (!json_read(&there, a.body, &d->a, e) || !is_service(d, there, e))) ||
-        !check_flags(p, there, e))
+    bool absent = false;
+    if (!(p->back ? fleet_get(d, d->o.name, &a, e) : fleet_find(d, d->o.name, &a, &absent, e)) ||
+        (!absent && (!json_read(&there, a.body, &d->a, e) || !is_service(d, there, e))) || !check_flags(p, there, e))
         return false;
     c.live = json_get(there, "spec.service.versions");
     if (p->back && json_len(c.live) < 2)

@@ -206,6 +206,8 @@ void versioned_observe(struct versioned_decision *d)
     for (int i = 0; i < VERSIONED_ROUTES; i++)
         if (wanted(d, i))
             build_route(d, i);
+        else if (d->in->routes[i])
+            d->in->routes[i]->want.trouble = SLICE(""); /* a route that is to go is not kept for it */
 }
 
 struct slice versioned_routes_trouble(const struct versioned_decision *d)

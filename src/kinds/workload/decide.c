@@ -166,8 +166,9 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
             struct action *act = plan_add(p, &workload_apply);
             act->name = in->model->name;
             act->uid = o ? o->is.uid : SLICE_NONE;
-            if (o && workload_forms[o->form].by_spec) /* its state is that of the generation before */
-                say(&s, s.state.ptr, WORK_PROGRESSING, SLICE("the new versions are being written"));
+            if (o && workload_forms[o->form].by_spec && !(in->refusals && in->refusals->count))
+                /* its state is that of the generation before */
+                say(&s, s.state.ptr, WORK_PROGRESSING, SLICE(""));
         }
     } else if (!o) {
         say(&s, "TERMINATED", "DeletedHere",

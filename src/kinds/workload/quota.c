@@ -113,6 +113,9 @@ static const char *quota_full(const struct workloads *s, const struct record *c,
     struct work_size all = s->used;
     work_size_add(&all, &w->used, -1);
     work_size_add(&all, size, 1);
+    if (w->counts && size->pods <= w->used.pods && size->milli_cpu <= w->used.milli_cpu && size->memory <= w->used.memory &&
+        size->gpus <= w->used.gpus)
+        return NULL; /* it needs no more room than it has, which may be above a quota that was lowered */
     if (!w->counts && policy->objects && s->objects >= policy->objects)
         return "maxObjects";
     if (!w->counts && policy->project_objects && objects_in(s, c->ns) >= policy->project_objects)
