@@ -33,7 +33,7 @@ HOSTILE = {
     "resources": {"image": IMAGE, "job": {"entrypoint": "true"}, "computeConfig": {"inline": {"worker_nodes": [
         {"required_resources": {"CPU": 1, "memory": "1Gi"}, "max_nodes": 5000}]}}},
     "templates": node(initContainers=[{"name": "a", "image": IMAGE}]),
-    "kinds": {"image": IMAGE, "service": {"applications": []}},
+    "kinds": {"image": IMAGE, "workspace": {}},
 }
 
 

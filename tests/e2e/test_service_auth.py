@@ -320,8 +320,8 @@ def test_a_secret_of_another_client_is_only_read(controller, operators, space, b
     operators(f"--service-auth={GRACE}s")
     space.api.call("POST", space.path("secrets"), {"metadata": {"name": "rag-token"}, "stringData": {"token": "short"}})
     service.create(version("v1", board), route=ROUTE)
-    assert service.says("TokenReady", "rag-token: it has no key token of 16 bytes")["status"] == "False"
-    refused = ("TokenNotUsable", "rag-token: it has no key token of 16 bytes and more: replace or delete it")
+    assert service.says("TokenReady", "rag-token: this Secret has no key token of 16 bytes")["status"] == "False"
+    refused = ("TokenNotUsable", "rag-token: this Secret has no key token of 16 bytes or more: replace or delete it")
     eventually(lambda: token_events(space) == [refused])
     mine = {"token": "a-token-of-mine-123", "former": "one-of-yesterday-12"}
     space.api.patch(space.path("secrets", "rag-token"), {"stringData": mine})

@@ -34,7 +34,9 @@ bool rayservice_make_update(struct op *op, struct record *c, const struct action
 bool rayservice_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
-    return object_make_delete(op, c, act, f, t, &ray_resources[RAY_V1], SLICE("Background"));
+    model_load(op, c); /* condition Suspended is for who gives the nodes to others: the RayCluster exists until its pods are gone then */
+    return object_make_delete(op, c, act, f, t, &ray_resources[RAY_V1],
+                              rayservice_model(op)->suspend ? SLICE("Foreground") : SLICE("Background"));
 }
 
 /* act->uid: the cluster that the service will lead to. */
