@@ -150,7 +150,7 @@ static bool look_rollout(struct service_desk *d, bool *over, struct err *e)
     return true;
 }
 
-bool service_wait(struct service_desk *d, service_look *look, const char *what, struct err *e)
+bool service_wait(struct service_desk *d, service_look *look, const char *process, struct err *e)
 {
     int64_t until_ms = clock_now().mono_ms + (d->o.wait_ms ? d->o.wait_ms : SERVICE_WAIT_MS);
     struct arena kept = *d->seek.a;
@@ -160,9 +160,9 @@ bool service_wait(struct service_desk *d, service_look *look, const char *what, 
         arena_reset(d->seek.a, MIB);
         well = look(d, &over, e);
         if (well && !over && clock_now().mono_ms >= until_ms)
-            well = err_set(e, ERR_TIMEOUT, "the %s of %.*s has not ended within --wait-timeout; it goes on", what, SLICE_ARG(d->o.name));
+            well = err_set(e, ERR_TIMEOUT, "the %s of %.*s has not ended within --wait-timeout; it goes on", process, SLICE_ARG(d->o.name));
         if (well && !over && !ask_pause(&d->seek.ask, LOOK_MS))
-            well = err_set(e, ERR_CLOSED, "ended by a signal; the %s goes on", what);
+            well = err_set(e, ERR_CLOSED, "ended by a signal; the %s goes on", process);
     }
     arena_free(d->seek.a);
     *d->seek.a = kept;
@@ -242,7 +242,7 @@ int cli_service(int argc, char **argv)
     if (d.o.auth.len && !slice_is(d.o.auth, "token") && !slice_is(d.o.auth, "none"))
         return flags_wrong(&flags, "--auth is token or none");
     d.seek.a = &a;
-    if (service_is_planned(&d, &a) && (status = service_plane(&d, argv[1])) >= 0)
+    if (service_uses_plane(&d, &a) && (status = service_plane(&d, argv[1])) >= 0)
         return status;
     bool well = seek_open(&d.seek, &d.o.seek, &a, &e) && verbs[verb].run(&d, &e);
     seek_close(&d.seek);

@@ -34,29 +34,30 @@ bool service_find_live(struct service_desk *d, struct err *e);
 bool service_send(struct service_desk *d, service_call *call, struct slice path, struct slice body, struct err *e);
 /* One look. False: it will not come to a good end, or cannot be read. */
 typedef bool service_look(struct service_desk *d, bool *over, struct err *e);
-bool service_wait(struct service_desk *d, service_look *look, const char *what, struct err *e); /* "rollout", "rotation" or "log" */
+bool service_wait(struct service_desk *d, service_look *look, const char *process,
+                  struct err *e); /* process: "rollout", "rotation" or "log" */
 bool service_wait_rollout(struct service_desk *d, struct err *e);
 bool service_token(struct service_desk *d, struct err *e);
 bool service_logs(struct service_desk *d, struct err *e);
 bool service_deploy(struct service_desk *d, struct err *e);
 
-/* The versions that a service is to have. */
+/* A change of the versions of a service. */
 struct service_change {
     struct service_desk *d;
-    struct jval given;    /* the new version; absent: none */
-    struct slice version; /* its name */
-    struct jval live;     /* the list of the versions that there are; may be absent */
-    struct slice primary, canary;
-    bool plane; /* a version is one of a Workload, without name and weight; else it is the spec of a RayService */
+    struct jval given;            /* the new version; absent: none */
+    struct slice version;         /* its name */
+    struct jval live;             /* the list of versions in the spec as it is now; absent: the service does not exist yet */
+    struct slice primary, canary; /* names of versions in live; may be empty */
+    bool plane;                   /* a version is one of a Workload, without name and weight; else it is the spec of a RayService */
     struct jout w;
 };
-/* Items of the list, which is open, as the flags say. */
+/* Writes the new versions, as the flags ask for them, into the list that is open in p->w. */
 bool service_put_versions(struct service_change *p, struct err *e);
 void service_put_list(struct service_change *p, const char *key, struct slice list); /* of texts, with commas between */
 struct slice service_name_version(const struct service_change *p);
 
 /* With a control plane the service is a Workload: its VersionedService is in the cluster of its cloud. */
-bool service_is_planned(const struct service_desk *d, struct arena *a); /* the flags or a login name a control plane */
+bool service_uses_plane(const struct service_desk *d, struct arena *a); /* the flags or a login name a control plane */
 int service_plane(struct service_desk *d, const char *verb);            /* returns the exit status */
 
 #endif

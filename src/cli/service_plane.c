@@ -1,12 +1,12 @@
-/* `mobula service` with a control plane: the service is a Workload, and a file says what a version is. */
+/* `mobula service` with a control plane: the service is a Workload. A file has the configuration of a version. */
 #include "cli.h"
 #include "fleet.h"
 #include "service.h"
 
 #include <stdio.h>
 
-struct planned {
-    struct desk desk; /* first: verbs get this */
+struct plane_service {
+    struct desk desk; /* must be the first member: a verb gets its address */
     struct service_desk *from;
     bool back; /* a rollback */
 };
@@ -26,7 +26,7 @@ static const struct noun noun = {
 
 /* ---- the file ---- */
 
-/* Its members. spec NULL: it is read elsewhere. */
+/* Members of the file, and those of a version in the Workload that they become. spec NULL: read by read_file or put_config. */
 static const struct {
     const char *file, *spec;
 } members[] = {{"applications", "applications"},
@@ -60,7 +60,7 @@ static void take(struct slice *option, struct jval file, const char *key, struct
         *option = json_get_str(file, key, a);
 }
 
-/* The compute config goes along as it is now: a version keeps its nodes when somebody creates another version of the config. */
+/* The compute config is copied into the version, which so keeps its nodes when another version of the config is created. */
 static bool put_config(struct desk *d, struct jval file, struct jout *w, struct err *e)
 {
     struct jval config = json_get(file, "compute_config");
@@ -79,7 +79,7 @@ static bool put_config(struct desk *d, struct jval file, struct jout *w, struct 
     return true;
 }
 
-static bool read_file(struct planned *p, struct service_change *c, struct err *e)
+static bool read_file(struct plane_service *p, struct service_change *c, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf out = {.max = LIMIT_JSON_ITEM};
     struct desk *d = &p->desk;
@@ -110,15 +110,15 @@ static bool read_file(struct planned *p, struct service_change *c, struct err *e
 
 /* ---- deploy ---- */
 
-/* The first of the list is the primary version: so it is written. */
+/* service_put_versions writes the primary version first. */
 static void find_primary(struct service_change *c, struct arena *a)
 {
     c->primary = json_get_str(json_at(c->live, 0), "name", a);
     c->canary = json_get_str(json_at(c->live, 1), "name", a);
 }
 
-/* Those of --hostname, or one below the domain that the Cloud has for services. */
-static bool put_hosts(struct planned *p, struct service_change *c, struct err *e)
+/* The hosts of --hostname, or one below the domain that the Cloud has for services. */
+static bool put_hosts(struct plane_service *p, struct service_change *c, struct err *e)
 {
     struct desk *d = &p->desk;
     struct slice hosts = p->from->o.hosts, body, domain;
@@ -137,7 +137,7 @@ static bool put_hosts(struct planned *p, struct service_change *c, struct err *e
 }
 
 /* object: the Workload as it was read, if there is one. */
-static bool send(struct planned *p, struct service_change *c, struct slice object, bool *conflict, struct err *e)
+static bool send(struct plane_service *p, struct service_change *c, struct slice object, bool *conflict, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf body = {.max = LIMIT_JSON_ITEM};
     struct desk *d = &p->desk;
@@ -170,7 +170,7 @@ static bool is_service(struct desk *d, struct jval workload, struct err *e)
            err_set(e, ERR_CONFIG, "workload %.*s is no service: see mobula job status", SLICE_ARG(d->o.name));
 }
 
-/* Of a service whose new generation has not come into force: it may still serve by the one before. */
+/* Whether the reason means that the new generation is not in force yet, while the former one may serve. */
 static bool is_pending(struct slice reason)
 {
     static const char *const words[] = {WORK_PROGRESSING, "QuotaExceeded", "RateLimited", "Frozen", "ApplyRefused"};
@@ -180,7 +180,7 @@ static bool is_pending(struct slice reason)
     return false;
 }
 
-/* One look; the rollout is over when its generation serves and nothing moves any more. */
+/* The rollout is over when the Workload's generation is in force and runs. */
 static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
 {
     struct json doc;
@@ -206,8 +206,8 @@ static bool wait_rollout(struct desk *d, struct err *e)
     return fleet_wait(d, look, e);
 }
 
-/* Flags that would have no effect. */
-static bool check_flags(struct planned *p, struct jval there, struct err *e)
+/* Refuses flags that would have no effect, and a service that cannot be deployed to. */
+static bool check_flags(struct plane_service *p, struct jval there, struct err *e)
 {
     const struct service_options *o = &p->from->o;
     const struct fleet_options *f = &p->desk.o;
@@ -230,8 +230,8 @@ static bool check_flags(struct planned *p, struct jval there, struct err *e)
     return true;
 }
 
-/* Reads the service and writes it. */
-static bool deploy_once(struct planned *p, const struct service_change *from, bool *conflict, struct err *e)
+/* Reads the Workload and writes it. *conflict: another client wrote it between the two. */
+static bool deploy_once(struct plane_service *p, const struct service_change *from, bool *conflict, struct err *e)
 {
     struct service_change c = *from;
     struct desk *d = &p->desk;
@@ -250,7 +250,7 @@ static bool deploy_once(struct planned *p, const struct service_change *from, bo
 
 static bool deploy(struct desk *d, struct err *e)
 {
-    struct planned *p = (struct planned *)d;
+    struct plane_service *p = (struct plane_service *)d;
     struct service_change c = {.d = p->from, .given = NO_VALUE, .live = NO_VALUE, .plane = true};
     bool conflict = true, sent = false;
     if (!read_file(p, &c, e))
@@ -268,7 +268,7 @@ static bool deploy(struct desk *d, struct err *e)
 /* All versions but the primary one get no requests any more. */
 static bool rollback(struct desk *d, struct err *e)
 {
-    struct planned *p = (struct planned *)d;
+    struct plane_service *p = (struct plane_service *)d;
     p->back = true;
     p->from->o.canary = 0;
     return deploy(d, e);
@@ -302,7 +302,7 @@ static bool show(struct desk *d, struct err *e)
 
 /* ---- the command ---- */
 
-bool service_is_planned(const struct service_desk *d, struct arena *a)
+bool service_uses_plane(const struct service_desk *d, struct arena *a)
 {
     const struct service_options *o = &d->o;
     struct login l;
@@ -319,22 +319,22 @@ int service_plane(struct service_desk *from, const char *verb)
     } verbs[] = {{"deploy", deploy},     {"status", show},         {"list", fleet_show},      {"rollback", rollback},
                  {"wait", wait_rollout}, {"terminate", terminate}, {"delete", remove_service}};
     const struct service_options *o = &from->o;
-    struct planned p = {.desk = {.noun = &noun,
-                                 .o = {.kubeconfig = o->seek.kubeconfig,
-                                       .context = o->seek.context,
-                                       .ns = o->seek.ns,
-                                       .server = o->server,
-                                       .token_file = o->token_file,
-                                       .ca_file = o->ca_file,
-                                       .name = o->name,
-                                       .file = o->file,
-                                       .cloud = o->cloud,
-                                       .config = o->config,
-                                       .image = o->image,
-                                       .output = slice_empty(o->output) ? SLICE("table") : o->output,
-                                       .timeout_ms = o->wait_ms ? o->wait_ms : SERVICE_WAIT_MS},
-                                 .status = STATUS_ERROR},
-                        .from = from};
+    struct plane_service p = {.desk = {.noun = &noun,
+                                       .o = {.kubeconfig = o->seek.kubeconfig,
+                                             .context = o->seek.context,
+                                             .ns = o->seek.ns,
+                                             .server = o->server,
+                                             .token_file = o->token_file,
+                                             .ca_file = o->ca_file,
+                                             .name = o->name,
+                                             .file = o->file,
+                                             .cloud = o->cloud,
+                                             .config = o->config,
+                                             .image = o->image,
+                                             .output = slice_empty(o->output) ? SLICE("table") : o->output,
+                                             .timeout_ms = o->wait_ms ? o->wait_ms : SERVICE_WAIT_MS},
+                                       .status = STATUS_ERROR},
+                              .from = from};
     struct err e = {0};
     size_t i = 0;
     while (i < COUNT_OF(verbs) && strcmp(verb, verbs[i].name) != 0)

@@ -302,7 +302,7 @@ static void look_versions(struct checker *c, const struct place *at)
     policy_items(c, at, version, 11);
 }
 
-/* Its route is of the operator's settings. */
+/* gateway and ingressClassName are not checked: work_render takes them from the operator's settings. */
 static void look_versioned(struct checker *c, const struct place *at)
 {
     static const struct member_rule versioned[] = {{"gateway", WORK_RULE_HOSTS, ANY, 0, NULL},
@@ -382,7 +382,7 @@ static void check_all(struct checker *c, const struct place *spec)
 
 bool work_policy_check(const struct work_policy *policy, struct jval object, struct arena *a, struct spec_errors *refused, uint32_t *rule)
 {
-    enum { CLUSTERED = 3 /* the first kinds: those with pods of a size */ };
+    enum { CLUSTERED = 3 /* the first kinds, whose pods count for the policy's totals */ };
     static const struct {
         const char *version, *kind;
         void (*look)(struct checker *c, const struct place *spec);

@@ -405,14 +405,7 @@ def test_what_ends_while_no_operator_runs_ends_when_one_starts(controller, opera
 
 
 def test_the_last_service_that_is_deleted_while_no_operator_runs_is_forgotten(controller, operators, space, boards, edge):
-    service, board = Versioned(space), boards()
-    grant(space)
-    operator = operators(f"--service-auth={GRACE}s")
-    service.create(version("v1", board), route=ROUTE)
-    service.serve("v1", board)
-    service.phase("Complete")
-    first = eventually(lambda: tokens(space))["token"]
-    eventually(lambda: asked(edge, first) == 200)
+    _, operator, first = begun(operators, space, boards, edge)
     operator.stop()
     space.kubectl("delete", "versionedservice", "rag")
     eventually(lambda: space.find(space.path("configmaps", "mobula-edge-services")) is None)

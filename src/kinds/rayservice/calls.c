@@ -34,7 +34,8 @@ bool rayservice_make_update(struct op *op, struct record *c, const struct action
 bool rayservice_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
-    model_load(op, c); /* condition Suspended is for who gives the nodes to others: the RayCluster exists until its pods are gone then */
+    model_load(op, c);
+    /* While condition Suspended is not True, quota of the pods counts as used: so the RayCluster must exist until its pods are gone. */
     return object_make_delete(op, c, act, f, t, &ray_resources[RAY_V1],
                               rayservice_model(op)->suspend ? SLICE("Foreground") : SLICE("Background"));
 }

@@ -181,7 +181,8 @@ static void build_route(struct versioned_decision *d, int which)
     if (!v)
         return;
     if (v->want.trouble.len)
-        plan_look_again(d->p, d->in->now.mono_ms + 5 * VERSIONED_LOOK_MS); /* no event of the other route comes here */
+        plan_look_again(d->p,
+                        d->in->now.mono_ms + 5 * VERSIONED_LOOK_MS); /* a change of the other service's route does not touch this service */
     else if (sum == 0)
         v->want.trouble = SLICE("no version takes requests yet");
     else if (versioned_build_route(d->s, &in, which, d->a, &text, &e))
@@ -207,7 +208,7 @@ void versioned_observe(struct versioned_decision *d)
         if (wanted(d, i))
             build_route(d, i);
         else if (d->in->routes[i])
-            d->in->routes[i]->want.trouble = SLICE(""); /* a route that is to go is not kept for it */
+            d->in->routes[i]->want.trouble = SLICE(""); /* a route that is no longer wanted is deleted, whichever service has its host */
 }
 
 struct slice versioned_routes_trouble(const struct versioned_decision *d)

@@ -100,7 +100,7 @@ static void end(const struct workload_view *in, struct plan *p, struct work_stat
 /* Something stands in the way of what is to be applied. */
 static bool is_blocked(const struct workload_view *in, struct plan *p, struct work_status *out, struct workload_told *told)
 {
-    enum { NAME_LOOK_MS = 5 * 1000 /* no event tells of the end of these */ };
+    enum { NAME_LOOK_MS = 5 * 1000 /* no event tells when a name is free, or a kind is watched */ };
     const struct workload_model *m = in->model;
     const struct group_failures *r = in->refusals;
     struct workload_wait w = {WORK_RULE_FREEZE, "Frozen", in->frozen, TIME_NEVER};
@@ -167,7 +167,7 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
             act->name = in->model->name;
             act->uid = o ? o->is.uid : SLICE_NONE;
             if (o && workload_forms[o->form].by_spec && !(in->refusals && in->refusals->count))
-                /* its state is that of the generation before */
+                /* until the answer, the object's status is that of the former generation */
                 say(&s, s.state.ptr, WORK_PROGRESSING, SLICE(""));
         }
     } else if (!o) {
