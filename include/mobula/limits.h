@@ -446,17 +446,11 @@ enum {
     HUB_REPORT_MS = 5 * 1000,                             /* pods of one workload may report once in so long */
     HUB_CREDENTIAL_S = 10 * 60,                           /* lifetime of a pod's credential */
     HUB_PEER_MS = 5 * 60 * 1000,                          /* connections to another replica are closed after so long without a request */
-    HUB_CERT_DAYS = 60,                                   /* a certificate of the hub's own making lasts, and is renewed … */
-    HUB_CERT_RENEW_DAYS = 30,                             /* … when so much of that is left */
-    HUB_CA_DAYS = 3650,                                   /* likewise its CA … */
-    HUB_CA_RENEW_DAYS = 365,                              /* … with the same key: clients that trust the old one trust the new one */
-    ROUTE_CA_DAYS = 3650,                                 /* likewise the CA of routes, if the operator makes it */
-    ROUTE_CA_RENEW_DAYS = 365,
-    ROUTE_TLS_LOOK_MS = 60 * 1000, /* between two reads of a route's Secret, or more … */
-    ROUTE_TLS_PACE_MS = 200,       /* … so that all of them together are read at most once in this time */
-    HUB_CERT_LOOK_MS = 60 * 1000,  /* between two reads of the certificate's objects */
-    HUB_STOP_MS = 3 * 1000,        /* for calls under way when the process is to end … */
-    HUB_LEAVE_MS = 8 * 1000,       /* … and for finalizers of a namespace that is being deleted */
+    ROUTE_TLS_LOOK_MS = 60 * 1000,                        /* between two reads of a route's Secret, or more … */
+    ROUTE_TLS_PACE_MS = 200,                              /* … so that all of them together are read at most once in this time */
+    HUB_CERT_LOOK_MS = 60 * 1000,                         /* between two reads of the certificate's objects */
+    HUB_STOP_MS = 3 * 1000,                               /* for calls under way when the process is to end … */
+    HUB_LEAVE_MS = 8 * 1000,                              /* … and for finalizers of a namespace that is being deleted */
 };
 
 /* operator */

@@ -97,7 +97,9 @@ struct tls_leaf {
     char first_name[128];                /* the first names in it, for the error text */
     char issuer[96];                     /* the common name of who signed it, or else the organisation; likewise */
     int64_t not_before_us, not_after_us; /* microseconds since 1970 */
-    struct slice key_id;                 /* subjectKeyIdentifier; it points into the certificate. Empty: there is none */
+    struct slice subject, key_id;        /* DER of the subject's name; subjectKeyIdentifier, empty if there is none. Both point into the
+                                          * certificate */
+    bool self_issued;                    /* its issuer has the subject's name: a chain ends with it */
 };
 /* name as in tls_options. An IP address is looked for among the IP addresses only, a DNS name among the DNS names only: in any case of
  * letters, with "*" as the whole leftmost label and at least two labels behind it. */
@@ -105,9 +107,11 @@ bool tls_leaf_read(struct slice der, struct slice name, struct tls_leaf *out, st
 
 /* tls_leaf_read of an identity's first certificate. */
 bool tls_identity_leaf(const struct tls_identity *id, struct slice name, struct tls_leaf *out);
+/* Whether the first certificate is for the name, which may be a wildcard: *.example.com. */
+bool tls_identity_for(const struct tls_identity *id, struct slice name, struct tls_leaf *out);
 
-/* Whether all certificates of the chain are valid at this time, and all (ca), or all but the first, may sign others. Shortens *not_after_us
- * to their earliest end. */
+/* Whether all certificates of the chain, which ends with a self-issued one, are valid at this time, and all (ca), or all but the first, may
+ * sign others. Shortens *not_after_us to their earliest end. */
 bool tls_identity_valid(const struct tls_identity *id, bool ca, int64_t wall_us, int64_t *not_after_us, struct err *e);
 
 /* ---- certificates of our own making: on P-256, signed with SHA-256 ---- */
@@ -121,12 +125,22 @@ struct tls_issue {
 };
 /* Appends PEM; no key when a CA is renewed. No other copy of the private key is left in memory. */
 bool tls_issue(const struct tls_issue *o, struct buf *cert_pem, struct buf *key_pem, struct err *e);
-/* Issues a certificate signed by the CA in ca_cert and ca_key (PEM), followed by the CA's chain. It is valid for TLS_ISSUED_DAYS, from a
- * day before wall_us because clocks differ, but no longer than the chain. o has names and subject. False: the key does not fit the
- * certificate, a certificate of the chain is not a CA's, has expired or is not valid yet. */
+/* A CA's certificate for TLS_CA_DAYS, from a day before wall_us because clocks differ. old: the CA to renew, with its key; NULL: a new one.
+ * It is to be renewed when fewer than TLS_CA_RENEW_DAYS are left (tls_ca_due). */
+enum { TLS_CA_DAYS = 3650, TLS_CA_RENEW_DAYS = 365 };
+bool tls_issue_ca(const struct tls_identity *old, const char *subject, int64_t wall_us, struct buf *cert_pem, struct buf *key_pem,
+                  struct err *e);
+bool tls_ca_due(const struct tls_identity *ca, int64_t wall_us);
+/* Issues a certificate signed by the CA in ca_cert and ca_key (PEM), followed by ca_cert, which has the CA's chain. It is valid for
+ * TLS_ISSUED_DAYS, from a day before wall_us, but no longer than the chain. o has names and subject. False: the key does not fit the
+ * certificate, a certificate of the chain is not a CA's, has expired or is not valid yet, or the result would be longer than
+ * tls_identity_load takes. */
 enum { TLS_ISSUED_DAYS = 90 };
 bool tls_issue_by(struct slice ca_cert, struct slice ca_key, struct tls_issue *o, int64_t wall_us, struct buf *cert_pem,
                   struct buf *key_pem, struct err *e);
+/* Whether a certificate (PEM, and its leaf) needs a successor: it was not issued by the CA of ca_cert, whose chain ends at ca_ends_us, or
+ * two thirds of its life are over and its successor would be valid for longer. */
+bool tls_issue_due(struct slice cert_pem, const struct tls_leaf *leaf, struct slice ca_cert, int64_t ca_ends_us, int64_t wall_us);
 
 /* HMAC of SHA-256. */
 enum { TLS_MAC = 32 };

@@ -87,11 +87,10 @@ static void forget(struct keeper *k)
 /* A value that is no base64 counts as missing. A server's certificate of our own is then made again; of any other the error tells. */
 static void read_data(struct jval object, const char *name, bool encoded, struct buf *to, struct arena *a)
 {
-    struct slice text = json_str(json_child(json_get(object, "data"), name), a);
-    if (!encoded)
-        buf_put(to, text);
-    else if (buf_room(to, text.len + 1)) /* at once, so that no growing buffer leaves a part of a key behind */
-        base64_decode(text, to, NULL);
+    if (encoded)
+        kube_secret_data(object, name, true, to, a, NULL);
+    else
+        buf_put(to, json_str(json_child(json_get(object, "data"), name), a));
 }
 
 static void read_part(struct hub *h, enum part_name i, struct slice body)
@@ -162,23 +161,21 @@ static void write_part(struct hub *h, enum part_name i, struct slice cert, struc
     buf_clear(&h->body);
 }
 
-static void issue(struct hub *h, enum part_name i, const struct tls_identity *ca, struct slice known)
+/* Issues the server's certificate, or a CA: a new one, or one that renews the old, which stays behind it. */
+static void issue(struct hub *h, enum part_name i, const struct tls_identity *old)
 {
     struct buf cert, key;
-    bool server = i == PART_TLS;
+    struct err *e = &h->tls.keeper->trouble;
     const struct part *is = &h->tls.keeper->part[PART_CA];
-    int64_t now = h->now.wall_us;
-    struct tls_issue o = {.names = h->o.cert.names,
-                          .name_count = server ? h->o.cert.name_count : 0,
-                          .ca = ca,
-                          .not_before_us = now - TIME_DAY_US, /* clocks differ, by a time zone where one tells local time */
-                          .not_after_us = now + (server ? HUB_CERT_DAYS : HUB_CA_DAYS) * TIME_DAY_US};
+    struct slice ca = buf_slice(&is->ca), ca_key = buf_slice(&is->key);
+    struct tls_issue o = {.names = h->o.cert.names, .name_count = h->o.cert.name_count};
     buf_init(&cert, TEXT_MAX);
     buf_init(&key, TEXT_MAX);
-    if (tls_issue(&o, &cert, &key, &h->tls.keeper->trouble)) {
-        buf_put(&cert, known);
-        struct slice text = buf_slice(&cert);
-        write_part(h, i, text, ca && !server ? buf_slice(&is->key) : buf_slice(&key), server ? buf_slice(&is->ca) : text);
+    if (i == PART_TLS && tls_issue_by(ca, ca_key, &o, h->now.wall_us, &cert, &key, e)) {
+        write_part(h, i, buf_slice(&cert), buf_slice(&key), ca);
+    } else if (i == PART_CA && tls_issue_ca(old, NULL, h->now.wall_us, &cert, &key, e)) {
+        buf_put(&cert, ca);
+        write_part(h, i, SLICE_NONE, old ? ca_key : buf_slice(&key), buf_slice(&cert));
     }
     buf_wipe(&cert);
     buf_wipe(&key);
@@ -186,38 +183,36 @@ static void issue(struct hub *h, enum part_name i, const struct tls_identity *ca
 
 /* ---- deciding ---- */
 
-static bool ends_within(const struct hub *h, const struct tls_leaf *leaf, int64_t days)
-{
-    return leaf->not_after_us - h->now.wall_us < days * TIME_DAY_US;
-}
-
-/* Whether the server's certificate stays: it is signed by this CA, is for all names, and lasts longer than HUB_CERT_RENEW_DAYS. */
-static bool is_server_good(struct hub *h, const struct tls_identity *ca)
+/* Whether the server's certificate is kept: it is for all names, and not due. */
+static bool is_server_good(struct hub *h, int64_t ca_ends_us)
 {
     struct part *p = &h->tls.keeper->part[PART_TLS];
-    struct tls_identity *id = tls_identity_load(buf_slice(&p->cert), buf_slice(&p->key), NULL);
-    struct tls_leaf leaf = {.not_after_us = 0}, signer = {.not_after_us = 0};
-    bool good = id && slice_eq(buf_slice(&p->ca), buf_slice(&h->tls.keeper->part[PART_CA].ca)) &&
-                tls_identity_leaf(ca, SLICE("localhost"), &signer);
+    struct slice ca = buf_slice(&h->tls.keeper->part[PART_CA].ca), cert = buf_slice(&p->cert);
+    struct tls_identity *id = tls_identity_load(cert, buf_slice(&p->key), NULL);
+    struct tls_leaf leaf = {.not_after_us = 0};
+    bool good = id && slice_eq(buf_slice(&p->ca), ca);
     for (uint32_t i = 0; good && i < h->o.cert.name_count; i++)
-        good = tls_identity_leaf(id, h->o.cert.names[i], &leaf) && leaf.has_name;
-    good = good && strcmp(leaf.issuer, signer.issuer) == 0 && !ends_within(h, &leaf, HUB_CERT_RENEW_DAYS);
+        good = tls_identity_for(id, h->o.cert.names[i], &leaf);
     tls_identity_drop(id);
-    return good;
+    return good && !tls_issue_due(cert, &leaf, ca, ca_ends_us, h->now.wall_us);
 }
 
-static void keep_certificate(struct hub *h, const struct tls_identity *ca)
+/* False: the CA cannot sign (the trouble of this look). */
+static bool keep_certificate(struct hub *h, const struct tls_identity *ca)
 {
     struct keeper *k = h->tls.keeper;
     struct part *public = &k->part[PART_PUBLIC];
     struct slice text = buf_slice(&k->part[PART_CA].ca);
-    struct tls_leaf leaf;
-    if (k->part[PART_CA].ours && tls_identity_leaf(ca, SLICE("localhost"), &leaf) && ends_within(h, &leaf, HUB_CA_RENEW_DAYS))
-        issue(h, PART_CA, ca, text);
-    else if (!is_server_good(h, ca))
-        issue(h, PART_TLS, ca, SLICE_NONE);
+    int64_t ends_us = INT64_MAX;
+    if (k->part[PART_CA].ours && tls_ca_due(ca, h->now.wall_us))
+        issue(h, PART_CA, ca);
+    else if (!tls_identity_valid(ca, true, h->now.wall_us, &ends_us, &k->trouble))
+        return false;
+    else if (!is_server_good(h, ends_us))
+        issue(h, PART_TLS, NULL);
     else if (!public->there || (public->ours && !slice_eq(buf_slice(&public->ca), text)))
         write_part(h, PART_PUBLIC, SLICE_NONE, SLICE_NONE, text);
+    return true;
 }
 
 static void decide(struct hub *h)
@@ -233,13 +228,11 @@ static void decide(struct hub *h)
         return;
     }
     if (!is->there) {
-        issue(h, PART_CA, NULL, SLICE_NONE);
+        issue(h, PART_CA, NULL);
         return;
     }
     struct tls_identity *ca = tls_identity_load(buf_slice(&is->ca), buf_slice(&is->key), &k->trouble);
-    if (ca)
-        keep_certificate(h, ca);
-    else
+    if (!ca || !keep_certificate(h, ca))
         err_wrap(&k->trouble, "Secret %.*s, which holds the CA", SLICE_ARG(is->name));
     tls_identity_drop(ca);
 }

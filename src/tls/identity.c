@@ -118,7 +118,8 @@ bool tls_rsa_sign(struct slice key_pem, struct slice text, char out[TLS_RSA_MAX]
     bool done =
         rsa && *len <= TLS_RSA_MAX && br_rsa_pkcs1_sign_get_default()(BR_HASH_OID_SHA256, hash, sizeof hash, rsa, (unsigned char *)out);
     mem_wipe(&id, sizeof id);
-    return done || (well && err_set(e, ERR_CONFIG, "the private key is not an RSA key"));
+    return done || (rsa && err_set(e, ERR_CONFIG, RSA_CANNOT_SIGN, rsa->n_bitlen)) ||
+           (well && !rsa && err_set(e, ERR_CONFIG, "the private key is not an RSA key"));
 }
 
 struct tls_identity *tls_identity_load(struct slice cert_pem, struct slice key_pem, struct err *e)

@@ -245,25 +245,6 @@ static void put_ca_name(struct writer *w, const struct tls_issue *o, const struc
     put_name(w, slice_of(text));
 }
 
-/* Issuer name and key identifier are taken from the CA's own certificate, because other software may have made the CA. */
-static struct slice signer_name(const struct tls_identity *ca)
-{
-    struct slice der = identity_certificate(ca, 0), all, tbs = SLICE_NONE, part, name;
-    unsigned tag = 0;
-    bool well = der_take(&der, DER_SEQUENCE, &all) && der_take(&all, DER_SEQUENCE, &tbs);
-    for (int i = der_is_next(tbs, DER_CONTEXT_CONSTRUCTED) ? 0 : 1; well && i < 5; i++) /* version, serial, algorithm, issuer, dates */
-        well = der_next(&tbs, &tag, &part);
-    name = tbs;
-    return well && der_take(&tbs, DER_SEQUENCE, &part) ? slice_head(name, name.len - tbs.len) : SLICE_NONE;
-}
-
-/* Empty: the CA's certificate has no subject key identifier, or one that is longer than any hash. */
-static struct slice signer_id(const struct tls_identity *ca)
-{
-    struct tls_leaf leaf;
-    return tls_identity_leaf(ca, SLICE_NONE, &leaf) && leaf.key_id.len <= KEY_ID_MAX ? leaf.key_id : SLICE_NONE;
-}
-
 static void put_serial(struct writer *w)
 {
     char serial[16];
@@ -276,11 +257,12 @@ static void put_tbs(struct writer *w, const struct tls_issue *o, const struct ke
 {
     struct slice id = {key->id, KEY_ID};
     size_t end = w->at;
-    if (o->name_count) {
-        struct slice of_signer = signer_id(o->ca);
+    struct tls_leaf signer = {.ca = true};
+    if (o->name_count) { /* issuer and key identifier are those of the CA's certificate: other software may have made the CA */
+        tls_identity_leaf(o->ca, SLICE_NONE, &signer);
         put_alt_names(w, o->names, o->name_count);
-        if (of_signer.len)
-            put_key_id(w, OID_ISSUER_KEY, of_signer, true);
+        if (signer.key_id.len && signer.key_id.len <= KEY_ID_MAX)
+            put_key_id(w, OID_ISSUER_KEY, signer.key_id, true);
         put_key_id(w, OID_SUBJECT_KEY, id, false);
         put(w, both_purposes);
         put(w, server_usage);
@@ -304,7 +286,7 @@ static void put_tbs(struct writer *w, const struct tls_issue *o, const struct ke
     put_time(w, o->not_before_us);
     wrap(w, DER_SEQUENCE, at);
     if (o->name_count)
-        put(w, signer_name(o->ca));
+        put_element(w, DER_SEQUENCE, signer.subject);
     else
         put_ca_name(w, o, key);
     put(w, signature_kind);
@@ -314,14 +296,12 @@ static void put_tbs(struct writer *w, const struct tls_issue *o, const struct ke
 }
 
 /* The signature stands behind what it signs, so that is written first and moved to its place. */
-static bool sign(struct writer *w, struct signer by, struct slice signature_kind)
+static bool sign(struct writer *w, struct signer by, struct slice signature_kind, struct err *e)
 {
     unsigned char digest[br_sha256_SIZE], signature[TLS_RSA_MAX];
     struct writer tbs = *w;
     br_sha256_context h;
     size_t len;
-    if (w->full)
-        return false;
     br_sha256_init(&h);
     br_sha256_update(&h, written(w).ptr, written(w).len);
     br_sha256_out(&h, digest);
@@ -330,14 +310,15 @@ static bool sign(struct writer *w, struct signer by, struct slice signature_kind
     } else {
         len = (by.rsa->n_bitlen + 7) / 8;
         if (!br_rsa_pkcs1_sign_get_default()(BR_HASH_OID_SHA256, digest, sizeof digest, by.rsa, signature))
-            len = 0;
+            return err_set(e, ERR_CONFIG, RSA_CANNOT_SIGN, by.rsa->n_bitlen);
     }
     w->at = DER_MAX;
     put_bits(w, (struct slice){(char *)signature, len});
     put(w, signature_kind);
     put(w, written(&tbs));
     wrap(w, DER_SEQUENCE, DER_MAX);
-    return len > 0 && !w->full;
+    return !w->full ||
+           err_set(e, ERR_LIMIT, "the certificate would be longer than %d bytes (LIMIT_TLS_LEAF): give it fewer names", LIMIT_TLS_LEAF);
 }
 
 static bool issue(const struct tls_issue *o, struct key *own, struct writer *w, struct buf *cert, struct buf *key, struct err *e)
@@ -350,10 +331,11 @@ static bool issue(const struct tls_issue *o, struct key *own, struct writer *w, 
     struct signer by = leaf ? signer_of(o->ca) : (struct signer){.ec = &own->as};
     struct slice kind = by.ec ? ecdsa_kind : rsa_kind;
     if (by.rsa && by.rsa->n_bitlen < RSA_BITS_MIN)
-        return err_set(e, ERR_CONFIG, "the CA's RSA key has %u bits: clients want %d or more", by.rsa->n_bitlen, RSA_BITS_MIN);
+        return err_set(e, ERR_CONFIG, "the CA's RSA key has %u bits: clients want %d or more; use a CA with a longer key", by.rsa->n_bitlen,
+                       RSA_BITS_MIN);
     put_tbs(w, o, own, kind);
-    if (!sign(w, by, kind))
-        return err_set(e, ERR_LIMIT, "the certificate would be longer than %d bytes (LIMIT_TLS_LEAF)", LIMIT_TLS_LEAF);
+    if (!sign(w, by, kind, e))
+        return false;
     put_pem(cert, "CERTIFICATE", written(w));
     if (fresh)
         put_secret(w, own, key);
@@ -368,11 +350,6 @@ bool tls_issue(const struct tls_issue *o, struct buf *cert_pem, struct buf *key_
     mem_wipe(&own, sizeof own);
     mem_wipe(&w, sizeof w);
     return well;
-}
-
-bool tls_identity_leaf(const struct tls_identity *id, struct slice name, struct tls_leaf *out)
-{
-    return tls_leaf_read(identity_certificate(id, 0), name, out, NULL);
 }
 
 void tls_mac(struct slice key, struct slice text, char out[TLS_MAC])

@@ -205,14 +205,16 @@ static bool read_issuer(struct slice name, struct tls_leaf *out)
  * algorithm, signature } */
 static bool read_certificate(struct slice der, const struct wanted *w, struct tls_leaf *out)
 {
-    struct slice certificate, tbs, skipped, issuer, validity, extensions;
+    struct slice certificate, tbs, skipped, issuer, validity, subject, extensions;
     if (!der_take(&der, DER_SEQUENCE, &certificate) || !slice_empty(der) || !der_take(&certificate, DER_SEQUENCE, &tbs))
         return false;
     if (der_is_next(tbs, DER_CONTEXT_CONSTRUCTED) && !der_take(&tbs, DER_CONTEXT_CONSTRUCTED, &skipped))
         return false;
     if (!der_take(&tbs, DER_INTEGER, &skipped) || !der_take(&tbs, DER_SEQUENCE, &skipped) || !der_take(&tbs, DER_SEQUENCE, &issuer) ||
-        !der_take(&tbs, DER_SEQUENCE, &validity) || !der_take(&tbs, DER_SEQUENCE, &skipped) || !der_take(&tbs, DER_SEQUENCE, &skipped))
+        !der_take(&tbs, DER_SEQUENCE, &validity) || !der_take(&tbs, DER_SEQUENCE, &subject) || !der_take(&tbs, DER_SEQUENCE, &skipped))
         return false;
+    out->subject = subject;
+    out->self_issued = slice_eq(issuer, subject);
     if (!read_issuer(issuer, out) || !read_validity(validity, out))
         return false;
     for (unsigned tag = 0; !slice_empty(tbs);) {

@@ -6,6 +6,9 @@
 
 #include <bearssl.h>
 
+#define RSA_CANNOT_SIGN                                                                                                                    \
+    "the RSA key of %u bits cannot sign: its numbers do not fit each other (openssl rsa -check shows that); use another key"
+
 struct tls_trust {
     unsigned refs;
     uint32_t count;

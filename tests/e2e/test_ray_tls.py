@@ -65,9 +65,9 @@ def test_a_ca_of_the_user(space, operators):
 
 @pytest.mark.parametrize("bad, words", [
     (lambda key: (issue(new_key()), key), "does not belong"),
-    (lambda key: (issue(key, starts=-30, ends=-2), key), "certificate 1 of tls.crt is valid only until"),
-    (lambda key: (issue(key, starts=2), key), "certificate 1 of tls.crt is valid only from"),
-    (lambda key: (issue(key, ca=False), key), "certificate 1 of tls.crt is no CA's"),
+    (lambda key: (issue(key, starts=-30, ends=-2), key), "certificate 1 of the chain is valid only until"),
+    (lambda key: (issue(key, starts=2), key), "certificate 1 of the chain is valid only from"),
+    (lambda key: (issue(key, ca=False), key), "certificate 1 of the chain is no CA's"),
     (lambda key: ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", key), "secrets theirs of tlsOptions"),
     (None, "404 NotFound"),
 ], ids=["another key", "expired", "not yet", "no CA", "nonsense", "missing"])

@@ -187,7 +187,7 @@ def test_a_ca_of_the_admin(space, operators, tmp_path):
     assert said["message"].startswith(f"the CA in Secret corp of namespace {space.name} (--route-ca): ")
     key, root = new_rsa_key(), new_rsa_key(4096)
     put_ca(space, "corp", issue(key, ca=False), key)
-    eventually(lambda: of_cluster(space, "c", "certificate 1 of tls.crt is no CA's", "False"), A_LOOK)
+    eventually(lambda: of_cluster(space, "c", "certificate 1 of the chain is no CA's", "False"), A_LOOK)
     put_ca(space, "corp", issue(key, by=root, ends=9), key, issue(root))
     eventually(lambda: data(space, "c-head-tls"), A_LOOK)
     of_cluster(space, "c", "is valid until")

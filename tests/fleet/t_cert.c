@@ -1,6 +1,7 @@
 /* The certificate that the control plane makes for itself, against the model API server, with a clock that is set forward. */
 #include "hubworld.h"
 
+#include "tests/unit/tls/pki.h"
 #include "tests/unit/tls/wire.h"
 
 static const struct slice names[] = {SLICE("localhost"), SLICE("hub.n.svc"), SLICE("10.1.2.3")};
@@ -58,13 +59,13 @@ static void test_made(void)
     CHECK_STR(json_get_str(live_object(&h, "secrets", "tls"), "type", &h.w.arena), "kubernetes.io/tls");
     CHECK(slice_empty(secret_text(&h, "tls", "ca.key")));
     CHECK(trusts(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)) && trusts(ca, "10.1.2.3", wall(&h), *hub_identity(h.hub)));
-    test_case("and stays for 29 days");
+    test_case("and stays for 58 days");
     uint64_t before = apiserver_revision(h.w.server);
-    h.w.process[1].skew_us = 29 * TIME_DAY_US;
+    h.w.process[1].skew_us = 58 * TIME_DAY_US;
     run(&h, 120 * 1000);
     CHECK_INT(apiserver_revision(h.w.server), before);
     test_case("then there is another one by the same CA");
-    h.w.process[1].skew_us = 31 * TIME_DAY_US;
+    h.w.process[1].skew_us = 61 * TIME_DAY_US;
     run(&h, 61 * 1000);
     struct slice second = secret_text(&h, "tls", "tls.crt");
     CHECK(second.len && !slice_eq(first, second) && slice_eq(ca, secret_text(&h, "tls", "ca.crt")));
@@ -101,20 +102,25 @@ static void test_another_name(void)
     finish(&h);
 }
 
+static void put_text(struct hubworld *h, const char *name, const char *cert_key, struct slice cert, const char *key_key, struct slice key)
+{
+    __attribute__((cleanup(buf_free))) struct buf body = {.max = MIB};
+    struct slice answer;
+    struct jout w;
+    jout_init(&w, &body);
+    jout_form(&w, "{apiVersion:'v1',kind:'Secret',type:'%s',metadata:{name:'%s'},stringData:{%s:'%.*s',%s:'%.*s'}}",
+              strcmp(cert_key, "tls.crt") == 0 ? "kubernetes.io/tls" : "Opaque", name, cert_key, SLICE_ARG(cert), key_key, SLICE_ARG(key));
+    CHECK_INT(world_ask(&h->w, "POST", "/api/v1/namespaces/n/secrets", "application/json", buf_slice(&body), &answer), 201);
+}
+
 /* A Secret with a CA's certificate and key that somebody else has made; it ends in so many days. Returns the certificate. */
 static struct slice put_secret(struct hubworld *h, const char *name, const char *cert_key, const char *key_key, int64_t days)
 {
-    __attribute__((cleanup(buf_free))) struct buf cert = {.max = MIB}, key = {.max = MIB}, body = {.max = MIB};
+    __attribute__((cleanup(buf_free))) struct buf cert = {.max = MIB}, key = {.max = MIB};
     struct err e = {0};
-    struct slice answer;
-    struct jout w;
     CHECK(tls_issue(&(struct tls_issue){.not_before_us = wall(h) - TIME_DAY_US, .not_after_us = wall(h) + days * TIME_DAY_US}, &cert, &key,
                     &e));
-    jout_init(&w, &body);
-    jout_form(&w, "{apiVersion:'v1',kind:'Secret',type:'%s',metadata:{name:'%s'},stringData:{%s:'%.*s',%s:'%.*s'}}",
-              strcmp(cert_key, "tls.crt") == 0 ? "kubernetes.io/tls" : "Opaque", name, cert_key, SLICE_ARG(buf_slice(&cert)), key_key,
-              SLICE_ARG(buf_slice(&key)));
-    CHECK_INT(world_ask(&h->w, "POST", "/api/v1/namespaces/n/secrets", "application/json", buf_slice(&body), &answer), 201);
+    put_text(h, name, cert_key, buf_slice(&cert), key_key, buf_slice(&key));
     return arena_dup(&h->w.arena, buf_slice(&cert));
 }
 
@@ -135,12 +141,51 @@ static void test_theirs(void)
     test_case("a CA of somebody else's making signs, and stays as it is, also near its end");
     start(&h);
     hub_down(&h);
-    text = put_secret(&h, "tls-ca", "ca.crt", "ca.key", HUB_CA_RENEW_DAYS - 1);
+    text = put_secret(&h, "tls-ca", "ca.crt", "ca.key", TLS_CA_RENEW_DAYS - 1);
     h.cert = options;
     hub_up(&h);
     run(&h, 65 * 1000);
     CHECK(slice_eq(secret_text(&h, "tls-ca", "ca.crt"), text) && slice_eq(public_text(&h), text));
     CHECK(trusts(text, "hub.n.svc", wall(&h), *hub_identity(h.hub)));
+    finish(&h);
+}
+
+/* Names with a wildcard among them, which no certificate has as a host. */
+static void test_intermediate(void)
+{
+    struct hubworld h;
+    static const struct slice wild[] = {SLICE("hub.n.svc"), SLICE("*.hub.example")};
+    test_case("a given intermediate CA: one certificate, with its chain, which clients take that know only the root");
+    start(&h);
+    hub_down(&h);
+    h.w.process[1].skew_us = clock_now().wall_us + 60 * 60 * INT64_C(1000000) - wall(&h); /* the files were made just now */
+    struct slice root = pki_file("ca.pem", &h.w.arena);
+    struct slice chain = arena_printf(&h.w.arena, "%.*s%.*s", SLICE_ARG(pki_file("inter.pem", &h.w.arena)), SLICE_ARG(root));
+    put_text(&h, "tls-ca", "ca.crt", chain, "ca.key", pki_file("inter.key", &h.w.arena));
+    h.cert = options;
+    h.cert.names = wild;
+    h.cert.name_count = COUNT_OF(wild);
+    hub_up(&h);
+    run(&h, 3000);
+    struct slice first = secret_text(&h, "tls", "tls.crt");
+    CHECK(slice_ends(first, chain) && slice_eq(public_text(&h), chain));
+    CHECK(trusts(root, "hub.n.svc", wall(&h), *hub_identity(h.hub)) && trusts(root, "a.hub.example", wall(&h), *hub_identity(h.hub)));
+    uint64_t before = apiserver_revision(h.w.server);
+    run(&h, 180 * 1000);
+    CHECK_INT(apiserver_revision(h.w.server), before);
+    CHECK(slice_eq(secret_text(&h, "tls", "tls.crt"), first));
+    finish(&h);
+    test_case("a given CA that has ended signs nothing, and /readyz says so");
+    start(&h);
+    hub_down(&h);
+    put_secret(&h, "tls-ca", "ca.crt", "ca.key", -1);
+    h.cert = options;
+    hub_up(&h);
+    run(&h, 12 * 1000);
+    struct buf why = {.max = KIB};
+    CHECK(!*hub_identity(h.hub) && !hub_ready(h.hub, &why));
+    CHECK(slice_has(buf_slice(&why), "Secret tls-ca, which holds the CA: certificate 1 of the chain is valid only until"));
+    buf_free(&why);
     finish(&h);
 }
 
@@ -190,6 +235,7 @@ int main(void)
     test_made();
     test_another_name();
     test_theirs();
+    test_intermediate();
     test_race();
     return test_done();
 }

@@ -1,17 +1,16 @@
 /* CAs of clusters with tlsOptions: creates a CA, and makes the operator's trust and client certificate for calls to a head from one. */
 #include "record.h"
 
-enum { CA_DAYS = 3650, PEM_MAX = 64 * KIB };
+enum { PEM_MAX = 64 * KIB };
 
 _Static_assert((int)RAYCLUSTER_CERTIFICATE_DAYS == TLS_ISSUED_DAYS - 1, "a certificate begins a day before it is made");
 
 bool ca_write(int64_t wall_us, struct buf *data, struct err *e)
 {
-    struct tls_issue how = {.not_before_us = wall_us - TIME_DAY_US, .not_after_us = wall_us + CA_DAYS * TIME_DAY_US, .subject = "ray"};
     struct buf cert, key;
     buf_init(&cert, PEM_MAX);
     buf_init(&key, PEM_MAX);
-    bool well = tls_issue(&how, &cert, &key, e);
+    bool well = tls_issue_ca(NULL, "ray", wall_us, &cert, &key, e);
     buf_put(data, SLICE("{\"" RAY_CA_CERT "\":\""));
     base64_encode(buf_slice(&cert), data);
     buf_put(data, SLICE("\",\"" RAY_CA_KEY "\":\""));

@@ -30,10 +30,10 @@ static void ca_failed(struct op *op, const char *why, bool keep)
 static void ca_call(struct op *op, bool write, const struct tls_identity *old, const char *version);
 
 /* A CA of this name that an administrator created lacks the label, and is only read. */
-static bool is_renewed_by_us(const struct op *op, struct jval object)
+static bool is_renewed_by_us(const struct op *op, const struct tls_identity *id, struct jval object)
 {
     return is_own(op) && op->phase.leading && json_is(json_child(json_get(object, "metadata.labels"), ROUTE_MANAGED), RAY_FIELD_MANAGER) &&
-           certificates_of(op)->ca.ends_us - op->now.wall_us < ROUTE_CA_RENEW_DAYS * TIME_DAY_US;
+           tls_ca_due(id, op->now.wall_us);
 }
 
 static void ca_take(struct op *op, struct slice body, struct err *e)
@@ -58,7 +58,7 @@ static void ca_take(struct op *op, struct slice body, struct err *e)
         ca->again_ms = op->now.mono_ms + certificates_look_ms(op);
         if (hash64(buf_slice(&ca->cert), true) != before)
             certificates_touch(op);
-        if (is_renewed_by_us(op, object)) {
+        if (is_renewed_by_us(op, id, object)) {
             ca_call(op, true, id, arena_printf(a, "%.*s", SLICE_ARG(version)).ptr);
         } else {
             ca->failures = 0;
@@ -96,13 +96,9 @@ static bool ca_body(struct op *op, const struct tls_identity *old, const char *v
 {
     const struct route_ca *ca = &certificates_of(op)->ca;
     struct buf cert, key;
-    struct tls_issue how = {.ca = old,
-                            .not_before_us = op->now.wall_us - TIME_DAY_US,
-                            .not_after_us = op->now.wall_us + ROUTE_CA_DAYS * TIME_DAY_US,
-                            .subject = "mobula routes"};
     buf_init(&cert, PEM_MAX);
     buf_init(&key, PEM_MAX);
-    bool well = tls_issue(&how, &cert, &key, e);
+    bool well = tls_issue_ca(old, "mobula routes", op->now.wall_us, &cert, &key, e);
     const struct tls_secret s = {.ns = op->o.settings_ns,
                                  .name = op->o.route_ca,
                                  .cert = buf_slice(&cert),

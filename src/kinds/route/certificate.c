@@ -6,7 +6,7 @@
 
 #include <mobula/status.h>
 
-enum { PEM_MAX = 64 * KIB, NAMES_MAX = 32, GAIN_US = 60 * 1000 * 1000, SOON_MS = 200 };
+enum { PEM_MAX = 64 * KIB, NAMES_MAX = 32, SOON_MS = 200 };
 
 static const struct kube_resource grants = {SLICE("gateway.networking.k8s.io"), SLICE("v1beta1"), SLICE("referencegrants")};
 static const struct {
@@ -145,32 +145,14 @@ static bool check_hosts(const struct op *op, struct slice hosts, struct err *e)
     return count <= NAMES_MAX || err_set(e, ERR_LIMIT, "its route has more than 32 hosts (NAMES_MAX)");
 }
 
-/* The name to ask a certificate for: for a wildcard, one that it matches. */
-static struct slice sample(struct slice host, char out[LIMIT_KUBE_NAME + 1])
-{
-    slice_copy(host, out, LIMIT_KUBE_NAME + 1);
-    if (out[0] == '*')
-        out[0] = 'x';
-    return slice_of(out);
-}
-
 static bool check_names(const struct tls_identity *id, struct slice hosts, struct tls_leaf *leaf, struct err *e)
 {
-    char host[LIMIT_KUBE_NAME + 1];
     while (!slice_empty(hosts)) {
         struct slice one = slice_cut(&hosts, ',');
-        if (!tls_identity_leaf(id, sample(one, host), leaf) || !leaf->has_name)
+        if (!tls_identity_for(id, one, leaf))
             return err_set(e, ERR_TLS_NAME, "its certificate is for %s, not for host %.*s", leaf->first_name, SLICE_ARG(one));
     }
     return true;
-}
-
-/* Whether two thirds of its life are over, and another one would last longer: a CA that ends soon limits each. */
-static bool is_due(const struct op *op, const struct tls_leaf *leaf)
-{
-    int64_t now_us = op->now.wall_us, next_us = now_us + (TLS_ISSUED_DAYS - 1) * TIME_DAY_US, ca_us = certificates_of(op)->ca.ends_us;
-    return now_us - leaf->not_before_us >= (leaf->not_after_us - leaf->not_before_us) / 3 * 2 &&
-           (ca_us < next_us ? ca_us : next_us) > leaf->not_after_us + GAIN_US;
 }
 
 static bool check_pair(struct op *op, struct route_tls *t, struct jval object, struct buf *cert, struct tls_leaf *leaf, struct err *e)
@@ -221,7 +203,7 @@ static bool judge_secret(struct op *op, struct route_tls *t, struct jval object)
     else
         bad = false;
     p->write = !bad && ca->known && (t->ours || !p->there) &&
-               (!p->there || !well || !slice_ends(buf_slice(&cert), buf_slice(&ca->cert)) || is_due(op, &leaf));
+               (!p->there || !well || tls_issue_due(buf_slice(&cert), &leaf, buf_slice(&ca->cert), ca->ends_us, op->now.wall_us));
     buf_free(&cert);
     return bad;
 }

@@ -94,10 +94,10 @@ static void test_life(void)
     check_fixed_point(&w);
     test_case("the CA is renewed in its last year with the same key, and the certificate has it in its chain");
     struct slice ca = text_of(&w, ROUTE_CA_OWN, "tls.crt"), key = text_of(&w, ROUTE_CA_OWN, "tls.key");
-    pass(&w, ROUTE_CA_DAYS - ROUTE_CA_RENEW_DAYS - 50);
+    pass(&w, TLS_CA_DAYS - TLS_CA_RENEW_DAYS - 50);
     CHECK(!slice_eq(text_of(&w, ROUTE_CA_OWN, "tls.crt"), ca) && slice_eq(text_of(&w, ROUTE_CA_OWN, "tls.key"), key));
     CHECK(slice_ends(text_of(&w, "c-head-tls", "tls.crt"), text_of(&w, ROUTE_CA_OWN, "tls.crt")));
-    CHECK_INT(days_left(&w, ROUTE_CA_OWN, "x"), ROUTE_CA_DAYS);
+    CHECK_INT(days_left(&w, ROUTE_CA_OWN, "x"), TLS_CA_DAYS);
     check_fixed_point(&w);
     world_free(&w);
 }
@@ -225,13 +225,13 @@ static void test_failing_ca(void)
     test_case("a CA that is to be renewed, and a server that refuses that: it is used, and tried again with a back-off");
     override(&w, "PUT", own_ca, 403, false, 1000);
     count.reads = 0;
-    w.now.wall_us += (ROUTE_CA_DAYS - ROUTE_CA_RENEW_DAYS + 1) * TIME_DAY_US;
+    w.now.wall_us += (TLS_CA_DAYS - TLS_CA_RENEW_DAYS + 1) * TIME_DAY_US;
     world_run(&w, 10 * ROUTE_TLS_LOOK_MS);
     CHECK(told(&w, "is valid until") && count.reads <= 15);
     CHECK(apiserver_faults(w.server)->next.times > 985 && apiserver_faults(w.server)->next.times < 1000);
     override(&w, "GET", "/none", 500, false, 0);
     world_run(&w, 7 * ROUTE_TLS_LOOK_MS);
-    CHECK_INT(days_left(&w, ROUTE_CA_OWN, "x"), ROUTE_CA_DAYS);
+    CHECK_INT(days_left(&w, ROUTE_CA_OWN, "x"), TLS_CA_DAYS);
     world_free(&w);
 }
 
@@ -274,7 +274,7 @@ static void test_ca(void)
     test_case("its end: the condition says so");
     pass(&w, 2);
     world_run(&w, 6 * ROUTE_TLS_LOOK_MS);
-    CHECK(told(&w, "the CA in Secret corp of namespace n (--route-ca): certificate 1 of tls.crt is valid only until"));
+    CHECK(told(&w, "the CA in Secret corp of namespace n (--route-ca): certificate 1 of the chain is valid only until"));
     world_free(&w);
     test_case("a CA that an admin has put under the operator's own name is used, and never renewed");
     open_world(&w, "corp"); /* until the Secret is there */

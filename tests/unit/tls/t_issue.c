@@ -207,13 +207,13 @@ static void of_others(int64_t now)
     tls_identity_drop(id);
     test_case("CAs that cannot sign");
     CHECK(!issued("issuing.crt", "root.key", now, &e) && strstr(e.text, "does not belong"));
-    CHECK(!issued("server.crt", "server.key", now, &e) && strstr(e.text, "certificate 1 of tls.crt is no CA's"));
-    CHECK(!issued("plain.crt", "plain.key", now, &e) && strstr(e.text, "certificate 1 of tls.crt is no CA's"));
+    CHECK(!issued("server.crt", "server.key", now, &e) && strstr(e.text, "certificate 1 of the chain is no CA's"));
+    CHECK(!issued("plain.crt", "plain.key", now, &e) && strstr(e.text, "certificate 1 of the chain is no CA's"));
     CHECK(!issued("looks.crt", "looks.key", now, &e) && strstr(e.text, "it has no basicConstraints with CA:TRUE"));
     CHECK(!issued("lists.crt", "lists.key", now, &e) && strstr(e.text, "it has no keyCertSign in its keyUsage"));
     CHECK(issued("bytes.crt", "bytes.key", now, &e));
-    CHECK(!issued("root.crt", "root.key", now + 31 * TIME_DAY_US, &e) && strstr(e.text, "certificate 1 of tls.crt is valid only until"));
-    CHECK(!issued("root.crt", "root.key", now - 2 * TIME_DAY_US, &e) && strstr(e.text, "certificate 1 of tls.crt is valid only from"));
+    CHECK(!issued("root.crt", "root.key", now + 31 * TIME_DAY_US, &e) && strstr(e.text, "certificate 1 of the chain is valid only until"));
+    CHECK(!issued("root.crt", "root.key", now - 2 * TIME_DAY_US, &e) && strstr(e.text, "certificate 1 of the chain is valid only from"));
 }
 
 /* Kinds of CAs that companies have, and texts that OpenSSL prints of a certificate signed by each. */
@@ -253,7 +253,7 @@ static void of_every_sort(int64_t now)
     test_case("an RSA key that no client accepts");
     make_ca_on("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2040", "weak", "/CN=weak", "", IS_CA);
     CHECK(!issued("weak.crt", "weak.key", now, &e));
-    CHECK_STR(slice_of(e.text), "the CA's RSA key has 2040 bits: clients want 2048 or more");
+    CHECK_STR(slice_of(e.text), "the CA's RSA key has 2040 bits: clients want 2048 or more; use a CA with a longer key");
     test_case("such a CA is not renewed");
     struct buf other;
     buf_init(&other, 64 * KIB);
@@ -263,6 +263,63 @@ static void of_every_sort(int64_t now)
     CHECK_STR(slice_of(e.text), "the CA's key is not on P-256");
     tls_identity_drop(ca);
     buf_free(&other);
+    arena_free(&a);
+}
+
+static struct slice joined(struct arena *a, struct slice one, struct slice other)
+{
+    return arena_printf(a, "%.*s%.*s", SLICE_ARG(one), SLICE_ARG(other));
+}
+
+/* Whether a certificate of this CA, which was issued at `now`, is due so many days later. ca: the CA at that time. */
+static bool is_due(struct slice ca, int64_t ca_ends_us, int64_t now, int days)
+{
+    struct tls_identity *id = load(&cert, &key);
+    struct tls_leaf leaf;
+    CHECK(id && tls_identity_for(id, SLICE("hub.ns.svc"), &leaf));
+    tls_identity_drop(id);
+    return tls_issue_due(buf_slice(&cert), &leaf, ca, ca_ends_us, now + days * TIME_DAY_US);
+}
+
+static void due(int64_t now)
+{
+    struct arena a = {0};
+    struct err e;
+    struct tls_leaf leaf;
+    const int64_t ages = 3650 * TIME_DAY_US;
+    make_ca("root", "/CN=Corp Root", "", IS_CA);
+    make_ca("issuing", "/CN=Corp Issuing", "root", IS_CA);
+    make_ca("old", "/CN=Corp Root", "", IS_CA);
+    struct slice root = saved("root.crt", &a), issuing = saved("issuing.crt", &a), chain = joined(&a, issuing, root);
+    struct slice old = saved("old.crt", &a);
+    test_case("a certificate of an intermediate CA whose chain has the root is not due at once");
+    save("chain.crt", chain);
+    CHECK(issued("chain.crt", "issuing.key", now, &e));
+    save("tls.crt", buf_slice(&cert));
+    CHECK(says("verify -purpose sslserver -verify_ip 10.0.0.7 -CAfile root.crt -untrusted tls.crt tls.crt", "tls.crt: OK"));
+    CHECK(!is_due(chain, now + 30 * TIME_DAY_US, now, 0));
+    test_case("nor when two thirds of its life are over, if the CA would end with its successor as well; before that if the chain changes");
+    CHECK(!is_due(chain, now + 30 * TIME_DAY_US, now, 25) && is_due(chain, now + ages, now, 25));
+    CHECK(!is_due(chain, now + ages, now, 18) && is_due(joined(&a, issuing, old), now + ages, now, 0));
+    test_case("a wildcard is for any label there, and for no other name");
+    struct tls_identity *id = load(&cert, &key);
+    CHECK(tls_identity_for(id, SLICE("*.hub.example"), &leaf) && !tls_identity_for(id, SLICE("*.ns.svc"), &leaf));
+    tls_identity_drop(id);
+    test_case("certificates behind a self-signed one are not part of the chain, whatever they are");
+    make_ca("server", "/CN=server", "root", "basicConstraints=CA:FALSE\n");
+    save("more.crt", joined(&a, root, saved("server.crt", &a)));
+    CHECK(issued("more.crt", "root.key", now, &e));
+    save("more.crt", joined(&a, issuing, saved("server.crt", &a)));
+    CHECK(!issued("more.crt", "issuing.key", now, &e) && strstr(e.text, "certificate 2 of the chain is no CA's"));
+    for (int more = 0; more < 2; more++) {
+        test_case("a CA with a chain of %d: with the certificate in front it has to fit", LIMIT_TLS_CHAIN - 1 + more);
+        struct slice all = root;
+        for (int i = 2; i < LIMIT_TLS_CHAIN + more; i++)
+            all = joined(&a, all, old);
+        save("long.crt", all);
+        CHECK(issued("long.crt", "root.key", now, &e) == !more);
+    }
+    CHECK(strstr(e.text, "with the CA's chain behind it: certificate has a chain of more than 8 (LIMIT_TLS_CHAIN)"));
     arena_free(&a);
 }
 
@@ -276,7 +333,7 @@ static void limits(int64_t now)
     buf_clear(&cert);
     test_case("names that do not fit");
     CHECK(!tls_issue(&(struct tls_issue){many, COUNT_OF(many), ca, now, now + TIME_DAY_US, NULL}, &cert, &key, &e));
-    CHECK_STR(slice_of(e.text), "the certificate would be longer than 8192 bytes (LIMIT_TLS_LEAF)");
+    CHECK_STR(slice_of(e.text), "the certificate would be longer than 8192 bytes (LIMIT_TLS_LEAF): give it fewer names");
     tls_identity_drop(ca);
 }
 
@@ -290,6 +347,7 @@ int main(void)
     own(now);
     of_others(now);
     of_every_sort(now);
+    due(now);
     make_all(now);
     limits(now);
     test_case("HMAC: the second case of RFC 4231");
