@@ -82,7 +82,9 @@ bool json_int(struct jval v, int64_t *out);            /* integers only: 1 and 1
 bool json_num(struct jval v, double *out);
 /* The double (narrow: the float) nearest to a number, which YAML may have written, too; infinite for a number that is too large. */
 double json_double(struct slice number, bool narrow);
-/* Rounded to as few digits as json_double still reads as the same value, or in the third form as the same float. */
+/* The value rounded to the smallest number of digits at which json_double reads it back; in the third form, reads the same float. For some
+ * powers of two a text of one digit less would be read back as well, but is not the nearest of its length: 2^-44 is written as
+ * 5.6843418860808015e-14, not as 5.684341886080802e-14. */
 enum { DOUBLE_TEXT_MAX = 32 };
 enum double_form {
     DOUBLE_JSON,  /* as JavaScript and Go write JSON: with an exponent below 1e-6 and from 1e+21 on */

@@ -55,5 +55,6 @@ bool service_token(struct service_desk *d, struct err *e)
     if (!service_send(d, ask_merge, seek_path(&d->seek, kind_versioned.resource, d->o.name, SLICE_NONE), body, e))
         return false;
     d->rotates = hash64(asked, 0);
-    return d->o.wait ? service_wait(d, look, "rotation", e) : cli_print(SLICE("the next token is in use in about 2 min\n"));
+    /* TOKEN_LEAD_MS after the edge's ConfigMap has it, and then with the next read of the Secret (TOKEN_LOOK_MS) */
+    return d->o.wait ? service_wait(d, look, "rotation", e) : cli_print(SLICE("the next token is in use within 3 min\n"));
 }

@@ -132,7 +132,8 @@ double json_double(struct slice number, bool narrow)
 
 /* ---- writing ---- */
 
-/* Rounds |value|, which is finite and not 0, to as few digits as are still read as |value|. Returns the power of ten of the first one. */
+/* Rounds |value|, which is finite and not 0, to the smallest number of digits at which it is read back (json.h). Returns the power of ten
+ * of the first one. */
 static int shorten(double value, bool narrow, char out[SHORTEST_MAX + 8])
 {
     char all[DIGITS_MAX + SHORTEST_MAX + 1] = "";

@@ -370,7 +370,7 @@ def test_the_command_line_deploys_a_service_with_a_token_prints_and_rotates_it(c
     after = command("token", "--rotate", "--wait")
     assert after != first and tokens(space)["token"] == after and asked(edge, after) == 200
     command("token", "--rotate", "--wait", "--wait-timeout=1s", fails="the rotation of rag has not ended within --wait-timeout")
-    assert "the next token is in use in about 2 min" in command("token", "--rotate")
+    assert "the next token is in use within 3 min" in command("token", "--rotate")
     space.kubectl("delete", "secret", "rag-token")
     space.api.call("POST", space.path("secrets"), {"metadata": {"name": "rag-token"}, "stringData": {"token": "a-token-of-mine-123"}})
     command("token", "--rotate", "--wait", fails="Secret rag-token is another client's: replace its key token there")

@@ -1,5 +1,6 @@
 """mobula storage, and jobs with a folder in a bucket, against two independent stores."""
 
+import contextlib
 import functools
 import gzip
 import hashlib
@@ -207,22 +208,29 @@ def test_an_object_of_another_content(store, tmp_path, header, name, wrong):
     storage(store, "rm", "s3://bucket/damaged")
 
 
+@contextlib.contextmanager
+def hanging_store(verb, key, file, first):
+    """A command on file and key of a store that answers nothing to its first request; at the end a signal ends the command."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        command = subprocess.Popen([MOBULA, "storage", verb, f"s3://bucket/{key}", "-f", file, "--endpoint", endpoint],
+                                   stderr=subprocess.PIPE, env={**os.environ, **KEYS})
+        near = listener.accept()[0]
+        assert near.recv(4096).startswith(first)
+        yield near
+        command.terminate()
+        assert b"ended by a signal" in command.communicate(timeout=20)[1] and command.returncode
+        near.close()
+
+
 @pytest.mark.parametrize("body", [None, b"half "])
 def test_a_store_that_hangs(tmp_path, body):
     """It accepts connections and sends nothing, or half of a body: a signal ends the command, and no half of a file is left."""
     part = tmp_path / "file.part"
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        command = subprocess.Popen([MOBULA, "storage", "get", "s3://bucket/x", "-f", tmp_path / "file", "--endpoint", endpoint],
-                                   stderr=subprocess.PIPE, env={**os.environ, **KEYS})
-        near = listener.accept()[0]
-        assert near.recv(4096).startswith(b"GET /bucket/x HTTP/1.1")
+    with hanging_store("get", "x", tmp_path / "file", b"GET /bucket/x HTTP/1.1") as near:
         if body:
             near.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n" + body)
         eventually(lambda: part.exists() and part.read_bytes() == (body or b""))
-        command.terminate()
-        assert b"ended by a signal" in command.communicate(timeout=20)[1] and command.returncode
-        near.close()
     assert not list(tmp_path.iterdir())
 
 
@@ -230,15 +238,8 @@ def test_a_signal_before_the_first_part(tmp_path):
     """While the store is asked for an upload to continue, a signal ends the command: it begins no other upload instead."""
     with (tmp_path / "file").open("wb") as file:
         file.truncate(9 * 2**20)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        command = subprocess.Popen([MOBULA, "storage", "put", "s3://bucket/x", "-f", tmp_path / "file", "--endpoint", endpoint],
-                                   stderr=subprocess.PIPE, env={**os.environ, **KEYS})
-        near = listener.accept()[0]
-        assert near.recv(4096).startswith(b"GET /bucket/x.mobula-upload HTTP/1.1")
-        command.terminate()
-        assert b"ended by a signal" in command.communicate(timeout=20)[1] and command.returncode
-        near.close()
+    with hanging_store("put", "x", tmp_path / "file", b"GET /bucket/x.mobula-upload HTTP/1.1"):
+        pass
 
 
 def test_a_wrong_secret_and_another_region(tmp_path):
