@@ -96,6 +96,14 @@ bool kube_query(struct buf *b, const char *name, struct slice value);
 /* Decodes a key of a Secret and appends it. An optional one may be missing or empty: cert-manager may write an empty ca.crt. */
 bool kube_secret_data(struct jval secret, const char *key, bool optional, struct buf *out, struct arena *a, struct err *e);
 
+/* A CA in a Secret: tls.crt, tls.key, and ca.crt, or tls.crt in its place. Zero-initialise it. */
+struct kube_ca {
+    struct buf cert, key, root;
+};
+/* Replaces what *ca holds. False: it is not complete. */
+bool kube_secret_ca(struct jval secret, struct kube_ca *ca, struct arena *a, struct err *e);
+void kube_ca_wipe(struct kube_ca *ca);
+
 /* Which field belongs to whom: half of the bytes of an object, and nobody here reads them. Watches hand out objects without. */
 #define KUBE_UNREAD "metadata.managedFields"
 

@@ -131,11 +131,8 @@ static void on_part(void *owner, const struct cloud_answer *answer, struct now n
         struct slice etag = http_header_get(answer->reader, SLICE("etag"));
         keep_part(u, l->number, etag.ptr ? etag : SLICE(""));
         if (!u->stored[l->number - 1])
-            err_set(
-                &e, ERR_STATUS,
-                "%.*s answered part %u of %u of %.*s without an ETag, and no upload ends without those of all parts: let the proxy before "
-                "the store pass this header",
-                SLICE_ARG(u->s->with.store.at.host), l->number, u->parts, SLICE_ARG(u->key));
+            err_set(&e, ERR_STATUS, "%.*s gave no ETag for part %u of %.*s: the proxy before the store must pass it",
+                    SLICE_ARG(u->s->with.store.at.host), l->number, SLICE_ARG(u->key));
     }
     if (u->e.code == ERR_NONE) {
         u->e = e;

@@ -4,7 +4,7 @@
  * others find what it has written. */
 #include "private.h"
 
-enum { TEXT_MAX = 64 * KIB, SOON_MS = 200, TROUBLE_MS = 5 * 1000 };
+enum { TEXT_MAX = LIMIT_TLS_PEM, SOON_MS = 200, TROUBLE_MS = 5 * 1000 };
 #define MADE_BY "mobula-control-plane"
 
 enum part_name { PART_TLS, PART_CA, PART_PUBLIC, PARTS };

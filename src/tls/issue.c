@@ -317,8 +317,7 @@ static bool sign(struct writer *w, struct signer by, struct slice signature_kind
     put(w, signature_kind);
     put(w, written(&tbs));
     wrap(w, DER_SEQUENCE, DER_MAX);
-    return !w->full ||
-           err_set(e, ERR_LIMIT, "the certificate would be longer than %d bytes (LIMIT_TLS_LEAF): give it fewer names", LIMIT_TLS_LEAF);
+    return !w->full || err_set(e, ERR_LIMIT, "the certificate would be longer than %d bytes (LIMIT_TLS_LEAF)", LIMIT_TLS_LEAF);
 }
 
 static bool issue(const struct tls_issue *o, struct key *own, struct writer *w, struct buf *cert, struct buf *key, struct err *e)
@@ -331,8 +330,7 @@ static bool issue(const struct tls_issue *o, struct key *own, struct writer *w, 
     struct signer by = leaf ? signer_of(o->ca) : (struct signer){.ec = &own->as};
     struct slice kind = by.ec ? ecdsa_kind : rsa_kind;
     if (by.rsa && by.rsa->n_bitlen < RSA_BITS_MIN)
-        return err_set(e, ERR_CONFIG, "the CA's RSA key has %u bits: clients want %d or more; use a CA with a longer key", by.rsa->n_bitlen,
-                       RSA_BITS_MIN);
+        return err_set(e, ERR_CONFIG, "the CA's RSA key has %u bits: clients want %d or more", by.rsa->n_bitlen, RSA_BITS_MIN);
     put_tbs(w, o, own, kind);
     if (!sign(w, by, kind, e))
         return false;

@@ -6,8 +6,7 @@
 
 #include <bearssl.h>
 
-#define RSA_CANNOT_SIGN                                                                                                                    \
-    "the RSA key of %u bits cannot sign: its numbers do not fit each other (openssl rsa -check shows that); use another key"
+#define RSA_CANNOT_SIGN "the RSA key of %u bits cannot sign: see openssl rsa -check, and use another"
 
 struct tls_trust {
     unsigned refs;

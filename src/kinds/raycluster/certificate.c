@@ -24,25 +24,20 @@ bool ca_write(int64_t wall_us, struct buf *data, struct err *e)
 bool ca_take(struct jval secret, int64_t wall_us, struct arena *a, struct tls_trust **trust, struct tls_identity **identity, struct err *e)
 {
     static const struct slice name = SLICE("mobula-operator");
-    static const char *const keys[] = {RAY_CA_CERT, RAY_CA_KEY, RAY_CA_ROOT};
-    enum { CERT, KEY, ROOT, OWN_CERT, OWN_KEY, COUNT };
     struct tls_issue how = {.names = &name, .name_count = 1, .subject = "mobula"};
-    struct buf pem[COUNT];
-    struct slice text[COUNT];
+    struct kube_ca ca = {.cert = {0}};
+    struct buf cert, key;
     uint32_t count, skipped;
-    bool read = true;
-    for (int i = 0; i < COUNT; i++) {
-        buf_init(&pem[i], LIMIT_TLS_PEM);
-        read = read && (i > ROOT || kube_secret_data(secret, keys[i], i == ROOT, &pem[i], a, e));
-        text[i] = buf_slice(&pem[i]);
-    }
-    *trust = read ? tls_trust_load(text[ROOT].len ? text[ROOT] : text[CERT], &count, &skipped, e) : NULL;
-    *identity = *trust && tls_issue_by(text[CERT], text[KEY], &how, wall_us, &pem[OWN_CERT], &pem[OWN_KEY], e)
-                    ? tls_identity_load(buf_slice(&pem[OWN_CERT]), buf_slice(&pem[OWN_KEY]), e)
+    buf_init(&cert, LIMIT_TLS_PEM);
+    buf_init(&key, LIMIT_TLS_PEM);
+    *trust = kube_secret_ca(secret, &ca, a, e) ? tls_trust_load(buf_slice(&ca.root), &count, &skipped, e) : NULL;
+    *identity = *trust && tls_issue_by(buf_slice(&ca.cert), buf_slice(&ca.key), &how, wall_us, &cert, &key, e)
+                    ? tls_identity_load(buf_slice(&cert), buf_slice(&key), e)
                     : NULL;
     if (!*identity)
         tls_trust_drop(*trust);
-    for (int i = 0; i < COUNT; i++)
-        buf_wipe(&pem[i]);
+    kube_ca_wipe(&ca);
+    buf_free(&cert);
+    buf_wipe(&key);
     return *identity != NULL;
 }

@@ -2,7 +2,7 @@
  * does not exist and renewed with the same key; any other is only read. */
 #include "certificate.h"
 
-enum { PEM_MAX = 64 * KIB };
+enum { PEM_MAX = LIMIT_TLS_PEM };
 
 static bool is_own(const struct op *op)
 {
@@ -38,25 +38,18 @@ static bool is_renewed_by_us(const struct op *op, const struct tls_identity *id,
 
 static void ca_take(struct op *op, struct slice body, struct err *e)
 {
-    static const char *const keys[] = {"tls.crt", "tls.key", "ca.crt"};
     struct route_ca *ca = &certificates_of(op)->ca;
-    struct buf *const parts[] = {&ca->cert, &ca->key, &ca->root};
     struct arena *a = &op->arenas.event;
     struct jval object;
-    bool well = json_read(&object, body, a, e);
-    uint64_t before = hash64(buf_slice(&ca->cert), ca->known);
-    for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        buf_wipe(parts[i]);
-        buf_init(parts[i], PEM_MAX);
-        well = well && kube_secret_data(object, keys[i], i == 2, parts[i], a, e);
-    }
-    struct tls_identity *id = well ? tls_identity_load(buf_slice(&ca->cert), buf_slice(&ca->key), e) : NULL;
+    uint64_t before = hash64(buf_slice(&ca->pem.cert), ca->known);
+    bool well = json_read(&object, body, a, e) && kube_secret_ca(object, &ca->pem, a, e);
+    struct tls_identity *id = well ? tls_identity_load(buf_slice(&ca->pem.cert), buf_slice(&ca->pem.key), e) : NULL;
     ca->ends_us = INT64_MAX;
     if (id && tls_identity_valid(id, true, op->now.wall_us, &ca->ends_us, e)) {
         struct slice version = json_get_str(object, "metadata.resourceVersion", a);
         ca->known = true;
         ca->again_ms = op->now.mono_ms + certificates_look_ms(op);
-        if (hash64(buf_slice(&ca->cert), true) != before)
+        if (hash64(buf_slice(&ca->pem.cert), true) != before)
             certificates_touch(op);
         if (is_renewed_by_us(op, id, object)) {
             ca_call(op, true, id, arena_printf(a, "%.*s", SLICE_ARG(version)).ptr);
@@ -102,7 +95,7 @@ static bool ca_body(struct op *op, const struct tls_identity *old, const char *v
     const struct tls_secret s = {.ns = op->o.settings_ns,
                                  .name = op->o.route_ca,
                                  .cert = buf_slice(&cert),
-                                 .key = buf_slice(old ? &ca->key : &key),
+                                 .key = buf_slice(old ? &ca->pem.key : &key),
                                  .version = version};
     if (well)
         tls_secret_write(&s, out);

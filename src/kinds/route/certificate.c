@@ -6,7 +6,7 @@
 
 #include <mobula/status.h>
 
-enum { PEM_MAX = 64 * KIB, NAMES_MAX = 32, SOON_MS = 200 };
+enum { PEM_MAX = LIMIT_TLS_PEM, NAMES_MAX = 32, SOON_MS = 200 };
 
 static const struct kube_resource grants = {SLICE("gateway.networking.k8s.io"), SLICE("v1beta1"), SLICE("referencegrants")};
 static const struct {
@@ -51,9 +51,7 @@ void certificates_free(struct op *op, struct certificates *all)
     if (!all)
         return;
     map_free(&all->by_owner);
-    buf_wipe(&all->ca.cert);
-    buf_wipe(&all->ca.key);
-    buf_wipe(&all->ca.root);
+    kube_ca_wipe(&all->ca.pem);
     intern_drop(&op->strings, all->ca.trouble);
     mem_free(all);
 }
@@ -203,7 +201,7 @@ static bool judge_secret(struct op *op, struct route_tls *t, struct jval object)
     else
         bad = false;
     p->write = !bad && ca->known && (t->ours || !p->there) &&
-               (!p->there || !well || tls_issue_due(buf_slice(&cert), &leaf, buf_slice(&ca->cert), ca->ends_us, op->now.wall_us));
+               (!p->there || !well || tls_issue_due(buf_slice(&cert), &leaf, buf_slice(&ca->pem.cert), ca->ends_us, op->now.wall_us));
     buf_free(&cert);
     return bad;
 }
@@ -400,12 +398,12 @@ static bool write_secret(struct op *op, const struct route_tls *t, const struct 
         names[how.name_count++] = slice_cut(&rest, ',');
     buf_init(&cert, PEM_MAX);
     buf_init(&key, PEM_MAX);
-    bool well = tls_issue_by(buf_slice(&ca->cert), buf_slice(&ca->key), &how, op->now.wall_us, &cert, &key, e);
+    bool well = tls_issue_by(buf_slice(&ca->pem.cert), buf_slice(&ca->pem.key), &how, op->now.wall_us, &cert, &key, e);
     const struct tls_secret s = {.ns = istr_slice(t->ns),
                                  .name = istr_slice(t->name),
                                  .cert = buf_slice(&cert),
                                  .key = buf_slice(&key),
-                                 .root = ca->root.len ? buf_slice(&ca->root) : buf_slice(&ca->cert),
+                                 .root = buf_slice(&ca->pem.root),
                                  .version = t->part[TLS_SECRET].version,
                                  .owner = owner};
     if (well)

@@ -28,10 +28,10 @@ struct route_tls {
 
 /* The CA of the installation, in the operator's own namespace. */
 struct route_ca {
-    bool asking, known; /* known: cert, key and root were valid when they were last read */
+    bool asking, known; /* known: pem was valid when it was last read */
     uint32_t failures;  /* failed calls since it was last read, and renewed if that was due */
     int64_t again_ms, ends_us;
-    struct buf cert, key, root;
+    struct kube_ca pem;
     const struct istr *trouble;
 };
 

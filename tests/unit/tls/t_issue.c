@@ -253,7 +253,7 @@ static void of_every_sort(int64_t now)
     test_case("an RSA key that no client accepts");
     make_ca_on("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2040", "weak", "/CN=weak", "", IS_CA);
     CHECK(!issued("weak.crt", "weak.key", now, &e));
-    CHECK_STR(slice_of(e.text), "the CA's RSA key has 2040 bits: clients want 2048 or more; use a CA with a longer key");
+    CHECK_STR(slice_of(e.text), "the CA's RSA key has 2040 bits: clients want 2048 or more");
     test_case("such a CA is not renewed");
     struct buf other;
     buf_init(&other, 64 * KIB);
@@ -319,7 +319,7 @@ static void due(int64_t now)
         save("long.crt", all);
         CHECK(issued("long.crt", "root.key", now, &e) == !more);
     }
-    CHECK(strstr(e.text, "with the CA's chain behind it: certificate has a chain of more than 8 (LIMIT_TLS_CHAIN)"));
+    CHECK(strstr(e.text, "certificate has a chain of more than 8 (LIMIT_TLS_CHAIN)"));
     arena_free(&a);
 }
 
@@ -333,7 +333,7 @@ static void limits(int64_t now)
     buf_clear(&cert);
     test_case("names that do not fit");
     CHECK(!tls_issue(&(struct tls_issue){many, COUNT_OF(many), ca, now, now + TIME_DAY_US, NULL}, &cert, &key, &e));
-    CHECK_STR(slice_of(e.text), "the certificate would be longer than 8192 bytes (LIMIT_TLS_LEAF): give it fewer names");
+    CHECK_STR(slice_of(e.text), "the certificate would be longer than 8192 bytes (LIMIT_TLS_LEAF)");
     tls_identity_drop(ca);
 }
 
