@@ -13,14 +13,19 @@ static void read_ingress(struct jval object, struct arena *a, struct slice *trou
         *address = json_get_str(first, "hostname", a);
 }
 
-/* Of a list of conditions: the first of these two that is not True. */
-static struct slice not_true(struct jval list, const char *const types[2], const char *what, struct slice name, struct arena *a)
+/* Of a list of conditions about `object`: the first of these two that is not True, or that is of an earlier generation. A controller need
+ * not set observedGeneration. */
+static struct slice not_true(struct jval object, struct jval list, const char *const types[2], const char *what, struct arena *a)
 {
+    struct slice name = json_get_str(object, "metadata.name", a);
+    int64_t generation = json_get_int(object, "metadata.generation", 0);
     for (int i = 0; i < 2; i++) {
         struct jval c = list_find(list, "type", slice_of(types[i]));
         struct slice reason = json_get_str(c, "reason", a), message = json_get_str(c, "message", a);
-        if (!json_there(c))
-            return arena_printf(a, "%s %.*s has no condition %s yet: no controller has looked at it", what, SLICE_ARG(name), types[i]);
+        int64_t seen = json_get_int(c, "observedGeneration", 0);
+        if (!json_there(c) || (seen && seen < generation))
+            return arena_printf(a, "%s %.*s has no condition %s of its generation %lld yet: no controller has looked at it", what,
+                                SLICE_ARG(name), types[i], (long long)generation);
         if (!json_is(json_get(c, "status"), "True"))
             return arena_printf(a, "%s %.*s is not %s: %.*s: %.*s", what, SLICE_ARG(name), types[i], SLICE_ARG(reason), SLICE_ARG(message));
     }
@@ -30,8 +35,7 @@ static struct slice not_true(struct jval list, const char *const types[2], const
 static void read_gateway(struct jval object, struct arena *a, struct slice *trouble, struct slice *address)
 {
     static const char *const types[2] = {"Accepted", "Programmed"};
-    struct slice name = json_get_str(object, "metadata.name", a);
-    *trouble = not_true(json_get(object, "status.conditions"), types, "Gateway", name, a);
+    *trouble = not_true(object, json_get(object, "status.conditions"), types, "Gateway", a);
     *address = json_get_str(json_at(json_get(object, "status.addresses"), 0), "value", a);
 }
 
@@ -46,7 +50,7 @@ static void read_parents(struct jval object, const char *kind, struct arena *a, 
     for (struct jiter it = json_iter(json_get(object, "status.parents")); json_next(&it, &k, &p);) {
         if (!json_str_eq(json_get(p, "parentRef.name"), parent))
             continue;
-        *trouble = not_true(json_get(p, "conditions"), types, kind, name, a);
+        *trouble = not_true(object, json_get(p, "conditions"), types, kind, a);
         if (slice_empty(*trouble))
             return;
     }

@@ -130,19 +130,20 @@ static const char *text_of(struct world *w, struct jval v, const char *path)
     return arena_printf(&w->arena, "%.*s", SLICE_ARG(json_get_str(v, path, &w->arena))).ptr;
 }
 
+#define OBSERVED(N)                                                                                                                        \
+    "{\"status\":{\"parents\":[{\"parentRef\":{\"name\":\"s-gateway\"},\"conditions\":[{\"type\":\"Accepted\",\"status\":\"True\","        \
+    "\"observedGeneration\":" #N "},{\"type\":\"ResolvedRefs\",\"status\":\"True\"}]}]}}"
+
 /* The controller of the Gateway: takes up whatever there is. */
 static void tend_gateway(struct world *w)
 {
     static const char gateway_status[] =
         "{\"status\":{\"addresses\":[{\"value\":\"10.0.0.7\"}],\"conditions\":[{\"type\":\"Accepted\",\"status\":\"True\"},"
         "{\"type\":\"Programmed\",\"status\":\"True\"}]}}";
-    static const char route_status[] =
-        "{\"status\":{\"parents\":[{\"parentRef\":{\"name\":\"s-gateway\"},\"conditions\":[{\"type\":\"Accepted\",\"status\":\"True\"},"
-        "{\"type\":\"ResolvedRefs\",\"status\":\"True\"}]}]}}";
     if (json_there(gateway(w)) && !json_len(json_get(gateway(w), "status.conditions")))
         world_call(w, "PATCH", arena_printf(&w->arena, "%s/s-gateway/status", gateways_path).ptr, merge, slice_of(gateway_status));
     if (json_there(route(w)) && !json_len(json_get(route(w), "status.parents")))
-        world_call(w, "PATCH", arena_printf(&w->arena, "%s/s-httproute/status", routes_path).ptr, merge, slice_of(route_status));
+        world_call(w, "PATCH", arena_printf(&w->arena, "%s/s-httproute/status", routes_path).ptr, merge, slice_of(OBSERVED(0)));
 }
 
 /* version: the cluster's rayVersion; import: the application's import_path. */
@@ -417,7 +418,7 @@ static void test_no_gateway(void)
     world_run(&w, 60 * 1000);
     const char *first = active(&w);
     CHECK(*first);
-    CHECK(says(&w, "rayservices.ray.io", "s", "Gateway s-gateway has no condition Accepted yet: no controller has looked at it"));
+    CHECK(says(&w, "rayservices.ray.io", "s", "s-gateway has no condition Accepted of its generation 1 yet: no controller has looked"));
     CHECK(says(&w, "rayservices.ray.io", "s", "gatewayClassName is \\\"any\\\""));
     change_service(&w, "2.60.0", "m:b", 100, 50, 1);
     world_run(&w, 60 * 1000);
@@ -440,6 +441,27 @@ static void test_no_gateway(void)
     make_definition(&w, "gateway.networking.k8s.io", "HTTPRoute", "httproutes", "");
     CHECK(run_steps(&w, 300 * 1000, is_served));
     CHECK(is_served(&w));
+    world_free(&w);
+}
+
+/* Whether the service says this after `resource` of the route was patched. */
+static bool says_after(struct world *w, const char *resource, const char *patch, const char *text)
+{
+    world_call(w, "PATCH", arena_printf(&w->arena, "%s/s-httproute%s", routes_path, resource).ptr, merge, slice_of(patch));
+    run_steps(w, 2000, NULL);
+    return says(w, "rayservices.ray.io", "s", text);
+}
+
+static void test_generations(void)
+{
+    struct world w;
+    test_case("conditions of an earlier generation of the HTTPRoute do not count; without observedGeneration they do");
+    make_steps_world(&w, true);
+    deployed(&w, 50, 50, 1);
+    CHECK(says_after(&w, "", "{\"spec\":{\"hostnames\":[\"a.example\"]}}", "GatewayProgrammed"));
+    CHECK(says_after(&w, "/status", OBSERVED(2), "GatewayProgrammed") &&
+          says_after(&w, "/status", OBSERVED(1), "s-httproute has no condition Accepted of its generation 2"));
+    CHECK(says_after(&w, "/status", OBSERVED(0), "GatewayProgrammed"));
     world_free(&w);
 }
 
@@ -570,6 +592,7 @@ int main(void)
     test_third();
     test_ill();
     test_no_gateway();
+    test_generations();
     test_others();
     test_mute();
     test_crashes(false);
