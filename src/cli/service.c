@@ -23,6 +23,7 @@ static const struct flag list[] = {
     {"in-place", FLAG_SWITCH, AT(in_place), NULL},
     {"gateway", FLAG_TEXT, AT(gateway), "[NS/]NAME"},
     {"ingress-class", FLAG_TEXT, AT(class), "NAME"},
+    {"ingress-controller", FLAG_TEXT, AT(controller), "ingress-nginx|other"},
     {"istio-gateway", FLAG_LIST, AT(istio), "[NS/]NAME[,…]"},
     {"hostname", FLAG_LIST, AT(hosts), "HOST[,HOST]"},
     {"auth", FLAG_TEXT, AT(auth), "token|none"},

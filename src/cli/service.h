@@ -9,7 +9,7 @@ enum { SERVICE_WAIT_MS = 150 * 60 * 1000 }; /* longer than a rollout may take */
 
 struct service_options {
     struct seek_options seek;
-    struct slice name, file, version, versions, gateway, class, istio, hosts, auth;
+    struct slice name, file, version, versions, gateway, class, controller, istio, hosts, auth;
     struct slice server, token_file, ca_file, cloud, config, image, output; /* with a control plane */
     int64_t canary, surge, wait_ms;                                         /* -1: not given; wait_ms 0 */
     bool in_place, wait, rotate, follow;

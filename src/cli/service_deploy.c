@@ -148,8 +148,8 @@ static bool write_object(struct service_change *p, struct err *e)
         return false;
     if (o->hosts.len)
         service_put_list(p, "hostnames", o->hosts);
-    jout_form(&p->w, "auth?:'%.*s'", SLICE_ARG(o->auth));
-    if (!fresh && o->auth.len && !json_there(p->given) && !stays && o->canary < 0) {
+    jout_form(&p->w, "auth?:'%.*s',ingressController?:'%.*s'", SLICE_ARG(o->auth), SLICE_ARG(o->controller));
+    if (!fresh && o->auth.len + o->controller.len && !json_there(p->given) && !stays && o->canary < 0) {
         jout_form(&p->w, "}}"); /* the versions stay as they are */
         return true;
     }

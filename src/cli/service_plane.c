@@ -212,10 +212,10 @@ static bool check_flags(struct plane_service *p, struct jval there, struct err *
     const struct service_options *o = &p->from->o;
     const struct fleet_options *f = &p->desk.o;
     struct slice cloud = json_get_str(there, "spec.cloud", &p->desk.a);
-    if (o->gateway.len || o->class.len || o->istio.len)
+    if (o->gateway.len || o->class.len || o->controller.len || o->istio.len)
         return err_set(e, ERR_CONFIG,
-                       "--gateway, --ingress-class and --istio-gateway are for a kubeconfig: the administrator of the cloud's "
-                       "cluster names the route (mobula operator --gateway-name)");
+                       "--gateway, --ingress-class, --ingress-controller and --istio-gateway are for a kubeconfig: the administrator "
+                       "of the cloud's cluster names the route (mobula operator --gateway-name)");
     if (slice_empty(f->file) && (f->image.len || f->config.len))
         return err_set(e, ERR_CONFIG, "--image-uri and --compute-config are of a new version: give that with -f");
     if (json_there(there) && f->cloud.len && !slice_eq(f->cloud, cloud))

@@ -144,7 +144,9 @@ def test_what_the_command_refuses(ann, tmp_path):
     assert '"http_options" is no field that a service can have here' in deploy(ann, tmp_path, code=1, http_options={})
     assert "there is no cloud far" in deploy(ann, tmp_path, code=1, cloud="far")
     assert "-f FILE is needed" in ann.type("service", "deploy", "rag", "--cloud=edge", "--hostname=a.b", code=1)
-    assert "--gateway, --ingress-class and --istio-gateway are for a kubeconfig" in deploy(ann, tmp_path, "--gateway=mine", code=1)
+    for flag in "--gateway=mine", "--ingress-controller=other":
+        said = deploy(ann, tmp_path, flag, code=1)
+        assert "--gateway, --ingress-class, --ingress-controller and --istio-gateway are for a kubeconfig" in said
     assert "are of a new version: give that with -f" in ann.type("service", "deploy", "rag", "--cloud=edge", "--image-uri=x", code=1)
     assert 'no compute-config large' in deploy(ann, tmp_path, "--compute-config=large", code=1)
     ann.type("job", "submit", "--name", "rag", "--cloud", "edge", "--", "true")

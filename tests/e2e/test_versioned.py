@@ -471,6 +471,10 @@ def test_commands(operators, space, boards, tmp_path):
     service.serve("v1", old)
     command("wait", "rag", "--wait-timeout=60s")
     command("rollback", "rag", fails="there is nothing to go back to")
+    command("deploy", "rag", "--ingress-controller=nginx", fails='Unsupported value: "nginx"')
+    command("deploy", "rag", "--ingress-controller=ingress-nginx")
+    changed = service.get()["spec"]
+    assert changed["ingressController"] == "ingress-nginx" and [v["name"] for v in changed["versions"]] == ["v1"]
     command("deploy", two, "--version-name=v2", "--canary-percent=10")
     assert [(v["name"], v["weight"]) for v in service.get()["spec"]["versions"]] == [("v1", 90), ("v2", 10)]
     assert service.get()["spec"]["rollout"]["automaticRollback"] is False
