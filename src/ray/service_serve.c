@@ -44,7 +44,7 @@ static void write_serve(struct jout *w, const struct ray_cluster *c, bool of_ser
     if (json_len(ports))
         jout_kval(w, "ports", ports);
     else
-        ports_write(&own, "tcp", w);
+        ports_write(&own, NULL, w); /* not "tcp" as in KubeRay: some controllers of Gateways, as Traefik, refuse such a port */
     jout_end(w);
 }
 

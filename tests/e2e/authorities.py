@@ -17,13 +17,15 @@ def new_rsa_key(bits=2048):
     return rsa.generate_private_key(public_exponent=65537, key_size=bits)
 
 
-def issue(key, ca=True, starts=-30, ends=30, by=None):
+def issue(key, ca=True, starts=-30, ends=30, by=None, hosts=()):
     """A certificate valid from `starts` to `ends` days from now: self-signed, or signed by a root with key `by`."""
     theirs, root = (x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, n)]) for n in ("theirs", "root"))
     now = datetime.datetime.now(datetime.UTC)
     made = x509.CertificateBuilder().subject_name(theirs if by else root).issuer_name(root).public_key(key.public_key())
     made = made.serial_number(8 if by else 7).not_valid_before(now + starts * DAY).not_valid_after(now + ends * DAY)
     made = made.add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+    if hosts:
+        made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
     return made.sign(by or key, hashes.SHA256()).public_bytes(PEM).decode()
 
 

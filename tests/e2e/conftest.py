@@ -13,7 +13,7 @@ from processes import Door, Operator
 from services import Service
 
 numbers = itertools.count(1)
-GATEWAY_API = "v1.4.0"
+GATEWAY_API = "v1.5.1"
 ISTIO_API = "v1.28.0"
 
 
@@ -128,7 +128,7 @@ def definitions_of(module, files):
 @pytest.fixture(scope="module")
 def gateway_api():
     """The definitions of the Gateway API."""
-    names = "gatewayclasses", "gateways", "httproutes", "grpcroutes", "referencegrants"
+    names = "gatewayclasses", "gateways", "httproutes", "grpcroutes", "referencegrants", "backendtlspolicies", "tlsroutes"
     yield from definitions_of(f"sigs.k8s.io/gateway-api@{GATEWAY_API}",
                               [f"config/crd/standard/gateway.networking.k8s.io_{name}.yaml" for name in names])
 
