@@ -24,6 +24,7 @@
 
 extern const struct kube_resource rayservice_resource;
 #define RAYSERVICE_HASH "mobula.dev/cluster-spec-hash" /* annotation of its clusters: rayservice_hash of their spec */
+#define RAYSERVICE_TLS "mobula.dev/gateway-tls-secret" /* annotation: Secret for HTTPS of its Gateway */
 #define RAYSERVICE_SCALE "mobula.dev/scale-hash"       /* … and rayservice_scale_hash of it */
 enum {
     RAYSERVICE_NAME_MAX = 47,  /* bytes: "<name>-<5>" is a RayCluster's name */

@@ -45,9 +45,13 @@ bool rayservice_build_gateway(const struct rayservice *s, uint64_t seed, struct 
 {
     struct pairs annotations = pairs_new(a);
     __attribute__((cleanup(buf_free))) struct buf spec = {.max = LIMIT_JSON_ITEM};
+    struct slice tls = json_str(json_child(s->annotations, RAYSERVICE_TLS), a);
     struct jout w;
     jout_init(&w, &spec);
-    jout_form(&w, "{gatewayClassName:'%.*s',listeners:[{name:'http',protocol:'HTTP',port:80}]}", SLICE_ARG(s->options.gateway_class));
+    jout_form(&w, "{gatewayClassName:'%.*s',listeners:[{name:'http',protocol:'HTTP',port:80}", SLICE_ARG(s->options.gateway_class));
+    if (tls.len)
+        jout_form(&w, "{name:'https',protocol:'HTTPS',port:443,tls:{certificateRefs:[{name:'%.*s'}]}}", SLICE_ARG(tls));
+    jout_form(&w, "]}");
     pairs_set(&annotations, SLICE("anyscale.com/ingress-type"), SLICE("gateway"));
     return write_route(s, "Gateway", rayservice_gateway_name(s, a), &annotations, &spec, seed, out, e);
 }
