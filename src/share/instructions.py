@@ -13,6 +13,7 @@ FIXED = {
     "arm64": re.compile(r"\.[-+]|:tls|\b\d[bf]\b|\t(bti|paci[ab])|\thint\t#?(25|27|34|36|38)\b"),
 }
 ADDRESS_OF_RETURN = re.compile(r"\b[xw]30\b")
+BELOW_STACK = re.compile(r"-\d+\(%rsp")
 STACK = re.compile(r"(-?\d*)\((%rsp[,)])")
 LABEL = re.compile(r"([\w.]+):$")
 DEBUG_LABEL = re.compile(r"\.L(VL|BB|BE|BI|FB|FE|text|cold|FSB)\w*:")
@@ -90,15 +91,34 @@ def moved_stack(arch, lines):
     return [STACK.sub(further, line) if arch == "amd64" else line for line in lines]
 
 
-def compiled_for_size(lines):
-    """Each line with its number, and its section if that has a function that is compiled for size."""
-    section, fast = "", set()
-    for number, line in enumerate(lines):
+def sections_left_alone(lines):
+    """Sections of functions that are compiled for speed, which gcc has aligned, or that may use memory below the stack pointer (red zone).
+
+    A function of amd64 may do that if it calls none. It has addresses with negative offsets of %rsp then, or %rsp in another register.
+    """
+    left, calls, copied, section = set(), set(), set(), ""
+    for line in lines:
         if line.startswith("\t.section"):
             section = line
-        elif line.startswith("\t.p2align 4"):
-            fast.add(section)
-        yield number, line, section if section.startswith("\t.section\t.text") and section not in fast else None
+        elif line.startswith("\t.p2align 4") or "(%rsp" in line and BELOW_STACK.search(line):
+            left.add(section)
+        elif line.startswith("\tcall"):
+            calls.add(section)
+        elif "\t%rsp, %r" in line:
+            copied.add(section)
+    return left | copied - calls
+
+
+def compiled_for_size(lines):
+    """Each line with its number, and its section if that has a function in which instructions may be moved."""
+    section, left = "", sections_left_alone(lines)
+    for number, line in enumerate(lines):
+        if line.startswith("\t.section"):
+            small = line.startswith("\t.section\t.text") and not line.startswith("\t.section\t.text.unlikely") and line not in left
+            section = line if small else None
+        elif line in ("\t.text", "\t.data", "\t.bss"):
+            section = None
+        yield number, line, section
 
 
 def find_rows(arch, lines):
