@@ -75,7 +75,7 @@ REFUSED = [
     ("workloads", "names of tags", lambda s: s["tags"].update({"a/b": "x"})),
     ("workloads", "with a letter or digit", lambda s: s["tags"].update(team="-x")),
     ("workloads", "entrypoint", lambda s: s["job"].update(entrypoint="")),
-    ("workloads", "for what runs a program", lambda s: (s.pop("job"), s.update(cluster={}))),
+    ("workloads", "are for jobs", lambda s: (s.pop("job"), s.update(cluster={}))),
 ]
 
 
