@@ -539,6 +539,10 @@ bench-hub: ## one control plane with 200 operators and 10,000 workloads: make be
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@FIGURES=hub tests/bench/quick.sh $(or $(OPERATORS),200) $(or $(WORKLOADS),10000)
+bench-services: ## many VersionedServices of two versions: make bench-services [SERVICES=200]
+	@tests/tools/setup build e2e
+	+@$(MAKE) mobula
+	@FIGURES=services tests/bench/quick.sh $(or $(SERVICES),200)
 bench-edge: ## the edge beside nginx and HAProxy of Debian (those that are installed): make bench-edge [SECONDS=8]
 	@command -v nginx wrk >/dev/null || { echo 'bench-edge: install nginx and wrk, and haproxy to compare with it'; exit 1; }
 	+@$(MAKE) mobula
@@ -551,7 +555,7 @@ bench-peer: ## beside KubeRay and no operator, a control plane a turn: make benc
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@RUNS=$(or $(RUNS),3) tests/bench/peer.sh $(PHASES)
-.PHONY: bench bench-autoscaler bench-edge bench-tls bench-jobs bench-heads bench-patches bench-hub bench-item bench-peer
+.PHONY: bench bench-autoscaler bench-edge bench-tls bench-jobs bench-heads bench-patches bench-hub bench-item bench-peer bench-services
 
 SUITE ?= bookworm
 FRESH ?= 'make run ONCE=1' 'make run-fleet ONCE=1' 'make test'

@@ -4,6 +4,7 @@
 #   tests/bench/quick.sh [PHASE…]     phases: idle 30x5 fleet restart quiet one floor (default: all); NAME=bench names the control plane
 #   FIGURES=hub tests/bench/quick.sh [OPERATORS [WORKLOADS]]      those of `mobula control-plane` instead: hub.py
 #   FIGURES=item tests/bench/quick.sh [JOBS]                      from a job there to its head pod: item.py
+#   FIGURES=services tests/bench/quick.sh [SERVICES]              those of VersionedServices: services.py
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/rig/lib.sh
