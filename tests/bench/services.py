@@ -110,8 +110,12 @@ def main():
               f"{seconds:.0f} ({cpu(op.pid) - before:.1f})", "")
     quiet(op, "at rest", board)
     op.stop()
+    audit = Audit()
     op = quick.Operator(SPACE)
     quiet(op, "after a restart", board)
+    writes = summary(audit, op.user)["writes"]
+    quick.record("restart", writes=writes)
+    quick.row("writes since the restart, but for the lease", sum(n for kind, n in writes.items() if "leases" not in kind), "0")
     for n in range(count):
         spec = service(n, board.port)["spec"]["versions"]
         spec[0]["weight"], spec[1]["weight"] = 10, 90

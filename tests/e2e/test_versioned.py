@@ -129,6 +129,10 @@ def test_from_the_first_version_to_the_second(controller, operators, space, boar
     eventually(lambda: condition(service.get(), "RoutesReady")["status"] == "True")
     assert condition(service.get(), "Ready")["status"] == "True" and service.status()["state"] == "Running"
     space.rest(operator)
+    operator.stop()
+    audit = Audit()
+    space.rest(operator.start())
+    assert not audit.writes(operator.user, space.name), "a start alone changes nothing"
 
     service.change(version("v2", new, app="v2"))
     service.serve("v2", new, "DEPLOYING")

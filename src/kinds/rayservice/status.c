@@ -131,6 +131,19 @@ static uint32_t endpoints(const struct service_decision *d)
     return (d->active ? d->active->ready : 0) + (both ? d->pending->ready : 0);
 }
 
+/* After a start of the operator the former message stays until the head has been asked. */
+static struct slice ready_message(const struct service_decision *d)
+{
+    const struct service_cluster *c = d->active;
+    struct slice why = SLICE("");
+    struct condition was;
+    rayservice_runs(d, c, &why);
+    bool unasked = c->head_ready && !c->said.known && !c->said.failures;
+    if (unasked && route_prior_condition(d->prior, "Ready", d->a, &was) && was.yes && was.generation == d->s->generation)
+        return was.message;
+    return why;
+}
+
 static struct condition ready_condition(const struct service_decision *d)
 {
     struct condition c = {.type = "Ready", .reason = SLICE("Initializing"), .generation = d->s->generation};
@@ -147,7 +160,7 @@ static struct condition ready_condition(const struct service_decision *d)
     } else if (d->active) {
         c.yes = endpoints(d) > 0;
         c.reason = c.yes ? SLICE("NonZeroServeEndpoints") : SLICE("ZeroServeEndpoints");
-        rayservice_runs(d, d->active, &c.message);
+        c.message = ready_message(d);
     } else if (d->pending) {
         rayservice_runs(d, d->pending, &c.message);
     }
@@ -201,19 +214,12 @@ static bool routes_unknown(const struct service_decision *d)
 
 static bool has_routes_condition(const struct service_decision *d, struct condition *out)
 {
-    struct jval was = status_condition(d->prior, SLICE("RoutesReady"));
     if (!rayservice_in_steps(d) || !d->in->gateway || d->in->errors->count || d->s->suspend || d->timed_out)
         return false;
-    if (!routes_unknown(d)) {
-        *out = routes_condition(d);
-        return true;
-    }
-    *out = (struct condition){.type = "RoutesReady",
-                              .yes = json_is(json_get(was, "status"), "True"),
-                              .reason = json_get_str(was, "reason", d->a),
-                              .message = json_get_str(was, "message", d->a),
-                              .generation = json_get_int(was, "observedGeneration", 0)};
-    return json_there(was);
+    if (routes_unknown(d))
+        return route_prior_condition(d->prior, "RoutesReady", d->a, out);
+    *out = routes_condition(d);
+    return true;
 }
 
 #define IN_PLACE "WorkersAreReplaced"

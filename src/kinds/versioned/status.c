@@ -99,16 +99,21 @@ static bool is_undivided(const struct versioned_decision *d)
     return divided && d->s->whole && !d->edge;
 }
 
+/* After a start of the operator the condition stays as it is until the lists of routes are there. */
 static struct condition routes_condition(const struct versioned_decision *d)
 {
     struct slice trouble = versioned_routes_trouble(d), address = SLICE("");
-    struct condition c = {.type = "RoutesReady", .yes = slice_empty(trouble), .generation = d->s->generation};
+    struct condition c = {.type = "RoutesReady", .yes = slice_empty(trouble), .generation = d->s->generation}, was;
     const char *flag = NULL;
+    bool unknown = false;
     for (int i = VERSIONED_ROUTES - 1; i >= 0; i--) {
         const struct route_view *v = versioned_asks(d->s, i) ? d->in->routes[i] : NULL;
         address = v && v->have && v->have->address.len ? v->have->address : address;
         flag = v && !v->known && v->why_not.len ? versioned_routes[i].flag : flag;
+        unknown |= v && !v->known && slice_empty(v->why_not);
     }
+    if (unknown && route_prior_condition(d->prior, c.type, d->a, &was))
+        return was;
     c.reason = c.yes ? SLICE("RouteApplied") : SLICE("RouteNotReady");
     c.message = !c.yes ? trouble : address.len ? arena_printf(d->a, "requests come in at %.*s", SLICE_ARG(address)) : SLICE("");
     if (c.yes && is_undivided(d)) {

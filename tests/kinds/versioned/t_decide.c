@@ -55,6 +55,22 @@ static void test_many(void)
     end(&w);
 }
 
+static void test_start(void)
+{
+    struct world w = begin("v1 100", QUICK);
+    test_case("after a start of the operator nothing is written before the list of routes has come");
+    uint32_t before = w.actions;
+    w.unlisted = true;
+    run(&w, 5, 100);
+    CHECK_INT(w.actions, before);
+    CHECK_STR(condition_of(&w, "RoutesReady", "status"), "True");
+    w.unlisted = false;
+    w.refused = true;
+    run(&w, 5, 100);
+    CHECK_STR(condition_of(&w, "RoutesReady", "status"), "False");
+    end(&w);
+}
+
 static void test_failure(void)
 {
     struct world w = begin("v1 100", QUICK);
@@ -177,6 +193,7 @@ int main(void)
     test_table();
     test_without_limit();
     test_many();
+    test_start();
     test_failure();
     test_time();
     test_waits();

@@ -20,6 +20,7 @@ struct world {
     struct route route;
     struct slice route_text;
     bool refused;                 /* the Gateway takes up no route */
+    bool unlisted;                /* the list of routes has not come yet, as after a start */
     const char *auth, *rotate;    /* spec.auth and the annotation; NULL: neither */
     int64_t grace_ms;             /* --service-auth */
     struct versioned_token token; /* as the operator knows the Secret … */
@@ -242,8 +243,8 @@ static uint32_t decide(struct world *w)
     struct route_view route = {.apply = &versioned_apply_route,
                                .remove = &httproute_delete,
                                .name = SLICE("s-httproute"),
-                               .known = true,
-                               .have = w->route_text.len ? &w->route : NULL};
+                               .known = !w->unlisted,
+                               .have = w->route_text.len && !w->unlisted ? &w->route : NULL};
     w->route.trouble = w->refused ? SLICE("Gateway g has not taken up HTTPRoute s-httproute yet") : SLICE("");
     for (uint32_t i = 0; i < w->count; i++)
         settle(w, &w->children[i]);
