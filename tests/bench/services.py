@@ -4,8 +4,9 @@
     tests/bench/services.py [SERVICES]
 
 Each VersionedService has two versions that share its requests, and each version a cluster of a head and a worker. All heads have the
-address of one fake dashboard of Ray Serve in this process. Measured: time and processor of the operator until every version gets its requests; then
-its memory, its writes and its processor while nothing changes; the same after a restart; and the time until all weights have changed.
+address of one fake dashboard of Ray Serve in this process. Measured: time and processor of the operator until every version gets its
+requests; then its memory, its writes and its processor while nothing changes; the same after a restart; and the time until all weights
+have changed.
 """
 
 import sys
