@@ -107,4 +107,22 @@ void work_state(const struct work_object *object, bool terminate, struct arena *
 /* Members of the wire's Status, into an object that is open: state to urls. uid and generation are the caller's. */
 void work_status_write(const struct work_status *s, const struct work_object *object, struct jout *w);
 
+/* ---- services as people deploy them ---- */
+
+/* The file of `mobula service deploy`, as JSON: what is not of a version. */
+struct work_service_file {
+    struct slice name, cloud, version; /* empty: not in the file */
+    struct slice config;               /* the name of a compute config; empty: none, or the file has the config itself */
+    bool token;                        /* requests need a bearer token */
+};
+/* False: the file has a field that no service has (*e; path: of the file). */
+bool work_service_file_read(struct jval file, const char *path, struct arena *a, struct work_service_file *out, struct err *e);
+/* Writes the version that the file describes into an object that is open. image: in the place of the file's; empty: the file's. config: the
+ * compute config, which is copied, so that the version keeps its nodes when another version of the config is created; may be absent. */
+void work_service_version_write(struct jval file, struct slice image, struct jval config, struct jout *w);
+
+/* The rollout is over when the Workload's generation is in force and runs. state: of the Workload as users see it; ended: it stays so. */
+enum work_rollout { WORK_ROLLOUT_GOES_ON, WORK_ROLLOUT_OVER, WORK_ROLLOUT_FAILED };
+enum work_rollout work_rollout(struct jval workload, struct slice state, bool ended, struct slice reason);
+
 #endif

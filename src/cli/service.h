@@ -1,4 +1,4 @@
-/* Shared by service.c, service_deploy.c, service_logs.c, service_plane.c and service_token.c. */
+/* Shared by service.c, service_deploy.c, service_logs.c, service_plane.c, service_plane_deploy.c and service_token.c. */
 #ifndef MOBULA_CLI_SERVICE_H
 #define MOBULA_CLI_SERVICE_H
 

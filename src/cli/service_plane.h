@@ -1,0 +1,16 @@
+/* Shared by service_plane.c and service_plane_deploy.c: a service of a control plane, which is a Workload. */
+#ifndef MOBULA_CLI_SERVICE_PLANE_H
+#define MOBULA_CLI_SERVICE_PLANE_H
+
+#include "fleet.h"
+#include "service.h"
+
+struct plane_service {
+    struct desk desk; /* must be the first member: a verb gets its address */
+    struct service_desk *from;
+    bool back; /* a rollback */
+};
+bool plane_is_service(struct desk *d, struct jval workload, struct err *e); /* false: it is another kind of workload, and *e says so */
+fleet_verb plane_deploy, plane_rollback, plane_wait;
+
+#endif

@@ -1,0 +1,103 @@
+/* The file of a service becomes a version, and how far the rollout of a Workload is. */
+#include "tests/unit/test.h"
+
+#include <mobula/work.h>
+
+static struct jval doc(const char *text, struct arena *a)
+{
+    struct jval value = NO_VALUE;
+    char *copy = (char *)(uintptr_t)arena_dup(a, slice_of(text)).ptr;
+    for (char *at = copy; (at = strchr(at, '\'')) != NULL;)
+        *at = '"';
+    CHECK(json_read(&value, slice_of(copy), a, NULL));
+    return value;
+}
+
+static void files(void)
+{
+    static const struct {
+        const char *file, *image, *config, *version;
+    } cases[] = {
+        {"{'name':'rag','applications':[{'name':'a'}],'ray_version':'2.60.0'}", "", NULL,
+         "{\"applications\":[{\"name\":\"a\"}],\"rayVersion\":\"2.60.0\"}"},
+        {"{'image_uri':'i:1','registry_login_secret':'pull','env_vars':{'A':'b'}}", "", NULL,
+         "{\"image\":\"i:1\",\"imagePullSecret\":\"pull\",\"env\":{\"A\":\"b\"}}"},
+        {"{'image_uri':'i:1','compute_config':'small'}", "i:2", "{'head_node':{}}",
+         "{\"image\":\"i:2\",\"computeConfig\":{\"inline\":{\"head_node\":{}}}}"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct arena a = {0};
+        struct buf out = {.max = KIB};
+        struct jout w;
+        struct work_service_file has;
+        struct jval file = doc(cases[i].file, &a);
+        test_case("a file becomes a version, %zu", i);
+        CHECK(work_service_file_read(file, "f", &a, &has, NULL));
+        jout_init(&w, &out);
+        jout_object(&w);
+        work_service_version_write(file, slice_of(cases[i].image), cases[i].config ? doc(cases[i].config, &a) : NO_VALUE, &w);
+        jout_end(&w);
+        CHECK_STR(buf_slice(&out), cases[i].version);
+        buf_free(&out);
+        arena_free(&a);
+    }
+}
+
+static void members(void)
+{
+    struct arena a = {0};
+    struct work_service_file has;
+    struct err e = {0};
+    test_case("what is not of a version");
+    CHECK(work_service_file_read(
+        doc("{'name':'rag','cloud':'c','version_name':'v1','compute_config':'small:2','query_auth_token_enabled':true}", &a), "f", &a, &has,
+        &e));
+    CHECK_STR(has.name, "rag");
+    CHECK_STR(has.cloud, "c");
+    CHECK_STR(has.version, "v1");
+    CHECK_STR(has.config, "small:2");
+    CHECK(has.token);
+    test_case("a compute config in the file has no name");
+    CHECK(work_service_file_read(doc("{'compute_config':{'head_node':{}}}", &a), "f", &a, &has, &e) && !has.token);
+    CHECK_STR(has.config, "");
+    test_case("a field that a service cannot have");
+    CHECK(!work_service_file_read(doc("{'name':'rag','gpu':1}", &a), "a.yaml", &a, &has, &e));
+    CHECK_STR(slice_of(e.text), "a.yaml: \"gpu\" is no field that a service can have here: remove it");
+    arena_free(&a);
+}
+
+static void rollouts(void)
+{
+    static const struct {
+        const char *observed, *state, *reason; /* observed: of generation 2 */
+        bool ended;
+        enum work_rollout want;
+    } cases[] = {
+        {"1", "RUNNING", "", false, WORK_ROLLOUT_GOES_ON},
+        {"2", "RUNNING", "", false, WORK_ROLLOUT_OVER},
+        {"2", "RUNNING", "Progressing", false, WORK_ROLLOUT_GOES_ON},
+        {"2", "RUNNING", "Frozen", false, WORK_ROLLOUT_GOES_ON},
+        {"2", "STARTING", "", false, WORK_ROLLOUT_GOES_ON},
+        {"2", "RUNNING", "RolledBack", false, WORK_ROLLOUT_FAILED},
+        {"1", "RUNNING", "RolledBack", false, WORK_ROLLOUT_GOES_ON},
+        {"2", "FAILED", "", true, WORK_ROLLOUT_FAILED},
+        {"1", "FAILED", "", true, WORK_ROLLOUT_GOES_ON},
+        {"2", "RUNNING", "InvalidSpec", false, WORK_ROLLOUT_FAILED},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct arena a = {0};
+        struct jval workload =
+            doc(arena_printf(&a, "{'metadata':{'generation':2},'status':{'observedGeneration':%s}}", cases[i].observed).ptr, &a);
+        test_case("a rollout, %zu: generation %s is %s %s", i, cases[i].observed, cases[i].state, cases[i].reason);
+        CHECK_INT(work_rollout(workload, slice_of(cases[i].state), cases[i].ended, slice_of(cases[i].reason)), cases[i].want);
+        arena_free(&a);
+    }
+}
+
+int main(void)
+{
+    files();
+    members();
+    rollouts();
+    return test_done();
+}
