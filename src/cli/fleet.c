@@ -3,9 +3,9 @@
 
 #include "cli.h"
 #include "compute.h"
-#include "submit.h"
 
 #include <mobula/remote.h>
+#include <mobula/submit.h>
 #include <mobula/yaml.h>
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* Jobs. */
 #include "cli.h"
 #include "fleet.h"
-#include "submit.h"
 
 #include <mobula/artifact.h>
+#include <mobula/submit.h>
 #include <mobula/tls.h>
 
 #include <stdio.h>

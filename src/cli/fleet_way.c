@@ -1,7 +1,8 @@
 /* The two ways to the objects of a control plane: its API, and its cluster's API server. */
 #include "cli.h"
 #include "fleet.h"
-#include "submit.h"
+
+#include <mobula/submit.h>
 
 #include <stdio.h>
 

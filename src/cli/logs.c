@@ -3,9 +3,9 @@
 #include "logs.h"
 #include "cli.h"
 #include "logs_bucket.h"
-#include "submit.h"
 
 #include <mobula/explain.h>
+#include <mobula/submit.h>
 
 #include <signal.h>
 #include <stdio.h>

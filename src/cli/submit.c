@@ -1,7 +1,8 @@
-#include "submit.h"
+/* mobula submit: submits a job to Ray's dashboard and prints what becomes of it. */
 #include "cli.h"
 
 #include <mobula/explain.h>
+#include <mobula/submit.h>
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* What the environment and the command line of submit and wait-gcs say, a line each: an address, a GCS's address, and the words of an
  * entrypoint. What is taken is a host that can be connected to; and a shell makes of the entrypoint the very words. */
-#include "src/cli/submit.h"
 #include "src/cli/wait_gcs.h"
+
+#include <mobula/submit.h>
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include "said.h"
 
 #include "../../../src/cli/cli.h"
-#include "../../../src/cli/submit.h"
+#include <mobula/submit.h>
 
 #include <arpa/inet.h>
 #include <pthread.h>

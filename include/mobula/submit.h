@@ -1,13 +1,13 @@
-/* One submission to a Ray dashboard, and the job that becomes of it, followed to its end: one question after another, over a pool of
- * dashboard calls. Driven like all owners of links: submit_step, ray_dash_pool_tick, loop_wait, net_dispatch, again.
+/* submit: one submission to a Ray dashboard, and the job that becomes of it, followed to its end: one question after another, over a pool
+ * of dashboard calls. Driven like all owners of links: submit_step, ray_dash_pool_tick, loop_wait, net_dispatch, again.
  *
  * Nothing runs twice: the session of the Ray that gets the submission is asked for first, and a submission whose answer was lost is sent
  * again, under the same id, only to the same session. */
-#ifndef MOBULA_CLI_SUBMIT_H
-#define MOBULA_CLI_SUBMIT_H
+#ifndef MOBULA_SUBMIT_H
+#define MOBULA_SUBMIT_H
 
-#include "submit_proxy.h"
-
+#include <mobula/command.h>
+#include <mobula/heads.h>
 #include <mobula/ray.h>
 
 enum {
@@ -22,6 +22,29 @@ enum {
     STATUS_UNKNOWN = 3,           /* exit status: the job was submitted, or may have been, and goes on without us */
     STATUS_SIGNAL = 128,          /* … and the signal's number */
 };
+
+/* ---- a dashboard behind the API server ---- */
+
+/* Questions through the API server's proxy, one at a time: for a client outside of the cluster, which reaches no head. */
+struct submit_proxy {
+    struct kube_client *client;
+    struct slice path; /* "/api/v1/namespaces/NS/pods/POD:PORT/proxy" */
+    /* private: the question under way */
+    ray_dash_done *done; /* NULL: none is */
+    ray_dash_text *text;
+    void *owner;
+    enum ray_dash_call call;
+    uint64_t serial; /* its number: answers to earlier ones are nobody's any more */
+    struct ray_log_text log;
+    bool malformed;
+};
+
+/* As ray_dash_ask and ray_dash_forget; of `to` only the receiver counts. */
+bool submit_proxy_ask(struct submit_proxy *p, const struct ray_dash_to *to, const struct ray_dash_request *r, struct now now,
+                      struct err *e);
+void submit_proxy_forget(struct submit_proxy *p);
+
+/* ---- the submission ---- */
 
 /* The arguments of the caller's callback, which is never called from inside submit_begin. */
 struct submit_voice {

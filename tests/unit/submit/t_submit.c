@@ -1,9 +1,7 @@
 /* mobula submit against a scripted dashboard, in virtual time. */
 #include "../heads/headnet.h"
 
-#include "../../../src/cli/submit.h"
-
-#include <mobula/command.h>
+#include <mobula/submit.h>
 
 /* ---- a dashboard that has at most one job, which goes its way by the clock ---- */
 

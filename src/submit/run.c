@@ -1,7 +1,5 @@
-#include "cli.h"
-#include "submit.h"
-
-#include <mobula/command.h>
+/* The stages of a submission: what is asked of the dashboard, and what follows from each answer or its absence. */
+#include <mobula/submit.h>
 
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-#include "submit_proxy.h"
+/* Questions to a dashboard through the API server's proxy. */
+#include <mobula/submit.h>
 
 static void on_piece(void *owner, uint64_t tag, struct slice piece)
 {

@@ -1,5 +1,5 @@
 /* Turns the arguments of a submission into its request. */
-#include "submit.h"
+#include <mobula/submit.h>
 
 enum { DASHBOARD_PORT = 8265 };
 
