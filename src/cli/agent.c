@@ -2,12 +2,12 @@
  * for a credential that is valid for some minutes, and sends what the head's GCS says when that changes, and every --every; or it sends
  * that to the operator, with the token itself. With --bucket it stores Ray's log files in a bucket (ship.h). */
 #include "cli.h"
-#include "storage.h"
 #include "wait_gcs.h"
 
 #include <mobula/command.h>
 #include <mobula/heads.h>
 #include <mobula/ship.h>
+#include <mobula/storage.h>
 
 #include <math.h>
 #include <signal.h>

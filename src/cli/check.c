@@ -1,6 +1,6 @@
 /* `mobula check`: the table of checks, and the command. */
 #include "cli.h"
-#include "storage.h"
+#include "storage_check.h"
 
 #include <mobula/check.h>
 

@@ -1,6 +1,7 @@
 /* The servers of a bucket on the list of `mobula egress`: its store, and those that issue credentials to identities of pods. */
 #include "egress.h"
-#include "storage.h"
+
+#include <mobula/storage.h>
 
 /* Those of other partitions and clouds of their own are named by --egress-allow. */
 static const struct {

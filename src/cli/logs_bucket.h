@@ -2,7 +2,7 @@
 #ifndef MOBULA_CLI_LOGS_BUCKET_H
 #define MOBULA_CLI_LOGS_BUCKET_H
 
-#include "storage.h"
+#include <mobula/storage.h>
 
 struct logs_bucket_options {
     struct slice url;                  /* empty: no bucket */

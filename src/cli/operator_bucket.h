@@ -2,9 +2,8 @@
 #ifndef MOBULA_CLI_OPERATOR_BUCKET_H
 #define MOBULA_CLI_OPERATOR_BUCKET_H
 
-#include "storage.h"
-
 #include <mobula/operator.h>
+#include <mobula/storage.h>
 
 struct bucket_options {
     struct slice url, secret, keep_bytes;

@@ -2,9 +2,8 @@
 #ifndef MOBULA_CLI_OPERATOR_CALLER_H
 #define MOBULA_CLI_OPERATOR_CALLER_H
 
-#include "storage.h"
-
 #include <mobula/kube.h>
+#include <mobula/storage.h>
 
 /* Zero-initialise it. All functions do nothing without a URL. */
 struct operator_caller {

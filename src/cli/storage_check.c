@@ -1,5 +1,5 @@
 /* Rows of a check of a bucket. */
-#include "storage.h"
+#include "storage_check.h"
 
 #include <mobula/check.h>
 

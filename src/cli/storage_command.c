@@ -1,6 +1,6 @@
 /* Command mobula storage: checks a bucket; lists, reads, writes, deletes and signs its objects. */
 #include "cli.h"
-#include "storage.h"
+#include "storage_check.h"
 
 #include <mobula/check.h>
 

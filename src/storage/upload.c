@@ -1,6 +1,6 @@
 /* Uploads of files, in parts if large. An upload that is broken off leaves its parts in the store, and an object NOTE beside the one to
  * store: the CRC-32C and size of the content, and the store's id of the upload. The next upload of the same content goes on with them. */
-#include "storage.h"
+#include <mobula/storage.h>
 
 #include <errno.h>
 #include <stdio.h>

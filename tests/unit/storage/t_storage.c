@@ -1,7 +1,7 @@
 /* Sizes of parts. tests/e2e/test_storage.py has the commands against real stores. */
 #include "../test.h"
 
-#include "../../../src/cli/storage.h"
+#include <mobula/storage.h>
 
 int main(void)
 {

@@ -1,7 +1,6 @@
-#include "storage.h"
-#include "cli.h"
-
-#include <mobula/command.h>
+/* A client of object storage: finds its server, region and credentials in flags, environment and files, and makes one call after another.
+ */
+#include <mobula/storage.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* Blocking calls to object storage, for commands. */
-#ifndef MOBULA_CLI_STORAGE_H
-#define MOBULA_CLI_STORAGE_H
+/* storage: blocking calls to object storage, with settings and credentials of the process: flags, environment, files. Files are uploaded in
+ * parts, and an upload that was broken off is continued. Warnings and progress go to stderr. */
+#ifndef MOBULA_STORAGE_H
+#define MOBULA_STORAGE_H
 
 #include <mobula/cloud.h>
 #include <mobula/command.h>
@@ -85,11 +86,5 @@ bool storage_url(struct storage *s, struct slice key, int64_t *seconds, struct s
 
 /* Prefix of the names of all logs in a bucket that is used with this prefix. */
 struct slice storage_logs(struct slice prefix, struct arena *a);
-
-struct check;
-/* Checks the bucket that --bucket names. */
-void check_storage(struct check *c);
-/* Adds the rows of a check: writes, lists, reads, fetches by a signed URL and deletes an object with this prefix. */
-void storage_probe(struct check *c, struct storage *s, struct slice prefix);
 
 #endif
