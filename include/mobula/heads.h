@@ -95,6 +95,10 @@ struct ray_state {
 /* Reads a GetClusterResourceStateReply. Slices point into reply. What is malformed in any place, negative, not a number or beyond a limit
  * (LIMIT_RAY_STATE, LIMIT_RAY_RESOURCES, LIMIT_RAY_COUNT, LIMIT_RAY_AMOUNT) gives an error and an empty state, never a part of it. */
 bool ray_state_read(struct slice reply, struct arena *a, struct ray_state *out, struct err *e);
+/* Writes members nodesAlive, nodesDead and resources (name, total, used) into an open object: the sums of all nodes, in Ray's order,
+ * without the resource node:IP of each node, and the first RAY_REPORT_RESOURCES of them. */
+enum { RAY_REPORT_RESOURCES = 32 };
+void ray_state_report(const struct ray_state *s, struct jout *w);
 /* Hash of the state without version and idle times; 0: there is demand. */
 uint64_t ray_state_quiet(const struct ray_state *s);
 
