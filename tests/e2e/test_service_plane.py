@@ -94,7 +94,7 @@ def test_deployed_moved_back_and_ended(controller, space, ann, board, tmp_path):
     ann.type("service", "deploy", "rag", "--canary-percent=100")
     moved(service, {"rag-v2": 100})
     ann.type("service", "wait", "rag", "--wait-timeout=90s")
-    assert [line.split()[:4] for line in ann.type("service", "list").splitlines()[1:]] == [["rag", "edge", "RUNNING", "-"]]
+    eventually(lambda: [line.split()[:4] for line in ann.type("service", "list").splitlines()[1:]] == [["rag", "edge", "RUNNING", "-"]])
 
     ann.type("service", "terminate", "rag")
     eventually(lambda: not versioned_of(space))
