@@ -252,6 +252,27 @@ static void test_growing(struct arena *a)
     }
 }
 
+static void test_gateway(struct arena *a)
+{
+    static const char *const texts[] = {NOTED(""), NOTED("'mobula.dev/gateway-tls-secret':'cert'")};
+    for (size_t tls = 0; tls < COUNT_OF(texts); tls++) {
+        test_case("listeners of the Gateway: %s", tls ? "HTTPS with the Secret that the annotation names" : "HTTP alone");
+        struct buf b = {.max = MIB};
+        struct rayservice s;
+        struct spec_errors errors = {0};
+        const struct spec_object from = spec_object_of(parse_quoted(texts[tls], a), a);
+        struct jval doc = NO_VALUE;
+        CHECK(rayservice_read(&from, a, &s, &errors) && rayservice_build_gateway(&s, 0, a, &b, NULL) &&
+              json_read(&doc, buf_slice(&b), a, NULL));
+        struct jval all = json_get(doc, "spec.listeners"), one = json_at(all, 1);
+        CHECK_INT(json_len(all), 1 + tls);
+        CHECK_INT(json_get_int(json_at(all, 0), "port", 0), 80);
+        CHECK_INT(json_get_int(one, "port", 0), tls ? 443 : 0);
+        CHECK_INT(json_is(json_get(json_at(json_get(one, "tls.certificateRefs"), 0), "name"), "cert"), tls);
+        buf_free(&b);
+    }
+}
+
 int main(void)
 {
     struct arena a = {0};
@@ -260,6 +281,7 @@ int main(void)
     test_hashes(&a);
     test_in_place(&a);
     test_growing(&a);
+    test_gateway(&a);
     arena_free(&a);
     return test_done();
 }
