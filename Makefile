@@ -221,7 +221,8 @@ $(MUSL)/lib/libc.a: vendor/build-musl $(VENDOR) $(DIR_static)/.flags
 	+$(Q)vendor/build-musl build/vendor/musl $(MUSL) $(ARCH) $(CC) $(SMALLEST) $(SMALLER)
 
 $(DIR_static)/lib%.a: $(MUSL)/lib/libc.a vendor/lib.mk $(SHARE_FILES) $(DIR_static)/.flags
-	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='$(SMALL) -g $(HARDEN) $(MUSL_INCLUDE)' SHARE=$(SHARE)
+	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='$(SMALL) -g $(HARDEN) $(MUSL_INCLUDE)' SHARE=$(SHARE) \
+	    SHARE_FILES='$(SHARE_FILES)'
 
 $(DIR_host)/lib%.a: $(VENDOR) vendor/lib.mk $(DIR_host)/.flags
 	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='-g1 -Os'

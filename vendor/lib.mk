@@ -23,6 +23,7 @@ bearssl_optimize = $(if $(filter aes_ct64%,$(notdir $<)),-O2)
 # uses only one key. For the product its functions share instructions, too (SHARE in the Makefile).
 crux_sources = $(SRC)/mlkem768.c
 crux_flags   = $(SHARE)
+crux_needs   = $(SHARE_FILES)
 
 # libyaml: the event parser; the emitter and the document loader stay out.
 yaml_sources  = $(patsubst %,$(SRC)/src/%.c,api parser reader scanner)
@@ -35,6 +36,6 @@ $(OUT): $(OBJECTS)
 	@rm -f $@
 	@$(AR) rcsD $@ $^
 
-$(OBJECTS): $(OBJ)/%.o: $(SRC)/%.c vendor/lib.mk build/vendor/.done $(dir $(OUT)).flags
+$(OBJECTS): $(OBJ)/%.o: $(SRC)/%.c vendor/lib.mk build/vendor/.done $(dir $(OUT)).flags $($(LIB)_needs)
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) $($(LIB)_optimize) $($(LIB)_flags) -w -c -o $@ $<

@@ -27,24 +27,34 @@ CALLS = re.compile(r"\tblr?\t")
 LOADS = re.compile(r"\t(?:ldp\tx29, x30, \[sp|ldr\tx30, \[sp)")
 
 
+def event_of(line):
+    """arm64: what an instruction or directive means for x30, and the label that it may jump to; None if nothing."""
+    if line[1] == ".":
+        return ("use", None) if line.startswith("\t.section") else None
+    if line[1] in "bcrt" and BRANCH["arm64"].match(line):
+        goes, may_go = GOES.match(line), MAY_GO.match(line)
+        if CALLS.match(line):
+            return "set", None
+        return ("jump", goes[1]) if goes else ("may", may_go[1]) if may_go else ("use", None)
+    if "30" in line and ADDRESS_OF_RETURN.search(line):
+        return ("set" if LOADS.match(line) else "use"), None
+    return None
+
+
 def events_of_return_address(lines):
     """arm64: the lines that matter for x30, from the last to the first: (line number, what, label)."""
     events, by_hand = [], False
     for number, line in enumerate(lines):
-        label = LABEL.match(line)
-        if line[:4] == "#APP" or line[:7] == "#NO_APP":
+        if line[:1] == "\t" and not by_hand:
+            event = event_of(line)
+            if event:
+                events.append((number, *event))
+        elif line[:4] == "#APP" or line[:7] == "#NO_APP":
             by_hand = line[:4] == "#APP"
-        elif label:
-            events.append((number, "label", label[1]))
-        elif line.startswith("\t.section") or by_hand:
+        elif by_hand:
             events.append((number, "use", None))
-        elif CALLS.match(line) or LOADS.match(line):
-            events.append((number, "set", None))
-        elif BRANCH["arm64"].match(line):
-            jump, may = GOES.match(line), MAY_GO.match(line)
-            events.append((number, "jump", jump[1]) if jump else (number, "may", may[1]) if may else (number, "use", None))
-        elif line[:2] != "\t." and ADDRESS_OF_RETURN.search(line):
-            events.append((number, "use", None))
+        elif LABEL.match(line):
+            events.append((number, "label", line[:-1]))
     return events[::-1]
 
 
@@ -65,7 +75,7 @@ def follow(events, needed):
 
 
 def without_return_address(lines):
-    """arm64: the numbers of lines after which x30 is not needed, because the function has stored it, and loads it before it returns."""
+    """arm64: for each line whether x30 is not needed after it, because the function has stored it, and loads it before it returns."""
     events = events_of_return_address(lines)
     needed = {label: False for _, what, label in events if what == "label"}
     while True:
@@ -73,11 +83,10 @@ def without_return_address(lines):
         changes = follow(events, needed)
         if before == needed:
             break
-    free, last = set(), len(lines)
-    live = True
+    free, last, live = bytearray(len(lines)), len(lines), True
     for number, now in changes:
         if not live:
-            free.update(range(number, last))
+            free[number:last] = b"\1" * (last - number)
         last, live = number, now
     return free
 
@@ -89,7 +98,7 @@ def units_to_outline(arch, lines):
         piece = []
         for number, line in row:
             fixed = BRANCH[arch].match(line) or FIXED[arch].search(line)
-            if fixed or arch == "arm64" and (number not in free or ADDRESS_OF_RETURN.search(line)):
+            if fixed or arch == "arm64" and (not free[number] or ADDRESS_OF_RETURN.search(line)):
                 yield from list(units_of(arch, piece[::-1]))[::-1]
                 yield None
                 piece = []
