@@ -98,6 +98,11 @@ enum {
 /* Writes the carried form (carry.c) of a program. A program without a stub in it, such as a carried form, is copied as it is. False: out is
  * full. */
 bool program_carry(struct slice program, struct buf *out);
+/* Makes the carried form of the running program while that goes on; lives until the process ends. *hash: of the program. */
+struct carrier;
+struct carrier *carrier_open(uint64_t *hash, struct err *e);
+/* False: it is not ready yet. The first call begins it, in a thread. */
+bool carrier_take(struct carrier *c, struct slice *out);
 /* Reads the file (empty: this program) and makes its carried form; *arch is its architecture, as Kubernetes calls it. */
 bool program_read(struct slice path, struct arena *a, struct slice *bytes, struct slice *arch, struct err *e);
 bool program_arch(struct slice bytes, struct slice *arch, struct err *e);

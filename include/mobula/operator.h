@@ -62,7 +62,10 @@ struct operator_options {
     const struct slice *namespaces; /* watched; one empty namespace: all of them */
     uint32_t namespace_count;
     struct ray_options ray;
-    struct slice executable; /* bytes of this program, for the ConfigMap mobula-tools; empty unless RAY_TOOLS_CONFIGMAP */
+    struct slice executable; /* bytes of this program, for the ConfigMap mobula-tools; empty unless RAY_TOOLS_CONFIGMAP, or until … */
+    uint64_t executable_hash;
+    bool (*executable_take)(void *carrier, struct slice *out); /* … this has made them, which takes a second; NULL: they are there */
+    void *carrier;
     bool autoscaling;        /* clusters with enableInTreeAutoscaling are scaled by this process, unless ray.sidecar or an annotation says
                                 otherwise */
     int64_t job_silence_s;   /* a job whose dashboard is silent for so long is given up; 0: JOB_CHECK_TIMEOUT_MS */

@@ -12,12 +12,9 @@
 #include <mobula/operator.h>
 #include <mobula/release.h>
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { STOP_MS = 12 * 1000 }; /* operator_stop ends before */
@@ -179,28 +176,16 @@ static bool check_flags(const struct options *o, struct err *e)
            cli_route_hosts(o->route.hosts, e) && defaults_check(&o->defaults, e);
 }
 
-/* Makes the carried form of this program, once: ConfigMap mobula-tools holds it. */
-static bool carry_executable(struct slice *out, struct err *e)
+static bool take_executable(void *carrier, struct slice *out)
 {
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        if (fd >= 0)
-            close(fd);
-        return err_set(e, ERR_IO, "cannot read /proc/self/exe for ConfigMap " RAY_TOOLS_CONFIGMAP_NAME ": mount /proc or use --tools=none");
-    }
-    size_t size = (size_t)st.st_size;
-    void *p = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (p == MAP_FAILED)
-        return err_set(e, ERR_IO, "cannot map /proc/self/exe for ConfigMap " RAY_TOOLS_CONFIGMAP_NAME ": use --tools=none");
-    struct buf carried;
-    buf_init(&carried, size);
-    if (!program_carry((struct slice){p, size}, &carried))
-        fatal("the carried form of this program has more than its own %zu bytes", size);
-    munmap(p, size);
-    *out = buf_slice(&carried); /* not freed: in use until the process ends */
-    return true;
+    return carrier_take(carrier, out);
+}
+
+static bool put_executable(struct operator_options *to, struct err *e)
+{
+    to->carrier = carrier_open(&to->executable_hash, e);
+    to->executable_take = take_executable;
+    return to->carrier || err_wrap(e, "ConfigMap " RAY_TOOLS_CONFIGMAP_NAME " (mount /proc, or use --tools=none)");
 }
 
 /* Small files of this machine: read in place, each time that they are needed. */
@@ -270,7 +255,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
         return false;
     to->namespaces = p->watched.list;
     to->namespace_count = p->watched.count;
-    return to->ray.tools != RAY_TOOLS_CONFIGMAP || carry_executable(&to->executable, e);
+    return to->ray.tools != RAY_TOOLS_CONFIGMAP || put_executable(to, e);
 }
 
 static const char *text_or_null(struct slice s)

@@ -5,7 +5,7 @@
 
 #define TOOLS_HASH "mobula.dev/executable-hash"
 
-enum { CHECK_AGAIN_MS = 15 * 1000, RETRY_MS = 2000, RETRY_MAX_MS = 60 * 1000, CALL_MS = 30 * 1000 };
+enum { CHECK_AGAIN_MS = 15 * 1000, PACKED_MS = 200, RETRY_MS = 2000, RETRY_MAX_MS = 60 * 1000, CALL_MS = 30 * 1000 };
 
 /* In one namespace. */
 struct tools {
@@ -28,10 +28,10 @@ uint32_t tools_known(const struct op *op)
     return tools_of(op)->count;
 }
 
-static void ask_later(const struct op *op, struct tools *t)
+static void ask_later(const struct op *op, struct tools *t, int64_t after_ms)
 {
     t->state = TOOLS_UNKNOWN;
-    t->again_ms = op->now.mono_ms + RETRY_MS;
+    t->again_ms = op->now.mono_ms + after_ms;
 }
 
 static void tools_call(struct op *op, struct tools *t, struct slice method, struct slice query, struct slice content_type,
@@ -52,7 +52,7 @@ static void tools_call(struct op *op, struct tools *t, struct slice method, stru
                              .owner = op,
                              .tag = (uint64_t)(uintptr_t)t};
     if (!kube_call(op->client, &r, op->now, &e))
-        ask_later(op, t);
+        ask_later(op, t, RETRY_MS);
 }
 
 static void hash_text(const struct op *op, char out[17])
@@ -108,6 +108,11 @@ static void tools_apply(struct op *op, struct tools *t)
     buf_free(&body);
 }
 
+static bool has_executable(struct op *op)
+{
+    return op->o.executable.len || (op->o.executable_take && op->o.executable_take(op->o.carrier, &op->o.executable));
+}
+
 static bool holds_ours(struct op *op, struct slice body)
 {
     char hash[17];
@@ -145,7 +150,9 @@ static void tools_done(void *owner, uint64_t tag, const struct kube_answer *a, s
     }
     if (t->state == TOOLS_ASKING && (absent || !holds_ours(op, a->body))) {
         if (settings_awaited(op))
-            ask_later(op, t);
+            ask_later(op, t, RETRY_MS);
+        else if (!has_executable(op))
+            ask_later(op, t, PACKED_MS);
         else
             tools_apply(op, t);
         return;
@@ -166,7 +173,7 @@ static void tools_ask(struct op *op, struct tools *t)
 
 void tools_want(struct op *op, const struct istr *ns)
 {
-    if (op->o.ray.tools != RAY_TOOLS_CONFIGMAP || slice_empty(op->o.executable))
+    if (op->o.ray.tools != RAY_TOOLS_CONFIGMAP || !(op->o.executable.len || op->o.executable_take))
         return;
     struct tools *t = map_get(tools_of(op), istr_slice(ns));
     if (!t) {

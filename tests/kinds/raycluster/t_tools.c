@@ -151,6 +151,53 @@ static void test_too_large(void)
     free((void *)(uintptr_t)large.ptr);
 }
 
+static bool packed;
+static uint32_t takes;
+
+static bool take(void *carrier, struct slice *out)
+{
+    (void)carrier;
+    takes++;
+    if (packed)
+        *out = SLICE("\0\1\2");
+    return packed;
+}
+
+static void test_packed_when_needed(void)
+{
+    struct world w;
+    test_case("the program is packed when the tools are to be written, and meanwhile all else goes on");
+    packed = false;
+    takes = 0;
+    struct apiserver_config config = {.seed = 1};
+    world_init(&w, &config);
+    w.executable_take = take;
+    make_namespace(&w);
+    make_crd(&w, "ray.io", "");
+    world_start_operator(&w, false);
+    world_run(&w, 5000);
+    CHECK_INT(takes, 0);
+    apply(&w, "c", 1);
+    world_run(&w, 3000);
+    CHECK(takes > 1 && takes < 30);
+    CHECK(!has_tools(&w));
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 1); /* the head */
+    packed = true;
+    world_run(&w, 3000);
+    CHECK(has_tools(&w));
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 2);
+    check_fixed_point(&w);
+    test_case("tools that are there are not packed again after a start");
+    takes = 0;
+    world_kill_operator(&w);
+    world_start_operator(&w, false);
+    apply(&w, "d", 1);
+    world_run(&w, 5000);
+    CHECK_INT(takes, 0);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 4);
+    world_free(&w);
+}
+
 static const char pool_a[] = "- kind: ConfigMap\\n  patch: [{op: add, path: /metadata/labels/pool, value: a}]\\n";
 static const char pool_b[] = "- kind: ConfigMap\\n  patch: [{op: add, path: /metadata/labels/pool, value: b}]\\n";
 static const char failing[] = "- kind: ConfigMap\\n  patch: [{op: test, path: /data/none, value: a}]\\n";
@@ -208,6 +255,7 @@ int main(void)
     test_refused();
     test_jobs();
     test_too_large();
+    test_packed_when_needed();
     test_patched();
     return test_done();
 }

@@ -50,6 +50,7 @@ void world_start_operator(struct world *w, bool elect)
         .namespace_count = 1,
         .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
         .executable = w->executable,
+        .executable_take = w->executable_take,
         .leader_elect = elect,
         .autoscaling = w->rays != NULL,
         .submitter_pods = w->submitter_pods,
@@ -67,7 +68,7 @@ void world_start_operator(struct world *w, bool elect)
     o.patches = w->patches;
     o.ray.agent = w->agent;
     o.ray.agent_ca = w->agent ? SLICE("-----BEGIN CERTIFICATE-----\nA\n") : SLICE_NONE;
-    if (w->executable.len)
+    if (w->executable.len || w->executable_take)
         o.ray.tools = RAY_TOOLS_CONFIGMAP;
     world_launch(w, 0, &o);
 }
