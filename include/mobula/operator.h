@@ -66,11 +66,11 @@ struct operator_options {
     uint64_t executable_hash;
     bool (*executable_take)(void *carrier, struct slice *out); /* … this has made them, which takes a second; NULL: they are there */
     void *carrier;
-    bool autoscaling;        /* clusters with enableInTreeAutoscaling are scaled by this process, unless ray.sidecar or an annotation says
-                                otherwise */
-    int64_t job_silence_s;   /* a job whose dashboard is silent for so long is given up; 0: JOB_CHECK_TIMEOUT_MS */
-    bool delete_jobs;        /* shutdownAfterJobFinishes deletes the RayJob, too */
-    bool submitter_pods;     /* a job of K8sJobMode is submitted by a submitter pod, not by this process */
+    bool autoscaling;      /* clusters with enableInTreeAutoscaling are scaled by this process, unless ray.sidecar or an annotation says
+                              otherwise */
+    int64_t job_silence_s; /* a job whose dashboard is silent for so long is given up; 0: JOB_CHECK_TIMEOUT_MS */
+    bool delete_jobs;      /* shutdownAfterJobFinishes deletes the RayJob, too */
+    bool submitter_pods;   /* a job of K8sJobMode is submitted by a submitter pod, not by this process */
     enum operator_access access;
     enum operator_kinds kinds; /* other kinds are not requested at all: the Role may not allow it */
     bool without[LIMIT_KINDS]; /* by its place in kinds[]: an optional kind that is not requested either */

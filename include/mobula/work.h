@@ -113,13 +113,22 @@ void work_status_write(const struct work_status *s, const struct work_object *ob
 struct work_service_file {
     struct slice name, cloud, version; /* empty: not in the file */
     struct slice config;               /* the name of a compute config; empty: none, or the file has the config itself */
+    struct slice dir, requirements;    /* working directory: a folder or URL; the name of a file; empty: none */
     bool token;                        /* requests need a bearer token */
 };
+/* What applications get in their runtime_env, unless it has it. */
+struct work_code {
+    struct slice dir; /* working_dir: a URL; empty: none */
+    struct jval pip;  /* an array; absent: none */
+    struct arena *a;
+};
+void work_applications_write(struct jval list, const struct work_code *code, struct jout *w); /* as member "applications" */
 /* False: the file has a field that no service has (*e; path: of the file). */
 bool work_service_file_read(struct jval file, const char *path, struct arena *a, struct work_service_file *out, struct err *e);
-/* Writes the version that the file describes into an object that is open. image: in the place of the file's; empty: the file's. config: the
- * compute config, which is copied, so that the version keeps its nodes when another version of the config is created; may be absent. */
-void work_service_version_write(struct jval file, struct slice image, struct jval config, struct jout *w);
+/* Writes the version that the file describes into an object that is open. code: NULL: none. image: in the place of the file's; empty: the
+ * file's. config: the compute config, which is copied, so that the version keeps its nodes when another version of the config is created;
+ * may be absent. */
+void work_service_version_write(struct jval file, struct slice image, struct jval config, const struct work_code *code, struct jout *w);
 
 /* The rollout is over when the Workload's generation is in force and runs. state: of the Workload as users see it; ended: it stays so. */
 enum work_rollout { WORK_ROLLOUT_GOES_ON, WORK_ROLLOUT_OVER, WORK_ROLLOUT_FAILED };

@@ -137,7 +137,10 @@ bool job_ended(struct slice state); /* by its name, such as SUCCEEDED */
 bool job_read(struct desk *d, struct json *doc, struct slice *state, struct err *e);
 bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e);
 
-/* ---- a job's working directory in a bucket ---- */
+/* Writes the lines of --requirements as member "requirements", but for comments; nothing without that flag. */
+bool job_put_requirements(struct desk *d, struct jout *w, struct err *e);
+
+/* ---- a working directory in a bucket ---- */
 
 struct pack_result;
 /* Packs o.dir and stores it in o.bucket; *url: the URL that Ray downloads it from. */

@@ -125,8 +125,7 @@ static bool put_env(struct jout *w, const struct flag_texts *env, struct err *e)
     return true;
 }
 
-/* Lines of the file, but for comments. */
-static bool put_requirements(struct desk *d, struct jout *w, struct err *e)
+bool job_put_requirements(struct desk *d, struct jout *w, struct err *e)
 {
     struct slice text;
     if (slice_empty(d->o.requirements))
@@ -167,7 +166,7 @@ static bool put_spec(struct desk *d, struct slice dir, struct jout *w, struct er
         return err_wrap(e, "--working-dir");
     jout_form(w, "{cloud:'%.*s',image?:'%.*s',workingDir?:'%.*s',job:{entrypoint:'%.*s',maxRetries:%lld}", SLICE_ARG(o->cloud),
               SLICE_ARG(o->image), SLICE_ARG(dir), SLICE_ARG(d->command), (long long)o->retries);
-    if (!put_requirements(d, w, e) || !put_modules(w, &o->modules, e))
+    if (!job_put_requirements(d, w, e) || !put_modules(w, &o->modules, e))
         return false;
     if (!slice_empty(o->config))
         jout_form(w, "computeConfig:{name:'%.*s'}", SLICE_ARG(o->config));

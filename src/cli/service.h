@@ -11,6 +11,8 @@ struct service_options {
     struct seek_options seek;
     struct slice name, file, version, versions, gateway, class, controller, istio, hosts, auth;
     struct slice server, token_file, ca_file, cloud, config, image, output; /* with a control plane */
+    struct slice dir, bucket, requirements;                                 /* likewise */
+    struct flag_texts excludes;                                             /* likewise */
     int64_t canary, surge, wait_ms;                                         /* -1: not given; wait_ms 0 */
     bool in_place, wait, rotate, follow;
 };

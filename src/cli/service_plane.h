@@ -1,4 +1,4 @@
-/* Shared by service_plane.c and service_plane_deploy.c: a service of a control plane, which is a Workload. */
+/* Shared by service_plane.c, service_plane_code.c and service_plane_deploy.c: a service of a control plane, which is a Workload. */
 #ifndef MOBULA_CLI_SERVICE_PLANE_H
 #define MOBULA_CLI_SERVICE_PLANE_H
 
@@ -11,6 +11,9 @@ struct plane_service {
     bool back; /* a rollback */
 };
 bool plane_is_service(struct desk *d, struct jval workload, struct err *e); /* false: it is another kind of workload, and *e says so */
+/* Of the flags and the file. A folder is stored in the bucket of --bucket or of the cloud. */
+struct work_code;
+bool plane_read_code(struct desk *d, struct jval file, struct work_code *code, struct err *e);
 fleet_verb plane_deploy, plane_rollback, plane_wait;
 
 #endif

@@ -17,6 +17,7 @@ static bool read_file(struct plane_service *p, struct service_change *c, struct 
     struct work_service_file has;
     struct slice text, json;
     struct jval file, config;
+    struct work_code code;
     struct jout w;
     if (slice_empty(d->o.file))
         return true;
@@ -27,8 +28,12 @@ static bool read_file(struct plane_service *p, struct service_change *c, struct 
     take(&d->o.cloud, has.cloud);
     take(&d->o.config, has.config);
     take(&o->version, has.version);
+    take(&d->o.dir, has.dir);
+    take(&d->o.requirements, has.requirements);
     if (has.token)
         take(&o->auth, SLICE("token"));
+    if (!plane_read_code(d, file, &code, e))
+        return false;
     config = json_get(file, "compute_config");
     if (!slice_empty(d->o.config)) {
         config = config_read(d, d->o.config, e);
@@ -38,7 +43,7 @@ static bool read_file(struct plane_service *p, struct service_change *c, struct 
     }
     jout_init(&w, &out);
     jout_object(&w);
-    work_service_version_write(file, d->o.image, config, &w);
+    work_service_version_write(file, d->o.image, config, &code, &w);
     jout_end(&w);
     return json_read(&c->given, arena_dup(&d->a, buf_slice(&out)), &d->a, e);
 }
@@ -109,8 +114,9 @@ static bool check_flags(struct plane_service *p, struct jval there, struct err *
         return err_set(e, ERR_CONFIG,
                        "--gateway, --ingress-class, --ingress-controller and --istio-gateway are for a kubeconfig: the administrator "
                        "of the cloud's cluster names the route (mobula operator --gateway-name)");
-    if (slice_empty(f->file) && (f->image.len || f->config.len))
-        return err_set(e, ERR_CONFIG, "--image-uri and --compute-config are of a new version: give that with -f");
+    if (slice_empty(f->file) && (f->image.len || f->config.len || f->dir.len || f->requirements.len))
+        return err_set(e, ERR_CONFIG,
+                       "--image-uri, --compute-config, --working-dir and --requirements are of a new version: give that with -f");
     if (json_there(there) && f->cloud.len && !slice_eq(f->cloud, cloud))
         return err_set(e, ERR_CONFIG, "service %.*s is in cloud %.*s, and does not move to %.*s", SLICE_ARG(f->name), SLICE_ARG(cloud),
                        SLICE_ARG(f->cloud));

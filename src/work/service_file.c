@@ -3,7 +3,7 @@
 #include <mobula/work.h>
 
 #define AT(field) offsetof(struct work_service_file, field)
-/* Members of the file, and those of a version that they become. spec NULL: of struct work_service_file, or read by the caller. */
+/* Members of the file, and those of a version that they become. spec NULL: of struct work_service_file; empty: read by the caller. */
 static const struct {
     const char *file, *spec;
     size_t at; /* in struct work_service_file */
@@ -16,6 +16,9 @@ static const struct {
                {"cloud", NULL, AT(cloud)},
                {"version_name", NULL, AT(version)},
                {"compute_config", NULL, AT(config)},
+               {"working_dir", NULL, AT(dir)},
+               {"requirements", NULL, AT(requirements)},
+               {"excludes", "", 0},
                {"query_auth_token_enabled", NULL, AT(token)}};
 
 bool work_service_file_read(struct jval file, const char *path, struct arena *a, struct work_service_file *out, struct err *e)
@@ -37,11 +40,17 @@ bool work_service_file_read(struct jval file, const char *path, struct arena *a,
     return true;
 }
 
-void work_service_version_write(struct jval file, struct slice image, struct jval config, struct jout *w)
+void work_service_version_write(struct jval file, struct slice image, struct jval config, const struct work_code *code, struct jout *w)
 {
-    for (size_t i = 0; i < COUNT_OF(members); i++)
-        if (members[i].spec && !(strcmp(members[i].spec, "image") == 0 && image.len))
-            jout_kval(w, members[i].spec, json_get(file, members[i].file));
+    bool coded = code && (code->dir.len || json_len(code->pip));
+    if (coded)
+        work_applications_write(json_get(file, "applications"), code, w);
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        const char *spec = members[i].spec;
+        bool elsewhere = spec && ((strcmp(spec, "image") == 0 && image.len) || (strcmp(spec, "applications") == 0 && coded));
+        if (spec && spec[0] && !elsewhere)
+            jout_kval(w, spec, json_get(file, members[i].file));
+    }
     jout_form(w, "image?:'%.*s'", SLICE_ARG(image));
     if (json_there(config)) {
         jout_kobject(w, "computeConfig");

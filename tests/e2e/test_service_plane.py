@@ -1,6 +1,11 @@
 """Services of a control plane: Workloads that people deploy there become VersionedServices in the cluster of their cloud. The head of both
 versions is one fake dashboard, at Ray's own port."""
 
+import hashlib
+import io
+import urllib.request
+import zipfile
+
 import pytest
 import yaml
 
@@ -8,6 +13,7 @@ from cluster import eventually
 from dashboards import Serve, own_address
 from hub import GROUP, PEOPLE, account, definitions, edge_operator, hubs, meet, register, status  # noqa: F401
 from services import needs_address
+from stores import KEYS, store, versitygw  # noqa: F401 (fixtures)
 from test_versioned import MOBULA, Versioned, controller, route_of, weights  # noqa: F401
 
 pytestmark = needs_address
@@ -154,3 +160,31 @@ def test_what_the_command_refuses(ann, tmp_path):
         said = deploy(ann, tmp_path, code=1) if verb == "deploy" else ann.type("service", verb, "rag", code=1)
         assert "workload rag is no service" in said, (verb, said)
     assert "true" in ann.type("job", "status", "rag", "-o", "yaml"), "it goes on"
+
+
+def test_code_from_a_folder(controller, space, ann, tmp_path, store, monkeypatch):  # noqa: F811
+    """The folder of the file goes to the bucket of the cloud, and all applications that have no code of their own get it."""
+    work, own = tmp_path / "work", {"working_dir": "https://s.example.org/own.zip", "pip": ["own"]}
+    work.mkdir()
+    (work / "module.py").write_text("hello = 1\n")
+    (work / "notes.md").write_text("left out\n")
+    (tmp_path / "requirements.txt").write_text("# of the application\nemoji==2.0\n\n")
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    apps = [*CONFIG["applications"], {"name": "own", "route_prefix": "/own", "import_path": "m:own", "runtime_env": own}]
+    code = {"working_dir": str(work), "excludes": ["*.md"], "requirements": str(tmp_path / "requirements.txt"), "applications": apps}
+    flags = ("--version-name=v1", "--hostname=rag.s.example.org")
+    said = deploy(ann, tmp_path, *flags, code=1, **code)
+    assert 'cloud "edge" has no bucket for the folder: give --bucket' in said, said
+    ann.type("cloud", "update", "edge", "--cloud-storage-bucket-name", "s3://bucket/team", "--cloud-storage-bucket-endpoint", store.url)
+    said = deploy(ann, tmp_path, *flags, **code)
+    spec = eventually(lambda: space.find(space.path("workloads", "rag", GROUP)))["spec"]["service"]["versions"][0]
+    url = spec["applications"][0]["runtime_env"]["working_dir"]
+    assert spec["applications"][0]["runtime_env"] == {"working_dir": url, "pip": ["emoji==2.0"]}
+    assert spec["applications"][1] == apps[1], "what an application has of its own stays"
+    assert url.startswith("s3://bucket/team/working-dirs/") and f"storing: {url}, " in said, said
+    packed = urllib.request.urlopen(ann.type("storage", "sign", url, "--endpoint", store.url).strip()).read()
+    assert hashlib.sha256(packed).hexdigest() in url and zipfile.ZipFile(io.BytesIO(packed)).namelist() == ["dir/module.py"]
+    said = deploy(ann, tmp_path, "--version-name=v2", **(code | {"cloud": None}))
+    assert f"stored already: {url}" in said, "the same folder is stored once, and the cloud is that of the service"
+    assert KEYS["AWS_SECRET_ACCESS_KEY"] not in said

@@ -35,7 +35,38 @@ static void files(void)
         CHECK(work_service_file_read(file, "f", &a, &has, NULL));
         jout_init(&w, &out);
         jout_object(&w);
-        work_service_version_write(file, slice_of(cases[i].image), cases[i].config ? doc(cases[i].config, &a) : NO_VALUE, &w);
+        work_service_version_write(file, slice_of(cases[i].image), cases[i].config ? doc(cases[i].config, &a) : NO_VALUE, NULL, &w);
+        jout_end(&w);
+        CHECK_STR(buf_slice(&out), cases[i].version);
+        buf_free(&out);
+        arena_free(&a);
+    }
+}
+
+static void code(void)
+{
+    static const struct {
+        const char *dir, *pip, *file, *version;
+    } cases[] = {
+        {"s3://b/d.zip", NULL, "{'applications':[{'name':'a','import_path':'m:a'},{'name':'b'}],'image_uri':'i'}",
+         "{\"applications\":[{\"name\":\"a\",\"import_path\":\"m:a\",\"runtime_env\":{\"working_dir\":\"s3://b/d.zip\"}},{\"name\":\"b\","
+         "\"runtime_env\":{\"working_dir\":\"s3://b/d.zip\"}}],\"image\":\"i\"}"},
+        {"s3://b/d.zip", "['emoji==2']",
+         "{'applications':[{'runtime_env':{'env_vars':{'A':'b'},'working_dir':'s3://own.zip'}},{'runtime_env':{'pip':['x']}}]}",
+         "{\"applications\":[{\"runtime_env\":{\"env_vars\":{\"A\":\"b\"},\"working_dir\":\"s3://own.zip\",\"pip\":[\"emoji==2\"]}},"
+         "{\"runtime_env\":{\"pip\":[\"x\"],\"working_dir\":\"s3://b/d.zip\"}}]}"},
+        {"", NULL, "{'applications':[{'name':'a'}],'working_dir':'.','excludes':['x'],'requirements':['y']}",
+         "{\"applications\":[{\"name\":\"a\"}]}"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct arena a = {0};
+        struct buf out = {.max = KIB};
+        struct jout w;
+        struct work_code c = {slice_of(cases[i].dir), cases[i].pip ? doc(cases[i].pip, &a) : NO_VALUE, &a};
+        test_case("code of applications that name none, %zu", i);
+        jout_init(&w, &out);
+        jout_object(&w);
+        work_service_version_write(doc(cases[i].file, &a), SLICE(""), NO_VALUE, &c, &w);
         jout_end(&w);
         CHECK_STR(buf_slice(&out), cases[i].version);
         buf_free(&out);
@@ -60,6 +91,12 @@ static void members(void)
     test_case("a compute config in the file has no name");
     CHECK(work_service_file_read(doc("{'compute_config':{'head_node':{}}}", &a), "f", &a, &has, &e) && !has.token);
     CHECK_STR(has.config, "");
+    test_case("code");
+    CHECK(work_service_file_read(doc("{'working_dir':'.','requirements':'r.txt','excludes':['*.md']}", &a), "f", &a, &has, &e));
+    CHECK_STR(has.dir, ".");
+    CHECK_STR(has.requirements, "r.txt");
+    CHECK(work_service_file_read(doc("{'requirements':['y']}", &a), "f", &a, &has, &e));
+    CHECK_STR(has.requirements, "");
     test_case("a field that a service cannot have");
     CHECK(!work_service_file_read(doc("{'name':'rag','gpu':1}", &a), "a.yaml", &a, &has, &e));
     CHECK_STR(slice_of(e.text), "a.yaml: \"gpu\" is no field that a service can have here: remove it");
@@ -97,6 +134,7 @@ static void rollouts(void)
 int main(void)
 {
     files();
+    code();
     members();
     rollouts();
     return test_done();

@@ -1,0 +1,78 @@
+/* The code of a service of a control plane. A folder goes to a bucket, from where Ray's pods read it with their own credentials: a signed
+ * URL would end while the service goes on. */
+#include "service_plane.h"
+
+#include <mobula/ray.h>
+#include <mobula/work.h>
+
+/* Adds those of the file to those of --exclude. */
+static bool add_excludes(struct desk *d, struct jval list, struct err *e)
+{
+    struct flag_texts *all = &d->o.excludes;
+    struct jval k, v;
+    for (struct jiter it = json_iter(list); json_next(&it, &k, &v);) {
+        if (all->count == FLAG_TEXTS_MAX)
+            return err_set(e, ERR_LIMIT, "excludes: more than %d of them with those of --exclude", FLAG_TEXTS_MAX);
+        all->list[all->count++] = json_str(v, &d->a);
+    }
+    return true;
+}
+
+/* --requirements or the file that the service's file names, else the list there. */
+static bool read_requirements(struct desk *d, struct jval file, struct jval *pip, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = LIMIT_JSON_ITEM};
+    struct jval all;
+    struct jout w;
+    *pip = json_get(file, "requirements");
+    if (slice_empty(d->o.requirements))
+        return true;
+    jout_init(&w, &out);
+    jout_object(&w);
+    if (!job_put_requirements(d, &w, e))
+        return false;
+    jout_end(&w);
+    if (!json_read(&all, arena_dup(&d->a, buf_slice(&out)), &d->a, e))
+        return false;
+    *pip = json_get(all, "requirements");
+    return true;
+}
+
+/* Sets o.cloud to that of the service, if it exists and no flag or file names one. */
+static bool find_cloud(struct desk *d, struct err *e)
+{
+    struct ask_answer a;
+    struct jval there;
+    bool absent = false;
+    if (!slice_empty(d->o.cloud) || slice_empty(d->o.name))
+        return true;
+    if (!fleet_find(d, d->o.name, &a, &absent, e) || (!absent && !json_read(&there, a.body, &d->a, e)))
+        return false;
+    if (!absent)
+        d->o.cloud = json_get_str(there, "spec.cloud", &d->a);
+    return true;
+}
+
+static bool store_folder(struct desk *d, struct slice *url, struct err *e)
+{
+    if (!find_cloud(d, e))
+        return false;
+    if (slice_empty(d->o.site.bucket) && !bucket_of_cloud(d, e))
+        return err_set(e, ERR_CONFIG,
+                       "--working-dir: cloud \"%.*s\" has no bucket for the folder: give --bucket s3://…, or the URL of a zip file",
+                       SLICE_ARG(d->o.cloud));
+    d->o.bucket_uri = true;
+    return bucket_store(d, url, e);
+}
+
+bool plane_read_code(struct desk *d, struct jval file, struct work_code *code, struct err *e)
+{
+    *code = (struct work_code){.dir = d->o.dir, .pip = NO_VALUE, .a = &d->a};
+    if (!add_excludes(d, json_get(file, "excludes"), e) || !read_requirements(d, file, &code->pip, e))
+        return false;
+    if (slice_empty(d->o.dir))
+        return true;
+    if (slice_has(d->o.dir, "://"))
+        return ray_package_check(d->o.dir, false, e) || err_wrap(e, "--working-dir");
+    return store_folder(d, &code->dir, e);
+}
