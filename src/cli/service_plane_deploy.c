@@ -28,8 +28,8 @@ static bool read_file(struct plane_service *p, struct service_change *c, struct 
     take(&d->o.cloud, has.cloud);
     take(&d->o.config, has.config);
     take(&o->version, has.version);
-    take(&d->o.dir, has.dir);
-    take(&d->o.requirements, has.requirements);
+    take(&d->o.dir, arena_dup(&d->a, has.dir)); /* as a flag's text, it ends in a NUL */
+    take(&d->o.requirements, arena_dup(&d->a, has.requirements));
     if (has.token)
         take(&o->auth, SLICE("token"));
     if (!plane_read_code(d, file, &code, e))

@@ -176,13 +176,13 @@ def test_code_from_a_folder(controller, space, ann, tmp_path, store, monkeypatch
     flags = ("--version-name=v1", "--hostname=rag.s.example.org")
     said = deploy(ann, tmp_path, *flags, code=1, **code)
     assert 'cloud "edge" has no bucket for the folder: give --bucket' in said, said
-    ann.type("cloud", "update", "edge", "--cloud-storage-bucket-name", "s3://bucket/team", "--cloud-storage-bucket-endpoint", store.url)
+    ann.type("cloud", "update", "edge", "--cloud-storage-bucket-name", "s3://bucket", "--cloud-storage-bucket-endpoint", store.url)
     said = deploy(ann, tmp_path, *flags, **code)
     spec = eventually(lambda: space.find(space.path("workloads", "rag", GROUP)))["spec"]["service"]["versions"][0]
     url = spec["applications"][0]["runtime_env"]["working_dir"]
     assert spec["applications"][0]["runtime_env"] == {"working_dir": url, "pip": ["emoji==2.0"]}
     assert spec["applications"][1] == apps[1], "what an application has of its own stays"
-    assert url.startswith("s3://bucket/team/working-dirs/") and f"storing: {url}, " in said, said
+    assert url.startswith("s3://bucket/working-dirs/") and f"storing: {url}, " in said, said
     packed = urllib.request.urlopen(ann.type("storage", "sign", url, "--endpoint", store.url).strip()).read()
     assert hashlib.sha256(packed).hexdigest() in url and zipfile.ZipFile(io.BytesIO(packed)).namelist() == ["dir/module.py"]
     said = deploy(ann, tmp_path, "--version-name=v2", **(code | {"cloud": None}))
