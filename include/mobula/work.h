@@ -116,7 +116,7 @@ struct work_service_file {
     struct slice dir, requirements;    /* working directory: a folder or URL; the name of a file; empty: none */
     bool token;                        /* requests need a bearer token */
 };
-/* What applications get in their runtime_env, unless it has it. */
+/* Members that the runtime_env of an application gets, unless it has them. */
 struct work_code {
     struct slice dir; /* working_dir: a URL; empty: none */
     struct jval pip;  /* an array; absent: none */
