@@ -10,7 +10,7 @@ enum { CHECK_AGAIN_MS = 15 * 1000, PACKED_MS = 200, RETRY_MS = 2000, RETRY_MAX_M
 /* In one namespace. */
 struct tools {
     const struct istr *ns;
-    enum { TOOLS_UNKNOWN, TOOLS_ASKING, TOOLS_APPLYING, TOOLS_THERE } state;
+    enum { TOOLS_UNKNOWN, TOOLS_ASKING, TOOLS_PACKING, TOOLS_APPLYING, TOOLS_THERE } state; /* packing: before it is applied */
     int64_t again_ms;
     uint32_t failures;
     bool seen; /* it has been there once: workers need not wait for it */
@@ -28,10 +28,10 @@ uint32_t tools_known(const struct op *op)
     return tools_of(op)->count;
 }
 
-static void ask_later(const struct op *op, struct tools *t, int64_t after_ms)
+static void ask_later(const struct op *op, struct tools *t)
 {
     t->state = TOOLS_UNKNOWN;
-    t->again_ms = op->now.mono_ms + after_ms;
+    t->again_ms = op->now.mono_ms + RETRY_MS;
 }
 
 static void tools_call(struct op *op, struct tools *t, struct slice method, struct slice query, struct slice content_type,
@@ -52,7 +52,7 @@ static void tools_call(struct op *op, struct tools *t, struct slice method, stru
                              .owner = op,
                              .tag = (uint64_t)(uintptr_t)t};
     if (!kube_call(op->client, &r, op->now, &e))
-        ask_later(op, t, RETRY_MS);
+        ask_later(op, t);
 }
 
 static void hash_text(const struct op *op, char out[17])
@@ -108,9 +108,14 @@ static void tools_apply(struct op *op, struct tools *t)
     buf_free(&body);
 }
 
-static bool has_executable(struct op *op)
+static void apply_packed(struct op *op, struct tools *t)
 {
-    return op->o.executable.len || (op->o.executable_take && op->o.executable_take(op->o.carrier, &op->o.executable));
+    if (op->o.executable.len || (op->o.executable_take && op->o.executable_take(op->o.carrier, &op->o.executable))) {
+        tools_apply(op, t);
+        return;
+    }
+    t->state = TOOLS_PACKING;
+    t->again_ms = op->now.mono_ms + PACKED_MS;
 }
 
 static bool holds_ours(struct op *op, struct slice body)
@@ -150,11 +155,9 @@ static void tools_done(void *owner, uint64_t tag, const struct kube_answer *a, s
     }
     if (t->state == TOOLS_ASKING && (absent || !holds_ours(op, a->body))) {
         if (settings_awaited(op))
-            ask_later(op, t, RETRY_MS);
-        else if (!has_executable(op))
-            ask_later(op, t, PACKED_MS);
+            ask_later(op, t);
         else
-            tools_apply(op, t);
+            apply_packed(op, t);
         return;
     }
     t->state = TOOLS_THERE;
@@ -181,7 +184,7 @@ void tools_want(struct op *op, const struct istr *ns)
         t->ns = intern_keep(ns);
         map_put(tools_of(op), istr_slice(ns), t);
     }
-    if (t->state != TOOLS_ASKING && t->state != TOOLS_APPLYING && op->now.mono_ms >= t->again_ms)
+    if ((t->state == TOOLS_UNKNOWN || t->state == TOOLS_THERE) && op->now.mono_ms >= t->again_ms)
         tools_ask(op, t);
 }
 
@@ -221,13 +224,15 @@ int64_t tools_tick(struct op *op)
     int64_t next = TIME_NEVER;
     struct tools *t;
     for (uint32_t i = 0; (t = map_next(tools_of(op), &i)) != NULL;) {
-        if (t->state != TOOLS_UNKNOWN)
+        if (t->state != TOOLS_UNKNOWN && t->state != TOOLS_PACKING)
             continue;
-        if (op->now.mono_ms >= t->again_ms && !is_used(op, t))
+        if (op->now.mono_ms >= t->again_ms && !is_used(op, t)) {
             tools_free_one(op, t);
-        else if (op->now.mono_ms >= t->again_ms)
-            tools_ask(op, t);
-        else if (t->again_ms < next)
+            continue;
+        }
+        if (op->now.mono_ms >= t->again_ms)
+            t->state == TOOLS_PACKING ? apply_packed(op, t) : tools_ask(op, t);
+        if (t->again_ms > op->now.mono_ms && t->again_ms < next)
             next = t->again_ms;
     }
     return next;

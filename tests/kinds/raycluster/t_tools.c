@@ -181,6 +181,7 @@ static void test_packed_when_needed(void)
     world_run(&w, 3000);
     CHECK(takes > 1 && takes < 30);
     CHECK(!has_tools(&w));
+    CHECK_INT(inspect_figures(w.op).tools, 1);
     CHECK_INT(apiserver_count(w.server, SLICE("pods")), 1); /* the head */
     packed = true;
     world_run(&w, 3000);
