@@ -58,14 +58,19 @@ struct operator_bucket {
     struct ship_expiry *expiry;             /* of the operator, while it runs; NULL: no logs are deleted */
 };
 
+/* The bytes of this program, for the ConfigMap mobula-tools. */
+struct operator_executable {
+    struct slice bytes;                               /* empty without RAY_TOOLS_CONFIGMAP, or until take() has set them */
+    bool (*take)(void *carrier, struct slice *bytes); /* false: not yet, as it takes a second to make them; NULL: they are there */
+    void *carrier;
+    uint64_t hash; /* of the program; with take() */
+};
+
 struct operator_options {
     const struct slice *namespaces; /* watched; one empty namespace: all of them */
     uint32_t namespace_count;
     struct ray_options ray;
-    struct slice executable; /* bytes of this program, for the ConfigMap mobula-tools; empty unless RAY_TOOLS_CONFIGMAP, or until … */
-    uint64_t executable_hash;
-    bool (*executable_take)(void *carrier, struct slice *out); /* … this has made them, which takes a second; NULL: they are there */
-    void *carrier;
+    struct operator_executable executable;
     bool autoscaling;      /* clusters with enableInTreeAutoscaling are scaled by this process, unless ray.sidecar or an annotation says
                               otherwise */
     int64_t job_silence_s; /* a job whose dashboard is silent for so long is given up; 0: JOB_CHECK_TIMEOUT_MS */

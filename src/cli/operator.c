@@ -183,9 +183,9 @@ static bool take_executable(void *carrier, struct slice *out)
 
 static bool put_executable(struct operator_options *to, struct err *e)
 {
-    to->carrier = carrier_open(&to->executable_hash, e);
-    to->executable_take = take_executable;
-    return to->carrier || err_wrap(e, "ConfigMap " RAY_TOOLS_CONFIGMAP_NAME " (mount /proc, or use --tools=none)");
+    to->executable.carrier = carrier_open(&to->executable.hash, e);
+    to->executable.take = take_executable;
+    return to->executable.carrier || err_wrap(e, "ConfigMap " RAY_TOOLS_CONFIGMAP_NAME " (mount /proc, or use --tools=none)");
 }
 
 /* Small files of this machine: read in place, each time that they are needed. */

@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .namespaces = namespaces,
         .namespace_count = 1,
         .ray = {.tools = RAY_TOOLS_CONFIGMAP, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0"), .sidecar = true},
-        .executable = SLICE("a program"),
+        .executable = {.bytes = SLICE("a program")},
         .instance = SLICE("fuzz"),
         .seed = 1};
     struct fake f;

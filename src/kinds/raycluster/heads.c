@@ -192,7 +192,7 @@ void heads_init(struct op *op)
     *kind_own(op, own_kind(op, &raycluster_own)) = all;
     all->gcs = ray_gcs_pool_new(op->net, rng_next(&op->rng));
     all->dash = ray_dash_pool_new(op->net);
-    all->executable_hash = op->o.executable_take ? op->o.executable_hash : hash64(op->o.executable, 0);
+    all->executable_hash = op->o.executable.take ? op->o.executable.hash : hash64(op->o.executable.bytes, 0);
     all->turns = (struct ray_turns){.most = KUBE_PROXY_CALLS, .most_doubtful = RAY_DASH_PROXIED_DOUBTFUL, .begin = send_proxied};
 }
 

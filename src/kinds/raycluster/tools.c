@@ -80,7 +80,7 @@ static bool tools_build(struct op *op, const struct tools *t, struct buf *body, 
     hash_text(op, hash);
     struct buf data;
     buf_init(&data, LIMIT_JSON_ITEM);
-    bool whole = base64_encode(op->o.executable, &data);
+    bool whole = base64_encode(op->o.executable.bytes, &data);
     buf_printf(body,
                "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" RAY_TOOLS_CONFIGMAP_NAME "\",\"namespace\":\"%s\","
                "\"labels\":{\"app.kubernetes.io/name\":\"mobula\"},\"annotations\":{\"" TOOLS_HASH
@@ -91,7 +91,8 @@ static bool tools_build(struct op *op, const struct tools *t, struct buf *body, 
     buf_free(&data);
     bool made = whole && !body->full && patches_amend(op, false, body, e);
     arena_reset(&op->arenas.body, 0);
-    return (made && !body->full) || err_set(e, ERR_LIMIT, "this program has %zu bytes: more than a ConfigMap holds", op->o.executable.len);
+    return (made && !body->full) ||
+           err_set(e, ERR_LIMIT, "this program has %zu bytes: more than a ConfigMap holds", op->o.executable.bytes.len);
 }
 
 static void tools_apply(struct op *op, struct tools *t)
@@ -110,7 +111,8 @@ static void tools_apply(struct op *op, struct tools *t)
 
 static void apply_packed(struct op *op, struct tools *t)
 {
-    if (op->o.executable.len || (op->o.executable_take && op->o.executable_take(op->o.carrier, &op->o.executable))) {
+    struct operator_executable *x = &op->o.executable;
+    if (x->bytes.len || (x->take && x->take(x->carrier, &x->bytes))) {
         tools_apply(op, t);
         return;
     }
@@ -176,7 +178,7 @@ static void tools_ask(struct op *op, struct tools *t)
 
 void tools_want(struct op *op, const struct istr *ns)
 {
-    if (op->o.ray.tools != RAY_TOOLS_CONFIGMAP || !(op->o.executable.len || op->o.executable_take))
+    if (op->o.ray.tools != RAY_TOOLS_CONFIGMAP || !(op->o.executable.bytes.len || op->o.executable.take))
         return;
     struct tools *t = map_get(tools_of(op), istr_slice(ns));
     if (!t) {

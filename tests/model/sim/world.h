@@ -128,15 +128,15 @@ struct world {
     struct now now;
     struct wire *wires;
     struct arena arena;
-    struct world_far *far;                                 /* NULL: there is none */
-    struct fakerays *rays;                                 /* NULL: nobody scales by what heads say (fakeray.h) */
-    struct slice executable;                               /* for ConfigMap mobula-tools; empty: --tools=none */
+    struct world_far *far;                                     /* NULL: there is none */
+    struct fakerays *rays;                                     /* NULL: nobody scales by what heads say (fakeray.h) */
+    struct slice executable;                                   /* for ConfigMap mobula-tools; empty: --tools=none */
     bool (*executable_take)(void *carrier, struct slice *out); /* NULL: executable is there from the beginning */
-    struct operator_configmap settings[OPERATOR_SETTINGS]; /* ConfigMaps in namespace n; the same holds */
-    const struct shape_patches *patches;                   /* below those of a ConfigMap */
-    const struct slice *agent;                             /* as in struct ray_options; NULL: none */
-    bool submitter_pods;                                   /* --submitter=pod */
-    int64_t fence_ms;                                      /* of operators that are started from now on */
+    struct operator_configmap settings[OPERATOR_SETTINGS];     /* ConfigMaps in namespace n; the same holds */
+    const struct shape_patches *patches;                       /* below those of a ConfigMap */
+    const struct slice *agent;                                 /* as in struct ray_options; NULL: none */
+    bool submitter_pods;                                       /* --submitter=pod */
+    int64_t fence_ms;                                          /* of operators that are started from now on */
     enum operator_access access;
     bool unreachable; /* connections are refused while it is set */
     bool full;        /* no connection can be begun while it is set */
