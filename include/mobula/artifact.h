@@ -98,7 +98,8 @@ enum {
 /* Writes the carried form (carry.c) of a program. A program without a stub in it, such as a carried form, is copied as it is. False: out is
  * full. */
 bool program_carry(struct slice program, struct buf *out);
-/* Makes the carried form of the running program while that goes on; lives until the process ends. *hash: of the program. */
+/* Makes the carried form of the running program beside the caller's work. It is not closed: it lives until the process ends. *hash: of the
+ * program. NULL: the program cannot be read (*e). */
 struct carrier;
 struct carrier *carrier_open(uint64_t *hash, struct err *e);
 /* False: it is not ready yet. The first call begins it, in a thread. */

@@ -116,7 +116,7 @@ struct work_service_file {
     struct slice dir, requirements;    /* working directory: a folder or URL; the name of a file; empty: none */
     bool token;                        /* requests need a bearer token */
 };
-/* Members that the runtime_env of an application gets, unless it has them. */
+/* Members that the runtime_env of an application gets, unless it has them; pip: unless it has pip, uv or conda. */
 struct work_code {
     struct slice dir; /* working_dir: a URL; empty: none */
     struct jval pip;  /* an array; absent: none */

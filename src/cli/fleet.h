@@ -17,6 +17,7 @@ struct fleet_options {
     struct slice file;                                    /* a spec */
     struct slice cloud, config, image, dir, requirements; /* of a job */
     struct flag_texts env, excludes, modules;
+    const char *folder; /* of packed folders in the bucket; NULL: working-dirs */
     int64_t retries, timeout_ms, lines;
     bool wait, follow, force, bucket_uri;
     struct storage_options store;

@@ -20,7 +20,7 @@ bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, c
     }
     return err_set(e, ERR_LIMIT,
                    "--working-dir: %.*s (%u files, %llu bytes) packs to more than the %llu bytes that %s. "
-                   "The largest, in bytes: %.*s. Leave out what the job does not need (%.*s, or .gitignore), give --bucket s3://…, or put "
+                   "The largest, in bytes: %.*s. Leave out what is not needed (%.*s, or .gitignore), give --bucket s3://…, or put "
                    "a zip file into object storage and give its URL",
                    SLICE_ARG(slice_head(d->o.dir, 128)), r->files, (unsigned long long)r->size, (unsigned long long)most, what,
                    SLICE_ARG(sizes), SLICE_ARG(flags));
@@ -48,7 +48,11 @@ static bool say_place(struct desk *d, struct storage *s, struct slice key, struc
 {
     int64_t seconds = CLOUD_URL_S;
     if (d->o.bucket_uri) {
-        *url = arena_printf(&d->a, "%s://%.*s/%.*s", s->with.protocol->scheme, SLICE_ARG(s->with.bucket), SLICE_ARG(key));
+        struct slice given = d->o.site.bucket; /* scheme and bucket as given: abfss:// names the account, too */
+        size_t scheme = (size_t)slice_find_text(given, "://") + 3;
+        ptrdiff_t path = slice_find(slice_skip(given, scheme), '/');
+        struct slice bucket = path < 0 ? given : slice_head(given, scheme + (size_t)path);
+        *url = arena_printf(&d->a, "%.*s/%.*s", SLICE_ARG(bucket), SLICE_ARG(key));
         return true;
     }
     if (!storage_url(s, key, &seconds, url, e))
@@ -72,7 +76,8 @@ static bool store(struct desk *d, struct storage *s, struct slice prefix, int fd
     bool slash = slice_empty(prefix) || slice_ends(prefix, SLICE("/"));
     if (!storage_hash_file(fd, hex, &size, e))
         return false;
-    struct slice key = arena_printf(&d->a, "%.*s%sworking-dirs/%s.zip", SLICE_ARG(prefix), slash ? "" : "/", hex);
+    struct slice key =
+        arena_printf(&d->a, "%.*s%s%s/%s.zip", SLICE_ARG(prefix), slash ? "" : "/", d->o.folder ? d->o.folder : "working-dirs", hex);
     /* HEAD answers 403 if the account may write but not read: then the archive is uploaded again. */
     bool there = storage_head(s, key, &(struct err){0}) && s->size == (int64_t)size;
     fprintf(stderr, "%s: %s://%.*s/%.*s, %llu bytes\n", there ? "stored already" : "storing", s->with.protocol->scheme,

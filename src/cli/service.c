@@ -18,6 +18,7 @@ static const struct flag list[] = {
     {"image-uri", FLAG_TEXT, AT(image), "IMAGE"},
     {"working-dir", FLAG_TEXT, AT(dir), "DIR|URL"},
     {"bucket", FLAG_TEXT, AT(bucket), "s3://BUCKET[/NAME]"},
+    STORAGE_FLAGS(AT(store)),
     {"exclude", FLAG_TEXTS, AT(excludes), "PATTERN"},
     {"requirements", FLAG_TEXT, AT(requirements), "FILE"},
     {"version-name", FLAG_TEXT, AT(version), "NAME"},

@@ -3,6 +3,7 @@
 #define MOBULA_CLI_SERVICE_H
 
 #include <mobula/explain.h>
+#include <mobula/storage.h>
 #include <mobula/versioned.h>
 
 enum { SERVICE_WAIT_MS = 150 * 60 * 1000 }; /* longer than a rollout may take */
@@ -13,6 +14,7 @@ struct service_options {
     struct slice server, token_file, ca_file, cloud, config, image, output; /* with a control plane */
     struct slice dir, bucket, requirements;                                 /* likewise */
     struct flag_texts excludes;                                             /* likewise */
+    struct storage_options store;                                           /* likewise */
     int64_t canary, surge, wait_ms;                                         /* -1: not given; wait_ms 0 */
     bool in_place, wait, rotate, follow;
 };

@@ -210,7 +210,7 @@ bool service_deploy(struct service_desk *d, struct err *e)
     if (o->image.len || o->config.len || o->dir.len || o->bucket.len || o->requirements.len || o->excludes.count)
         return err_set(e, ERR_CONFIG,
                        "--image-uri, --compute-config, --working-dir, --bucket, --exclude and --requirements are for a control plane "
-                       "(--server, --cloud or mobula login): without one the file is a RayService, which has all that");
+                       "(--server, --cloud or mobula login): without one the file is a RayService, whose serveConfigV2 names the code");
     if (!read_file(&p, e))
         return false;
     if (slice_empty(d->o.name))

@@ -106,6 +106,7 @@ int service_plane(struct service_desk *from, const char *verb)
                                              .requirements = o->requirements,
                                              .excludes = o->excludes,
                                              .site.bucket = o->bucket,
+                                             .store = o->store,
                                              .output = slice_empty(o->output) ? SLICE("table") : o->output,
                                              .timeout_ms = o->wait_ms ? o->wait_ms : SERVICE_WAIT_MS},
                                        .status = STATUS_ERROR},

@@ -11,9 +11,11 @@ struct plane_service {
     bool back; /* a rollback */
 };
 bool plane_is_service(struct desk *d, struct jval workload, struct err *e); /* false: it is another kind of workload, and *e says so */
-/* Of the flags and the file. A folder is stored in the bucket of --bucket or of the cloud. */
+/* Reads the code that flags and file name. A folder is stored in the bucket of --bucket or of the cloud. */
 struct work_code;
 bool plane_read_code(struct desk *d, struct jval file, struct work_code *code, struct err *e);
+/* Refuses flags that would have no effect, and a service that cannot be deployed to. there: the Workload; may be absent. */
+bool plane_check_flags(struct plane_service *p, struct jval there, struct err *e);
 fleet_verb plane_deploy, plane_rollback, plane_wait;
 
 #endif

@@ -38,19 +38,21 @@ static bool read_requirements(struct desk *d, struct jval file, struct jval *pip
     return true;
 }
 
-/* Sets o.cloud to that of the service, if it exists and no flag or file names one. */
+/* Sets o.cloud to that of the service, if it exists. False: it cannot be deployed to, so nothing is uploaded. */
 static bool find_cloud(struct desk *d, struct err *e)
 {
     struct ask_answer a;
-    struct jval there;
+    struct jval there = NO_VALUE;
     bool absent = false;
-    if (!slice_empty(d->o.cloud) || slice_empty(d->o.name))
-        return true;
-    if (!fleet_find(d, d->o.name, &a, &absent, e) || (!absent && !json_read(&there, a.body, &d->a, e)))
+    if (slice_empty(d->o.name))
+        return err_set(e, ERR_CONFIG, "the name of a service is needed");
+    if (!fleet_find(d, d->o.name, &a, &absent, e) ||
+        (!absent && (!json_read(&there, a.body, &d->a, e) || !plane_is_service(d, there, e))) ||
+        !plane_check_flags((struct plane_service *)d, there, e))
         return false;
     if (!absent)
         d->o.cloud = json_get_str(there, "spec.cloud", &d->a);
-    return true;
+    return fleet_has_cloud(d, d->o.cloud, e);
 }
 
 static bool store_folder(struct desk *d, struct slice *url, struct err *e)
@@ -62,6 +64,7 @@ static bool store_folder(struct desk *d, struct slice *url, struct err *e)
                        "--working-dir: cloud \"%.*s\" has no bucket for the folder: give --bucket s3://…, or the URL of a zip file",
                        SLICE_ARG(d->o.cloud));
     d->o.bucket_uri = true;
+    d->o.folder = "service-dirs"; /* not those of jobs: old ones of these are in use for as long as a version is */
     return bucket_store(d, url, e);
 }
 
@@ -70,9 +73,11 @@ bool plane_read_code(struct desk *d, struct jval file, struct work_code *code, s
     *code = (struct work_code){.dir = d->o.dir, .pip = NO_VALUE, .a = &d->a};
     if (!add_excludes(d, json_get(file, "excludes"), e) || !read_requirements(d, file, &code->pip, e))
         return false;
-    if (slice_empty(d->o.dir))
-        return true;
-    if (slice_has(d->o.dir, "://"))
+    bool url = slice_has(d->o.dir, "://");
+    if ((slice_empty(d->o.dir) || url) && (d->o.excludes.count || d->o.site.bucket.len))
+        return err_set(e, ERR_CONFIG, "--bucket, --exclude and excludes are for the folder of --working-dir, and that is %s",
+                       url ? "a URL already" : "not given");
+    if (url)
         return ray_package_check(d->o.dir, false, e) || err_wrap(e, "--working-dir");
-    return store_folder(d, &code->dir, e);
+    return slice_empty(d->o.dir) || store_folder(d, &code->dir, e);
 }

@@ -104,8 +104,7 @@ static bool send(struct plane_service *p, struct service_change *c, struct slice
            fleet_print(d, a.body, e);
 }
 
-/* Refuses flags that would have no effect, and a service that cannot be deployed to. */
-static bool check_flags(struct plane_service *p, struct jval there, struct err *e)
+bool plane_check_flags(struct plane_service *p, struct jval there, struct err *e)
 {
     const struct service_options *o = &p->from->o;
     const struct fleet_options *f = &p->desk.o;
@@ -114,9 +113,11 @@ static bool check_flags(struct plane_service *p, struct jval there, struct err *
         return err_set(e, ERR_CONFIG,
                        "--gateway, --ingress-class, --ingress-controller and --istio-gateway are for a kubeconfig: the administrator "
                        "of the cloud's cluster names the route (mobula operator --gateway-name)");
-    if (slice_empty(f->file) && (f->image.len || f->config.len || f->dir.len || f->requirements.len))
+    bool code = f->dir.len || f->requirements.len || f->site.bucket.len || f->excludes.count;
+    if (slice_empty(f->file) && (f->image.len || f->config.len || code))
         return err_set(e, ERR_CONFIG,
-                       "--image-uri, --compute-config, --working-dir and --requirements are of a new version: give that with -f");
+                       "--image-uri, --compute-config, --working-dir, --bucket, --exclude and --requirements are of a new version: give "
+                       "that with -f");
     if (json_there(there) && f->cloud.len && !slice_eq(f->cloud, cloud))
         return err_set(e, ERR_CONFIG, "service %.*s is in cloud %.*s, and does not move to %.*s", SLICE_ARG(f->name), SLICE_ARG(cloud),
                        SLICE_ARG(f->cloud));
@@ -138,7 +139,7 @@ static bool deploy_once(struct plane_service *p, const struct service_change *fr
     struct jval there = NO_VALUE;
     bool absent = false;
     if (!(p->back ? fleet_get(d, d->o.name, &a, e) : fleet_find(d, d->o.name, &a, &absent, e)) ||
-        (!absent && (!json_read(&there, a.body, &d->a, e) || !plane_is_service(d, there, e))) || !check_flags(p, there, e))
+        (!absent && (!json_read(&there, a.body, &d->a, e) || !plane_is_service(d, there, e))) || !plane_check_flags(p, there, e))
         return false;
     c.live = json_get(there, "spec.service.versions");
     if (p->back && json_len(c.live) < 2)

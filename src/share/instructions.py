@@ -94,7 +94,8 @@ def moved_stack(arch, lines):
 def sections_left_alone(lines):
     """Sections of functions that are compiled for speed, which gcc has aligned, or that may use memory below the stack pointer (red zone).
 
-    A function of amd64 may do that if it calls none. It has addresses with negative offsets of %rsp then, or %rsp in another register.
+    A function of amd64 may do that if it calls none. It has addresses with negative offsets of %rsp then, or %rsp or an address made of it
+    in another register.
     """
     left, calls, copied, section = set(), set(), set(), ""
     for line in lines:
@@ -104,7 +105,7 @@ def sections_left_alone(lines):
             left.add(section)
         elif line.startswith("\tcall"):
             calls.add(section)
-        elif "\t%rsp, %r" in line:
+        elif "\t%rsp, %r" in line or line.startswith("\tlea") and "(%rsp" in line:
             copied.add(section)
     return left | copied - calls
 

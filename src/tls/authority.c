@@ -64,6 +64,9 @@ bool tls_ca_due(const struct tls_identity *ca, int64_t wall_us)
 bool tls_issue_by(struct slice ca_cert, struct slice ca_key, struct tls_issue *o, int64_t wall_us, struct buf *cert_pem,
                   struct buf *key_pem, struct err *e)
 {
+    if (!utf8_valid(ca_cert))
+        return err_set(e, ERR_CONFIG,
+                       "the CA's file holds bytes that are no UTF-8, which a Secret does not keep: leave only the PEM blocks");
     struct tls_identity *ca = tls_identity_load(ca_cert, ca_key, e);
     o->ca = ca;
     o->not_before_us = wall_us - CLOCKS_DAYS * TIME_DAY_US;

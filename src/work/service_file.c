@@ -21,6 +21,28 @@ static const struct {
                {"excludes", "", 0},
                {"query_auth_token_enabled", NULL, AT(token)}};
 
+static bool are_texts(struct jval list)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(list); json_next(&it, &k, &v);)
+        if (json_type(v) != JSON_STRING)
+            return false;
+    return json_type(list) == JSON_ARRAY;
+}
+
+/* Wrong types in these would leave out code, or store files that were to be left out. */
+static bool check_code(struct jval file, const char *path, struct err *e)
+{
+    struct jval dir = json_get(file, "working_dir"), excludes = json_get(file, "excludes"), needs = json_get(file, "requirements");
+    if (json_there(dir) && json_type(dir) != JSON_STRING)
+        return err_set(e, ERR_CONFIG, "%s: working_dir is no text: want a folder or the URL of a zip file", path);
+    if (json_there(excludes) && !are_texts(excludes))
+        return err_set(e, ERR_CONFIG, "%s: excludes is no list of texts: want [\"PATTERN\", …]", path);
+    if (json_there(needs) && json_type(needs) != JSON_STRING && !are_texts(needs))
+        return err_set(e, ERR_CONFIG, "%s: requirements is neither the name of a file nor a list of packages", path);
+    return true;
+}
+
 bool work_service_file_read(struct jval file, const char *path, struct arena *a, struct work_service_file *out, struct err *e)
 {
     struct jval k, v;
@@ -37,7 +59,7 @@ bool work_service_file_read(struct jval file, const char *path, struct arena *a,
         else if (!members[i].spec)
             *(struct slice *)(void *)((char *)out + members[i].at) = json_str(v, a);
     }
-    return true;
+    return check_code(file, path, e);
 }
 
 void work_service_version_write(struct jval file, struct slice image, struct jval config, const struct work_code *code, struct jout *w)

@@ -174,6 +174,12 @@ def test_code_from_a_folder(controller, space, ann, tmp_path, store, monkeypatch
     apps = [*CONFIG["applications"], {"name": "own", "route_prefix": "/own", "import_path": "m:own", "runtime_env": own}]
     code = {"working_dir": str(work), "excludes": ["*.md"], "requirements": str(tmp_path / "requirements.txt"), "applications": apps}
     flags = ("--version-name=v1", "--hostname=rag.s.example.org")
+    said = deploy(ann, tmp_path, *flags, code=1, **(code | {"excludes": "*.md"}))
+    assert "excludes is no list of texts" in said, said
+    said = deploy(ann, tmp_path, *flags, code=1, **(code | {"cloud": None}))
+    assert "--cloud NAME is needed: service rag does not exist yet" in said, said
+    said = deploy(ann, tmp_path, *flags, "--bucket=s3://bucket", code=1, **(code | {"working_dir": "https://s.example.org/own.zip"}))
+    assert "are for the folder of --working-dir, and that is a URL already" in said, said
     said = deploy(ann, tmp_path, *flags, code=1, **code)
     assert 'cloud "edge" has no bucket for the folder: give --bucket' in said, said
     ann.type("cloud", "update", "edge", "--cloud-storage-bucket-name", "s3://bucket", "--cloud-storage-bucket-endpoint", store.url)
@@ -182,7 +188,7 @@ def test_code_from_a_folder(controller, space, ann, tmp_path, store, monkeypatch
     url = spec["applications"][0]["runtime_env"]["working_dir"]
     assert spec["applications"][0]["runtime_env"] == {"working_dir": url, "pip": ["emoji==2.0"]}
     assert spec["applications"][1] == apps[1], "what an application has of its own stays"
-    assert url.startswith("s3://bucket/working-dirs/") and f"storing: {url}, " in said, said
+    assert url.startswith("s3://bucket/service-dirs/") and f"storing: {url}, " in said, said
     packed = urllib.request.urlopen(ann.type("storage", "sign", url, "--endpoint", store.url).strip()).read()
     assert hashlib.sha256(packed).hexdigest() in url and zipfile.ZipFile(io.BytesIO(packed)).namelist() == ["dir/module.py"]
     said = deploy(ann, tmp_path, "--version-name=v2", **(code | {"cloud": None}))

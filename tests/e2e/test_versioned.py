@@ -471,7 +471,7 @@ def test_commands(operators, space, boards, tmp_path):
     one, two = file("one.yaml", old, "hello"), file("two.yaml", new, "v2")
     command("deploy", one, fails="--gateway [NS/]NAME, --ingress-class NAME or --istio-gateway [NS/]NAME is needed: rag does not exist yet")
     command("status", "rag", fails="there is no VersionedService rag")
-    command("deploy", one, "--working-dir=.", fails="without one the file is a RayService, which has all that")
+    command("deploy", one, "--working-dir=.", fails="without one the file is a RayService, whose serveConfigV2 names the code")
     command("deploy", one, "--ingress-class=nginx", "--hostname=rag.example.org", "--version-name=v1")
     service.serve("v1", old)
     command("wait", "rag", "--wait-timeout=60s")

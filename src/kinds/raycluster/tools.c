@@ -228,6 +228,8 @@ int64_t tools_tick(struct op *op)
     for (uint32_t i = 0; (t = map_next(tools_of(op), &i)) != NULL;) {
         if (t->state != TOOLS_UNKNOWN && t->state != TOOLS_PACKING)
             continue;
+        if (op->now.mono_ms > t->again_ms + RETRY_MS) /* another process may have led meanwhile: it is asked for again */
+            t->state = TOOLS_UNKNOWN;
         if (op->now.mono_ms >= t->again_ms && !is_used(op, t)) {
             tools_free_one(op, t);
             continue;

@@ -131,14 +131,14 @@ static uint32_t endpoints(const struct service_decision *d)
     return (d->active ? d->active->ready : 0) + (both ? d->pending->ready : 0);
 }
 
-/* After a start of the operator the former message stays until the head has been asked. */
+/* Until the head of a service that takes requests has been asked, as after a start of the operator, the former message stays. */
 static struct slice ready_message(const struct service_decision *d)
 {
     const struct service_cluster *c = d->active;
     struct slice why = SLICE("");
     struct condition was;
     rayservice_runs(d, c, &why);
-    bool unasked = c->head_ready && !c->said.known && !c->said.failures;
+    bool unasked = endpoints(d) > 0 && c->head_ready && !c->said.known && !c->said.failures;
     if (unasked && route_prior_condition(d->prior, "Ready", d->a, &was) && was.yes && was.generation == d->s->generation)
         return was.message;
     return why;

@@ -13,19 +13,22 @@ static void read_ingress(struct jval object, struct arena *a, struct slice *trou
         *address = json_get_str(first, "hostname", a);
 }
 
-/* Of a list of conditions about `object`: the first of these two that is not True, or that is of an earlier generation. A controller need
- * not set observedGeneration. */
-static struct slice not_true(struct jval object, struct jval list, const char *const types[2], const char *what, struct arena *a)
+/* Of a list of conditions about `object`: the first of these two that is not True, or that is of a generation before the given one. A
+ * controller need not set observedGeneration. */
+static struct slice not_true(struct jval object, int64_t generation, struct jval list, const char *const types[2], const char *what,
+                             struct arena *a)
 {
     struct slice name = json_get_str(object, "metadata.name", a);
-    int64_t generation = json_get_int(object, "metadata.generation", 0);
     for (int i = 0; i < 2; i++) {
         struct jval c = list_find(list, "type", slice_of(types[i]));
         struct slice reason = json_get_str(c, "reason", a), message = json_get_str(c, "message", a);
         int64_t seen = json_get_int(c, "observedGeneration", 0);
-        if (!json_there(c) || (seen && seen < generation))
-            return arena_printf(a, "%s %.*s has no condition %s of its generation %lld yet: no controller has looked at it", what,
-                                SLICE_ARG(name), types[i], (long long)generation);
+        if (!json_there(c))
+            return arena_printf(a, "%s %.*s has no condition %s yet: no controller has looked at it", what, SLICE_ARG(name), types[i]);
+        if (seen && seen < generation)
+            return arena_printf(a,
+                                "condition %s of %s %.*s is of generation %lld, the spec of %lld: its controller has not looked at it yet",
+                                types[i], what, SLICE_ARG(name), (long long)seen, (long long)generation);
         if (!json_is(json_get(c, "status"), "True"))
             return arena_printf(a, "%s %.*s is not %s: %.*s: %.*s", what, SLICE_ARG(name), types[i], SLICE_ARG(reason), SLICE_ARG(message));
     }
@@ -35,7 +38,8 @@ static struct slice not_true(struct jval object, struct jval list, const char *c
 static void read_gateway(struct jval object, struct arena *a, struct slice *trouble, struct slice *address)
 {
     static const char *const types[2] = {"Accepted", "Programmed"};
-    *trouble = not_true(object, json_get(object, "status.conditions"), types, "Gateway", a);
+    /* Generations are not compared: some controllers write a condition of a Gateway anew only when its status changes. */
+    *trouble = not_true(object, 0, json_get(object, "status.conditions"), types, "Gateway", a);
     *address = json_get_str(json_at(json_get(object, "status.addresses"), 0), "value", a);
 }
 
@@ -50,7 +54,7 @@ static void read_parents(struct jval object, const char *kind, struct arena *a, 
     for (struct jiter it = json_iter(json_get(object, "status.parents")); json_next(&it, &k, &p);) {
         if (!json_str_eq(json_get(p, "parentRef.name"), parent))
             continue;
-        *trouble = not_true(object, json_get(p, "conditions"), types, kind, a);
+        *trouble = not_true(object, json_get_int(object, "metadata.generation", 0), json_get(p, "conditions"), types, kind, a);
         if (slice_empty(*trouble))
             return;
     }

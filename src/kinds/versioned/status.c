@@ -99,7 +99,7 @@ static bool is_undivided(const struct versioned_decision *d)
     return divided && d->s->whole && !d->edge;
 }
 
-/* After a start of the operator the condition stays as it is until the lists of routes are there. */
+/* While the list of routes is awaited, as after a start of the operator, the condition stays as it is. */
 static struct condition routes_condition(const struct versioned_decision *d)
 {
     struct slice trouble = versioned_routes_trouble(d), address = SLICE("");

@@ -418,7 +418,7 @@ static void test_no_gateway(void)
     world_run(&w, 60 * 1000);
     const char *first = active(&w);
     CHECK(*first);
-    CHECK(says(&w, "rayservices.ray.io", "s", "s-gateway has no condition Accepted of its generation 1 yet: no controller has looked"));
+    CHECK(says(&w, "rayservices.ray.io", "s", "s-gateway has no condition Accepted yet: no controller has looked"));
     CHECK(says(&w, "rayservices.ray.io", "s", "gatewayClassName is \\\"any\\\""));
     change_service(&w, "2.60.0", "m:b", 100, 50, 1);
     world_run(&w, 60 * 1000);
@@ -459,7 +459,7 @@ static void test_generations(void)
     make_steps_world(&w, true);
     deployed(&w, 50, 50, 1);
     CHECK(says_after(&w, "", "{\"spec\":{\"hostnames\":[\"a.example\"]}}", "GatewayProgrammed"));
-    CHECK(says_after(&w, "/status", OBSERVED(2), "GatewayProgrammed") && says_after(&w, "/status", OBSERVED(1), "of its generation 2 yet"));
+    CHECK(says_after(&w, "/status", OBSERVED(2), "GatewayProgrammed") && says_after(&w, "/status", OBSERVED(1), "is of generation 1, the spec of 2"));
     CHECK(says_after(&w, "/status", OBSERVED(0), "GatewayProgrammed"));
     world_free(&w);
 }

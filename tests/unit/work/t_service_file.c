@@ -55,6 +55,11 @@ static void code(void)
          "{'applications':[{'runtime_env':{'env_vars':{'A':'b'},'working_dir':'s3://own.zip'}},{'runtime_env':{'pip':['x']}}]}",
          "{\"applications\":[{\"runtime_env\":{\"env_vars\":{\"A\":\"b\"},\"working_dir\":\"s3://own.zip\",\"pip\":[\"emoji==2\"]}},"
          "{\"runtime_env\":{\"pip\":[\"x\"],\"working_dir\":\"s3://b/d.zip\"}}]}"},
+        {"s3://b/d.zip", "['y']", "{'applications':[{'runtime_env':{'uv':['x'],'working_dir':null,'pip':null}},{'runtime_env':'odd'},5]}",
+         "{\"applications\":[{\"runtime_env\":{\"uv\":[\"x\"],\"pip\":null,\"working_dir\":\"s3://b/"
+         "d.zip\"}},{\"runtime_env\":\"odd\"},5]}"},
+        {"s3://b/d.zip", NULL, "{'applications':{'a':1}}", "{\"applications\":{\"a\":1}}"},
+        {"s3://b/d.zip", NULL, "{'image_uri':'i'}", "{\"image\":\"i\"}"},
         {"", NULL, "{'applications':[{'name':'a'}],'working_dir':'.','excludes':['x'],'requirements':['y']}",
          "{\"applications\":[{\"name\":\"a\"}]}"},
     };
@@ -97,7 +102,15 @@ static void members(void)
     CHECK_STR(has.requirements, "r.txt");
     CHECK(work_service_file_read(doc("{'requirements':['y']}", &a), "f", &a, &has, &e));
     CHECK_STR(has.requirements, "");
+    static const char *const wrong[] = {"{'working_dir':5}", "{'excludes':'*.md'}", "{'excludes':[5]}", "{'requirements':5}",
+                                        "{'requirements':[[]]}"};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        test_case("code of a wrong type, %zu", i);
+        e = (struct err){0};
+        CHECK(!work_service_file_read(doc(wrong[i], &a), "f", &a, &has, &e) && slice_starts(slice_of(e.text), SLICE("f: ")));
+    }
     test_case("a field that a service cannot have");
+    e = (struct err){0};
     CHECK(!work_service_file_read(doc("{'name':'rag','gpu':1}", &a), "a.yaml", &a, &has, &e));
     CHECK_STR(slice_of(e.text), "a.yaml: \"gpu\" is no field that a service can have here: remove it");
     arena_free(&a);
