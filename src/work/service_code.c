@@ -29,7 +29,7 @@ static void write_env(struct jval env, const struct work_code *code, struct jout
     jout_end(w);
 }
 
-/* What is no application is copied, and refused where all applications are checked. */
+/* Other elements are copied, and refused where all applications are checked. */
 static bool is_application(struct jval app)
 {
     enum json_type env = json_type(json_get(app, "runtime_env"));

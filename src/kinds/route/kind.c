@@ -38,7 +38,7 @@ static struct slice not_true(struct jval object, int64_t generation, struct jval
 static void read_gateway(struct jval object, struct arena *a, struct slice *trouble, struct slice *address)
 {
     static const char *const types[2] = {"Accepted", "Programmed"};
-    /* Generations are not compared: some controllers write a condition of a Gateway anew only when its status changes. */
+    /* Generations are not compared: some controllers update observedGeneration of a Gateway only when the status of a condition changes. */
     *trouble = not_true(object, 0, json_get(object, "status.conditions"), types, "Gateway", a);
     *address = json_get_str(json_at(json_get(object, "status.addresses"), 0), "value", a);
 }
