@@ -189,8 +189,11 @@ static bool keep_answer(struct call *c)
     return read;
 }
 
+/* A GET returns the newest state. If that is older than the known one, the API server's store was restored from a backup. */
 static void on_read(struct call *c)
 {
+    if (c->answer->outcome == KUBE_OK)
+        c->cloud->version = 0;
     if (keep_answer(c))
         session_look(c);
     else

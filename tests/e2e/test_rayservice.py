@@ -20,8 +20,9 @@ def test_deployed_changed_in_place_and_healed(space, operators, service, boards)
     assert condition(service.get(), "Ready")["reason"] == "Initializing"
     board.status = "RUNNING"
     service.is_ready()
+    eventually(lambda: service.status()["numServeEndpoints"] == 2)
     status = service.status()
-    assert status["serviceStatus"] == "Running" and status["numServeEndpoints"] == 2
+    assert status["serviceStatus"] == "Running"
     assert status["activeServiceStatus"]["rayClusterName"] == first and not status.get("pendingServiceStatus")
     assert status["activeServiceStatus"]["applicationStatuses"]["hello"]["status"] == "RUNNING"
     assert service.selected() == [first, first]
@@ -249,9 +250,14 @@ def test_explain_service(space, operators, service, boards):
     service.lead(first, old)
     old.status = "RUNNING"
     service.is_ready()
-    text = explain(space)
-    assert f"Service svc-serve-svc leads to RayCluster {first}, the active one: 2 of its pods take requests" in text, text
-    assert "application hello: RUNNING" in text, text
+
+    def serves():
+        text = explain(space)
+        assert f"Service svc-serve-svc leads to RayCluster {first}, the active one: 2 of its pods take requests" in text, text
+        assert "application hello: RUNNING" in text, text
+        return True
+
+    eventually(serves)
     service.patch(**spec(new, app="v2"))
     second = service.named("pending")
 

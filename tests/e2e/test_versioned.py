@@ -503,7 +503,7 @@ def test_commands(operators, space, boards, tmp_path):
     assert [(v["name"], v["weight"]) for v in service.get()["spec"]["versions"]] == [("v1", 100)]
     command("deploy", two, "--version-name=v3")
     service.serve("v3", new)
-    eventually(lambda: service.phase("Complete") and (service.told("v3") or {}).get("weight") == 100)
+    eventually(lambda: {v["name"]: v.get("weight") for v in service.phase("Complete").get("versions", [])}.get("v3") == 100)
     try:
         space.api.call("DELETE", space.path("rayservices", "rag-v1", V1))  # as the operator does after the time that it is kept
     except Refused as e:

@@ -87,6 +87,30 @@ static void test_restored(bool in_order)
     finish(&h);
 }
 
+/* etcd is restored with --bump-revision: versions of objects are older than before, and that of lists is newer. */
+static void test_restored_store(void)
+{
+    struct hubworld h;
+    test_case("after a restore of the store a cloud with an older version is its operator's as before");
+    start(&h);
+    make_cloud(&h, "edge");
+    struct client *c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ",\"wait\":0"), 200);
+    run(&h, 1000);
+    uint64_t then = apiserver_revision(h.w.server);
+    run(&h, HUB_RENEW_MS);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ",\"wait\":0"), 200); /* written again */
+    CHECK(apiserver_revision(h.w.server) > then);
+    CHECK(apiserver_restore(h.w.server, then));
+    for (int i = 0; i < 50; i++)
+        make_cloud(&h, arena_printf(&h.w.arena, "later-%d", i).ptr);
+    world_cut_all(&h.w);
+    run(&h, 5000);
+    run(&h, HUB_RENEW_MS);
+    CHECK_INT(sync_ask(client_new(&h), "edge", "one", "", ",\"wait\":0"), 200);
+    finish(&h);
+}
+
 /* Annotations of identity are for the object that they name. */
 static void test_copies(void)
 {
@@ -173,6 +197,7 @@ int main(void)
     log_global = (struct log){.level = LOG_ERROR, .fd = 1};
     test_restored(true);
     test_restored(false);
+    test_restored_store();
     test_copies();
     test_namespace_goes(false);
     test_namespace_goes(true);

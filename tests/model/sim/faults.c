@@ -28,7 +28,7 @@ void sim_start_process(struct sim *s, uint32_t i)
     struct operator_options o = {.namespaces = u->all_namespaces ? namespaces_all : namespaces_two,
                                  .namespace_count = u->all_namespaces ? 1 : 2,
                                  .ray = {.tools = RAY_TOOLS_CONFIGMAP, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
-                                 .executable = SLICE("an executable of the simulator"),
+                                 .executable = {.bytes = SLICE("an executable of the simulator")},
                                  .leader_elect = u->elect,
                                  .autoscaling = u->scaled,
                                  .submitter_pods = u->submitters,
