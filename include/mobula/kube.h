@@ -317,7 +317,8 @@ struct kube_watch;
  * A list that is older than what was seen is a stale read. It is refused three times, then a consistent one is requested; if that is older
  * three times, the server's store was restored from a backup: REWOUND, a log line, and the next list is accepted. A restored server does
  * not announce that, and sends no events to a watch above its version. So its version is read (a consistent list of one item) when a watch
- * resumes on another connection, and when a watch has been silent for KUBE_SILENCE_MS.
+ * resumes on another connection, and when a watch has been silent for KUBE_SILENCE_MS. A store that was restored with raised versions is
+ * recognized by older objects (kube_watch_newer_known).
  *
  * A list with an unreadable item (SKIPPED: malformed, duplicate keys, of another kind, above LIMIT_JSON_ITEM) is requested again once,
  * after a backoff. If that has such an item too, it is accepted, so that one object does not block all others; SKIPPED tells the owner that
@@ -327,6 +328,9 @@ struct kube_watch *kube_watch_start(struct kube_client *c, const struct kube_wat
 void kube_watch_stop(struct kube_watch *w); /* also from its own callback; the pointer is dead after this */
 /* Requests a consistent list, as at the start, because the cache may be stale. Reports RESTART. */
 void kube_watch_refresh(struct kube_watch *w, struct now now);
+/* For the callback of an UPSERT: its owner has this newer version of the object. Where a complete list shows an older one than it should,
+ * the store was restored: REWOUND. Does nothing for live events. w: may be NULL. */
+void kube_watch_newer_known(struct kube_watch *w, uint64_t version);
 bool kube_watch_synced(const struct kube_watch *w);
 uint64_t kube_watch_version(const struct kube_watch *w); /* everything up to here was handed out */
 int64_t kube_watch_asked_ms(const struct kube_watch *w); /* monotonic: when the last list was requested; its pages may show that time */

@@ -106,7 +106,7 @@ void extract_record(struct op *op, struct source *from, struct jval object, uint
     if (!c)
         return;
     c->round = round ? round : c->round;
-    if (c->present && version <= c->seen.version) {
+    if (c->present && source_is_old(from, version, c->seen.version, round)) {
         if (c->kind->owned && !c->family.owner) /* its owner may have come since */
             keep_owner(op, c, object, false);
         return;

@@ -98,6 +98,14 @@ static void cloud_care(struct hub *h, const struct cloud *c)
         identity_mark_cloud(h, c);
 }
 
+/* Whether what came says nothing new of an object of which `known` is had. src: NULL: it is no event of a watch. */
+static bool is_old(const struct source *src, uint64_t version, uint64_t known)
+{
+    if (src && version < known)
+        kube_watch_newer_known(src->watch, known);
+    return version <= known;
+}
+
 static void keep_cloud(struct hub *h, struct source *src, struct jval object)
 {
     struct arena *a = &h->event;
@@ -110,7 +118,7 @@ static void keep_cloud(struct hub *h, struct source *src, struct jval object)
     struct cloud *c = cloud_at(h, ns, name);
     if (src)
         c->round = src->round;
-    if (version <= c->version)
+    if (is_old(src, version, c->version))
         return;
     read_id(h, c, object);
     before = c->present;
@@ -264,7 +272,7 @@ static void keep_workload(struct hub *h, struct source *src, struct jval object)
     }
     if (old)
         old->round = src->round;
-    if (old && w->version <= old->version) {
+    if (old && is_old(src, w->version, old->version)) {
         mem_free(w);
         return;
     }

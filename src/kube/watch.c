@@ -87,6 +87,7 @@ static void begin_reading(struct kube_watch *w, struct now now)
     if (w->phase == WATCH_LIVE || w->list.page.len > 0)
         return;
     w->synced = w->absent = w->list.skipped = false;
+    w->list.newer = 0;
     w->client->stats.watch_restarts += w->highest != 0;
     watch_say(w, KUBE_WATCH_RESTART, (struct jval){.at = -1}, w->highest, now);
 }
@@ -194,7 +195,7 @@ static void begin(struct kube_watch *w, struct now now)
     struct err e = {0};
     if (w->x.link && w->generation != c->generation)
         exchange_close(&w->x);
-    w->phase = !w->list.wanted ? WATCH_LIVE : c->no_stream ? WATCH_LIST : WATCH_STREAM;
+    w->phase = !w->list.wanted ? WATCH_LIVE : c->no_stream || w->list.paged ? WATCH_LIST : WATCH_STREAM;
     w->begun_ms = now.mono_ms;
     buf_clear(&w->refusal);
     buf_wipe(&w->request);
@@ -351,6 +352,12 @@ void kube_watch_refresh(struct kube_watch *w, struct now now)
     w->list.wanted = w->list.consistent = true;
     w->synced = w->absent = false;
     watch_say(w, KUBE_WATCH_RESTART, (struct jval){.at = -1}, w->highest, now);
+}
+
+void kube_watch_newer_known(struct kube_watch *w, uint64_t version)
+{
+    if (w && w->phase != WATCH_LIVE && (!w->list.newer || version < w->list.newer))
+        w->list.newer = version;
 }
 
 bool kube_watch_synced(const struct kube_watch *w)

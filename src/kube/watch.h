@@ -54,8 +54,10 @@ struct kube_watch {
         bool skipped;      /* an item of this list was passed over */
         bool skip_known;   /* the list before this one had such an item too: this one is taken as it is, for a minute */
         bool complete;     /* LIST: the page has been read to its end */
+        bool paged;        /* the next list is no stream: its items are all of one moment */
         unsigned stale;    /* lists in a row that were older than what was seen */
         uint64_t version;  /* of the pages of this list */
+        uint64_t newer;    /* the oldest version that the owner has of an object of which this list showed an older one; 0: none */
         int64_t asked_ms;  /* when the first page of the last list was asked for */
         int64_t listed_ms; /* when the last item of a streaming list came, or the list was asked for */
         struct buf page;   /* continue token; empty: the first page */
@@ -106,7 +108,9 @@ void watch_probe(struct kube_watch *w, struct now now);
 
 void watch_read(struct kube_watch *w, struct slice piece, struct now now);
 void watch_page_end(struct kube_watch *w, struct now now);
-/* The store was restored: all watches of the client say so, and begin as at the start. seen, is: the version before and the one now. */
-void watch_rewound(struct kube_watch *by, uint64_t seen, uint64_t is, struct now now);
+/* The store was restored: all watches of the client say so, and begin as at the start. why: for the log. seen, is: the version before and
+ * the one now. */
+void watch_rewound(struct kube_watch *by, const char *why, uint64_t seen, uint64_t is, struct now now);
+#define WATCH_WENT_BACK "resourceVersion went back and stays there: was the API server's store restored?"
 
 #endif

@@ -197,7 +197,7 @@ static bool is_another_store(struct kube_watch *w, struct jval list, struct aren
     if (!json_there(object))
         newest_missing(w, now);
     else if (kube_version_parse(json_get_str(object, "metadata.resourceVersion", a), &version) && version < w->probe.asked)
-        watch_rewound(w, w->probe.asked, version, now);
+        watch_rewound(w, WATCH_WENT_BACK, w->probe.asked, version, now);
     else
         return false;
     return true;

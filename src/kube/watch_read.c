@@ -4,13 +4,14 @@
 
 /* All watches are of one store. What any of them has seen is no more, whether its own versions show that or not: their owners forget it,
  * and all begin as at the start. */
-void watch_rewound(struct kube_watch *by, uint64_t seen, uint64_t is, struct now now)
+void watch_rewound(struct kube_watch *by, const char *why, uint64_t seen, uint64_t is, struct now now)
 {
-    log_warn("resourceVersion went back and stays there: was the API server's store restored?", LF("resource", by->what.resource.plural),
+    log_warn(why, LF("resource", by->what.resource.plural),
              LF("namespace", by->what.ns), LF_INT("seen", seen), LF_INT("now", is));
     for (struct kube_watch *w = by->client->watches; w; w = w->next) {
         w->highest = w->version = w->probe.version = w->probe.newest = 0;
         w->list.stale = 0;
+        w->list.paged = false;
         kube_watch_refresh(w, now);
         watch_say(w, KUBE_WATCH_REWOUND, (struct jval){.at = -1}, is, now);
     }
@@ -26,13 +27,29 @@ static void stale_list(struct kube_watch *w, uint64_t version, struct now now)
         w->list.stale = WATCH_STALE_LISTS;
     w->list.consistent |= ++w->list.stale >= WATCH_STALE_LISTS;
     if (w->list.stale >= 2 * WATCH_STALE_LISTS) {
-        watch_rewound(w, w->highest, version, now);
+        watch_rewound(w, WATCH_WENT_BACK, w->highest, version, now);
         return;
     }
     err_set(&e, ERR_STATUS, "list of %.*s is older (%llu) than what was seen before (%llu): refused", SLICE_ARG(watch_name(w, &a)),
             (unsigned long long)version, (unsigned long long)w->highest);
     watch_fail(w, &e, NULL, -1, now);
     arena_free(&a);
+}
+
+/* The owner has a newer version of an object, and the list is newer than that, too: the store was restored, and its versions were raised
+ * (etcdutl's --bump-revision). A stream may have begun with an old state, and is followed by pages. Returns whether that is so. */
+static bool list_contradicted(struct kube_watch *w, uint64_t version, struct now now)
+{
+    if (!w->list.newer || w->list.newer > version)
+        return false;
+    if (w->phase == WATCH_LIST) {
+        watch_rewound(w, "objects of a new list are older than known ones: was the API server's store restored?", w->list.newer, version,
+                      now);
+        return true;
+    }
+    w->list.paged = w->list.consistent = true;
+    watch_relist(w, now);
+    return true;
 }
 
 /* The list is whole. False when it is not taken. */
@@ -42,6 +59,8 @@ static bool list_complete(struct kube_watch *w, uint64_t version, struct now now
         stale_list(w, version, now);
         return false;
     }
+    if (list_contradicted(w, version, now))
+        return false;
     if (w->list.skipped && !w->list.skip_known) {
         w->list.skip_known = true;
         watch_relist(w, now);
@@ -51,7 +70,7 @@ static bool list_complete(struct kube_watch *w, uint64_t version, struct now now
     w->version = version;
     w->highest = version > w->highest ? version : w->highest;
     w->synced = true;
-    w->list.wanted = w->list.consistent = w->list.whole = false;
+    w->list.wanted = w->list.consistent = w->list.whole = w->list.paged = false;
     w->list.stale = w->cut_streams = 0;
     watch_say(w, KUBE_WATCH_SYNCED, (struct jval){.at = -1}, version, now);
     return true;

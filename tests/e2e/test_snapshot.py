@@ -131,9 +131,13 @@ def test_a_running_fleet_is_restored(board, tmp_path, flags, late):
         define(admin)
         with workspace(api, "team") as space, hubs_in(space, tmp_path) as hubs, operators_in(space, tmp_path) as operators:
             fleet = Fleet(space, hubs, operators, board, tmp_path)
+            space.apply(raycluster("changed"))
+            space.ready("changed", 2)
             before, submitted = pods_of(space, "c"), len(board.submissions)
             type_here(command("etcdctl"), api.run, tmp_path)
             # After the snapshot: create work and a cloud, which the restore removes, and delete a cluster, which the restore brings back.
+            space.change("changed", {"workerGroupSpecs": raycluster("changed", workers=2)["spec"]["workerGroupSpecs"]})
+            space.ready("changed", 3)
             go_on_with_work(fleet, "later")
             space.apply(raycluster("new"))
             space.ready("new", 2)
@@ -145,6 +149,7 @@ def test_a_running_fleet_is_restored(board, tmp_path, flags, late):
                 eventually(lambda: created(space, "meanwhile"))
             eventually(lambda: stands_as_before(fleet))
             space.ready("c", 2)
+            space.ready("changed", 2)
             assert pods_of(space, "c") == before and not space.find(space.path("rayclusters", "new", V1))
             space.ready("meanwhile", 2)
             assert {w["metadata"]["name"] for w in items(space, "workloads", GROUP)} == {"over", "runs"}

@@ -1,13 +1,14 @@
-/* etcd is restored from a backup under a running operator, as it stood at an earlier revision and without --bump-revision. The API servers
- * take a watch from a version that is still to come, and say nothing in it until they are there: the operator has to notice by itself, and
- * to forget what it knows, for a record of a version that is no more would refuse what the restored store holds and keep what it does not.
- */
+/* etcd is restored from a backup under a running operator, as it stood at an earlier revision. With --bump-revision lists show older objects
+ * under newer versions. Without it API servers take a watch from a version that is still to come, and say nothing in it until they are there:
+ * the operator has to notice by itself, and to forget what it knows, for a record of a version that is no more would refuse what the restored
+ * store holds and keep what it does not. */
 #include "scene.h"
 
 #include <mobula/inspect.h>
 
 enum {
     NOTICED_MS = 5 * 1000,
+    RAISED = 1000 * 1000,
     LISTED_MS = 120 * 1000, /* older lists are refused first, with a backoff */
 };
 
@@ -53,10 +54,12 @@ static void check_records(struct world *w)
     CHECK_INT(inspect_figures(w->op).pods, apiserver_count(w->server, SLICE("pods")));
 }
 
-static void restore(struct world *w, uint64_t revision)
+static void restore(struct world *w, uint64_t revision, uint64_t raised)
 {
     CHECK(apiserver_revision(w->server) > revision);
     CHECK(apiserver_restore(w->server, revision));
+    if (raised)
+        apiserver_raise_revision(w->server, raised);
     world_cut_all(w);
 }
 
@@ -68,10 +71,10 @@ static void check_ready(struct world *w, const char *name, uint32_t pods)
 
 /* Everything that a store can hold and lose: what was made, changed or deleted after the backup. The backup was taken at rest, so nothing
  * is to be written before somebody wants something again. */
-static void test_at_rest(bool elect)
+static void test_at_rest(bool elect, uint64_t raised)
 {
     struct world w;
-    test_case("a backup taken at rest%s", elect ? ", with leader election" : "");
+    test_case("a backup taken at rest%s%s", elect ? ", with leader election" : "", raised ? ", versions are raised" : "");
     make_world(&w, elect);
     apply(&w, "same", 1);
     apply(&w, "changed", 3);
@@ -93,7 +96,7 @@ static void test_at_rest(bool elect)
     CHECK_INT(pods_of(&w, "deleted"), 0);
     check_observed(&w, "changed", 3);
 
-    restore(&w, backup);
+    restore(&w, backup, raised);
     uint32_t posts = w.sent.pod_posts, deletes = w.sent.deletes;
     world_run(&w, NOTICED_MS + LISTED_MS);
     struct buf why;
@@ -151,7 +154,7 @@ static void test_under_way(void)
     apply(&w, "c", 20);
     world_run(&w, 20 * 1000);
     check_ready(&w, "c", 21);
-    restore(&w, l.revision);
+    restore(&w, l.revision, 0);
     CHECK_INT(pods_of(&w, "c"), 8);
     world_run(&w, NOTICED_MS + LISTED_MS);
     check_ready(&w, "c", 21);
@@ -176,7 +179,7 @@ static void test_busy(void)
         annotate(&w, "rayclusters", "d", i);
     scale(&w, "c", 6);
     world_run(&w, 20 * 1000);
-    restore(&w, backup);
+    restore(&w, backup, 0);
     world_run(&w, 5000);
     scale(&w, "c", 2);
     scale(&w, "d", 5);
@@ -203,7 +206,7 @@ static void test_soon_ahead(void)
     apply(&w, "made", 3);
     world_run(&w, 70 * 1000); /* bookmarks tell all watches how far the store is */
     uint64_t lost = apiserver_revision(w.server);
-    restore(&w, backup);
+    restore(&w, backup, 0);
     for (int i = 0; apiserver_revision(w.server) + 3 < lost; i++)
         annotate(&w, "rayclusters", "c", i);
     world_run(&w, 5000);
@@ -221,8 +224,10 @@ static void test_soon_ahead(void)
 int main(void)
 {
     log_global.fd = -1;
-    test_at_rest(false);
-    test_at_rest(true);
+    test_at_rest(false, 0);
+    test_at_rest(true, 0);
+    test_at_rest(false, RAISED);
+    test_at_rest(true, RAISED);
     test_soon_ahead();
     test_under_way();
     test_busy();

@@ -75,7 +75,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     struct arena *a = &op->arenas.event;
     struct slice uid = json_get_str(object, "metadata.uid", a);
     struct pod_record *r = map_get(&op->all.pods, uid);
-    if (r && version <= r->pod.version) {
+    if (r && source_is_old(source_of(space, &kind_pod), version, r->pod.version, round)) {
         r->round = round ? round : r->round;
         return;
     }

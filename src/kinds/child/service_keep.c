@@ -31,7 +31,7 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
     struct arena *a = &op->arenas.event;
     struct slice uid = json_get_str(object, "metadata.uid", a), name = json_get_str(object, "metadata.name", a);
     struct service_record *r = map_get(&op->all.services, uid);
-    if (r && version <= r->service.version) {
+    if (r && source_is_old(source_of(space, &kind_kservice), version, r->service.version, round)) {
         r->round = round ? round : r->round;
         return;
     }

@@ -139,7 +139,7 @@ struct route_record *extract_route(struct op *op, struct space *space, const str
     struct arena *a = &op->arenas.event;
     struct route_record *r = route_by_uid(op, k, json_get_str(object, "metadata.uid", a));
     struct slice owner = owner_of(op, k, object);
-    if (r && version <= r->route.version) {
+    if (r && source_is_old(source_of(space, k), version, r->route.version, round)) {
         r->round = round ? round : r->round;
         shown_again(op, r, round);
         return r;

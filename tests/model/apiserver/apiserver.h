@@ -155,6 +155,9 @@ uint32_t apiserver_expire_watches(struct apiserver *s, struct slice resource);
  * everything again. False, and nothing has happened, when the history of a resource does not reach back so far. Definitions of resources
  * are not to have changed since. */
 bool apiserver_restore(struct apiserver *s, uint64_t revision);
+/* After that: versions go on from one that is higher by so many, and watches from older ones get 410, as etcdutl's --bump-revision and
+ * --mark-compacted have it. */
+void apiserver_raise_revision(struct apiserver *s, uint64_t by);
 
 /* ---- looking inside, for oracles ---- */
 

@@ -419,6 +419,12 @@ bool apiserver_restore(struct apiserver *s, uint64_t revision)
     return true;
 }
 
+void apiserver_raise_revision(struct apiserver *s, uint64_t by)
+{
+    s->rv += by;
+    apiserver_compact(s, SLICE(""));
+}
+
 void apiserver_observe(struct apiserver *s, struct apiserver_observer *o)
 {
     s->observer = o;

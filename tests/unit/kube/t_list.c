@@ -454,6 +454,48 @@ static void check_all_rewound(void)
     buf_free(&other.story);
 }
 
+/* The owner knows objects at version 10: from events, or from answers to its own writes, which may be later than the list. */
+static void check_older_objects(void)
+{
+    struct watcher t;
+    watcher_start(&t, false);
+    t.known = 10;
+    test_case("C7 pages from before an object was written, by a version, are no restore");
+    answer_list(&t, LIST("9", ITEM("p", "3")));
+    CHECK_STORY(&t, "R +p S9");
+    begin_stream(&t);
+    event(&t, "MODIFIED", "p", 9);
+    error_event(&t, 410, "Expired");
+    fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
+    CHECK_STORY(&t, "+p P9");
+    test_case("C7 pages that are as new as an object, and show an older one: the store was restored, and its versions were raised");
+    answer_list(&t, LIST("10", ITEM("p", "3")));
+    CHECK_STORY(&t, "R +p R W10");
+    t.known = 0;
+    fake_run(&t.f, 0);
+    CHECK(asks(&t, "?limit=500&labelSelector"));
+    answer_list(&t, LIST("10", ITEM("p", "3")));
+    CHECK_STORY(&t, "R +p S10");
+    watcher_free(&t);
+    test_case("C7 a stream may begin with an old state: pages tell, and are as usual afterwards");
+    watcher_start(&t, true);
+    begin_stream(&t);
+    t.known = 10;
+    event(&t, "ADDED", "p", 3);
+    event(&t, "MODIFIED", "p", 10);
+    initial_end(&t, 11);
+    CHECK_STORY(&t, "R +p +p");
+    fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
+    CHECK(asks(&t, "?limit=500&labelSelector"));
+    answer_list(&t, LIST("12", ITEM("p", "10")));
+    CHECK_STORY(&t, "R +p S12");
+    begin_stream(&t);
+    error_event(&t, 410, "Expired");
+    fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
+    CHECK(asks(&t, "sendInitialEvents=true"));
+    watcher_free(&t);
+}
+
 static void check_absent(void)
 {
     struct watcher t;
@@ -546,6 +588,7 @@ int main(void)
     check_stale();
     check_stale_count();
     check_all_rewound();
+    check_older_objects();
     check_absent();
     check_forbidden();
     check_not_json();

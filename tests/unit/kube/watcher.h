@@ -13,6 +13,7 @@ struct watcher {
     struct kube_watch *w;
     struct buf story;
     char error[ERR_TEXT_MAX];
+    uint64_t known;    /* the version that the owner has of each object; 0: none */
     bool stop_at_item; /* the owner stops the watch from inside its callback */
 };
 
@@ -28,6 +29,8 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
     case KUBE_WATCH_UPSERT:
     case KUBE_WATCH_DELETE:
         buf_printf(&t->story, "%s%c%.*s", space, letters[ev->what], SLICE_ARG(name));
+        if (t->known > ev->version)
+            kube_watch_newer_known(t->w, t->known);
         if (t->stop_at_item)
             kube_watch_stop(t->w);
         break;
