@@ -6,8 +6,7 @@
  * and all begin as at the start. */
 void watch_rewound(struct kube_watch *by, const char *why, uint64_t seen, uint64_t is, struct now now)
 {
-    log_warn(why, LF("resource", by->what.resource.plural),
-             LF("namespace", by->what.ns), LF_INT("seen", seen), LF_INT("now", is));
+    log_warn(why, LF("resource", by->what.resource.plural), LF("namespace", by->what.ns), LF_INT("seen", seen), LF_INT("now", is));
     for (struct kube_watch *w = by->client->watches; w; w = w->next) {
         w->highest = w->version = w->probe.version = w->probe.newest = 0;
         w->list.stale = 0;

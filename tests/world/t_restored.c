@@ -1,7 +1,7 @@
-/* etcd is restored from a backup under a running operator, as it stood at an earlier revision. With --bump-revision lists show older objects
- * under newer versions. Without it API servers take a watch from a version that is still to come, and say nothing in it until they are there:
- * the operator has to notice by itself, and to forget what it knows, for a record of a version that is no more would refuse what the restored
- * store holds and keep what it does not. */
+/* etcd is restored from a backup under a running operator, as it stood at an earlier revision. With --bump-revision lists show older
+ * objects under newer versions. Without it API servers take a watch from a version that is still to come, and say nothing in it until they
+ * are there: the operator has to notice by itself, and to forget what it knows, for a record of a version that is no more would refuse what
+ * the restored store holds and keep what it does not. */
 #include "scene.h"
 
 #include <mobula/inspect.h>
