@@ -98,7 +98,7 @@ static void cloud_care(struct hub *h, const struct cloud *c)
         identity_mark_cloud(h, c);
 }
 
-/* Whether what came says nothing new of an object of which `known` is had. src: NULL: it is no event of a watch. */
+/* Whether an object that was received is not newer than the record of version `known`. src: NULL if no event of a watch brought it. */
 static bool is_old(const struct source *src, uint64_t version, uint64_t known)
 {
     if (src && version < known)
