@@ -225,6 +225,34 @@ static void test_invalid(void)
     world_free(&w);
 }
 
+/* One event for the pods of a start, although workers are created once their head is there. */
+static void test_events(void)
+{
+    struct world w;
+    test_case("the event of a head waits for that of its workers");
+    make_world(&w, false);
+    apply(&w, "c", 3);
+    world_run(&w, 3000);
+    CHECK(tells(&w, "CreatedHeadPod", "created head pod c-head; created 3 worker pods"));
+    CHECK(!tells(&w, "CreatedWorkerPod", ""));
+    scale(&w, "c", 5);
+    world_run(&w, 3000);
+    CHECK(tells(&w, "CreatedWorkerPod", "created 2 worker pods"));
+    test_case("… but not where they are refused, or there are none");
+    apply(&w, "d", 3);
+    while (apiserver_count(w.server, SLICE("pods")) == 6)
+        world_step(&w, w.now.mono_ms + 100);
+    override(&w, "POST", pods_path, 403, false, 1000000);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(pods_of(&w, "d"), 1);
+    CHECK(tells(&w, "CreatedHeadPod", "created head pod d-head"));
+    apiserver_faults(w.server)->next.times = 0;
+    apply(&w, "e", 0);
+    world_run(&w, 3000);
+    CHECK(tells(&w, "CreatedHeadPod", "created head pod e-head"));
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -237,5 +265,6 @@ int main(void)
     test_stored_all_the_same();
     test_lease();
     test_invalid();
+    test_events();
     return test_done();
 }

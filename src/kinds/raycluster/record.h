@@ -51,6 +51,7 @@ struct raycluster {
     uint32_t zone;                           /* pod_zone_hash of the one that its pods are made for; 0: none, or none is chosen yet */
     bool zone_settled;                       /* see cluster_view */
     bool typed;                              /* it names an instance type: a change of these touches it */
+    bool head_untold;                        /* no event has told that its head was created: the one about its workers will */
     bool strips;                             /* the last pod that we created came back without its label or owner */
     uint8_t accounts;                        /* bits by enum ray_account: objects needed before the head that exist */
 };

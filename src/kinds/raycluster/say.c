@@ -70,17 +70,49 @@ static void describe(const struct work *w, bool any, struct buf *b)
         buf_printf(b, "%s%u refused", b->len ? "; " : "", w->refused);
 }
 
+/* Whether this plan created a head, and the next one creates its workers: then one event is about both. */
+static bool is_half(const struct record *c)
+{
+    const struct work *w = c->work;
+    return raycluster_of(c) && w->created_head && w->created == 1 && w->follow && !w->deleted && !w->refused;
+}
+
+static const struct pod *head_of(const struct record *c)
+{
+    const struct pod_record *r = c->children.pods;
+    while (r && !r->pod.head)
+        r = r->next;
+    return r ? &r->pod : NULL;
+}
+
+/* One event about the pods of this plan, and about the head of the plan before, if that left it out. */
+static void say_pods(struct op *op, struct record *c, const char *reason, struct slice what)
+{
+    struct raycluster *own = raycluster_of(c);
+    const struct pod *head = own && own->head_untold ? head_of(c) : NULL;
+    struct buf note;
+    if (own && (own->head_untold = is_half(c)))
+        return;
+    buf_init(&note, LIMIT_KUBE_EVENT_NOTE);
+    if (head)
+        buf_printf(&note, "created head pod %s%s", head->name, slice_empty(what) ? "" : "; ");
+    buf_put(&note, what);
+    if (note.len)
+        say_event(op, c, false, head ? "CreatedHeadPod" : reason, buf_slice(&note));
+    buf_free(&note);
+}
+
 void say_work(struct op *op, struct record *c, const char *reason)
 {
-    struct work *w = c->work;
-    if (!w->created && !w->deleted)
-        return; /* refusals were said where they happened; a status speaks for itself */
+    const struct work *w = c->work;
     struct buf b;
     buf_init(&b, LIMIT_KUBE_EVENT_NOTE);
-    describe(w, !raycluster_of(c), &b);
-    log_info("plan carried out", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF("what", buf_slice(&b)),
-             LF_INT("took_ms", op->now.mono_ms - w->began_ms));
-    say_event(op, c, false, reason, buf_slice(&b));
-    say_legacy(op, c, "INFO", buf_slice(&b));
+    if (w->created || w->deleted) { /* refusals were said where they happened; a status speaks for itself */
+        describe(w, !raycluster_of(c), &b);
+        log_info("plan carried out", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF("what", buf_slice(&b)),
+                 LF_INT("took_ms", op->now.mono_ms - w->began_ms));
+        say_legacy(op, c, "INFO", buf_slice(&b));
+    }
+    say_pods(op, c, reason, buf_slice(&b));
     buf_free(&b);
 }

@@ -6,7 +6,7 @@
  *   only the reason of a condition, or one more      after REASON_MS (10 s), doubling to PROGRESS_MS (30 s) while reasons alternate; one
  *   failure of a group                               delay for all conditions together
  *   the first status, of a start without trouble     when all pods are ready, or START_MS (1 s) after the last pod was created, or after
- *                                                    START_EACH_MS (100 ms) x starting clusters, at most START_MAX_MS (60 s)
+ *                                                    START_EACH_MS (100 ms) x starting clusters, at most START_MAX_MS (2 min)
  *   only counters                                    after PROGRESS_MS, or PROGRESS_EACH_MS (120 ms) x clusters, at most PROGRESS_MAX_MS
  *                                                    (5 min)
  *
@@ -26,7 +26,7 @@ enum {
     BUSY_MS = 5 * 1000,
     START_MS = 1000,
     START_EACH_MS = 100,
-    START_MAX_MS = 60 * 1000,
+    START_MAX_MS = 2 * 60 * 1000,
 };
 
 static void write_state(const struct facts *f, struct jout *w)
