@@ -35,11 +35,32 @@ static struct slice not_true(struct jval object, int64_t generation, struct jval
     return SLICE("");
 }
 
+/* "; listener https is not ResolvedRefs: REASON: MESSAGE" of the first listener of a Gateway that says so. */
+static struct slice broken_listener(struct jval gateway, struct arena *a)
+{
+    static const char *const types[] = {"ResolvedRefs", "Accepted", "Programmed"};
+    struct jval k, one;
+    for (struct jiter it = json_iter(json_get(gateway, "status.listeners")); json_next(&it, &k, &one);)
+        for (size_t i = 0; i < COUNT_OF(types); i++) {
+            struct jval c = list_find(json_get(one, "conditions"), "type", slice_of(types[i]));
+            struct slice name = json_get_str(one, "name", a), reason = json_get_str(c, "reason", a),
+                         message = json_get_str(c, "message", a);
+            if (json_is(json_get(c, "status"), "False"))
+                return arena_printf(a, "; listener %.*s is not %s: %.*s: %.*s", SLICE_ARG(name), types[i], SLICE_ARG(reason),
+                                    SLICE_ARG(message));
+        }
+    return SLICE("");
+}
+
 static void read_gateway(struct jval object, struct arena *a, struct slice *trouble, struct slice *address)
 {
     static const char *const types[2] = {"Accepted", "Programmed"};
     /* Generations are not compared: some controllers update observedGeneration of a Gateway only when the status of a condition changes. */
     *trouble = not_true(object, 0, json_get(object, "status.conditions"), types, "Gateway", a);
+    if (!slice_empty(*trouble)) {
+        struct slice listener = broken_listener(object, a);
+        *trouble = arena_printf(a, "%.*s%.*s", SLICE_ARG(*trouble), SLICE_ARG(listener));
+    }
     *address = json_get_str(json_at(json_get(object, "status.addresses"), 0), "value", a);
 }
 
