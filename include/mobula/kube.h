@@ -331,6 +331,9 @@ void kube_watch_refresh(struct kube_watch *w, struct now now);
 /* For the callback of an UPSERT: its owner has this newer version of the object. Where a complete list shows an older one than it should,
  * the store was restored: REWOUND. Does nothing for live events. w: may be NULL. */
 void kube_watch_newer_known(struct kube_watch *w, uint64_t version);
+/* The owner has proof that the store was restored: a GET showed version `is` of an object that was known at version `known` before the GET
+ * was sent. All watches of the client report REWOUND from within. */
+void kube_watch_restored(struct kube_watch *w, uint64_t known, uint64_t is, struct now now);
 bool kube_watch_synced(const struct kube_watch *w);
 uint64_t kube_watch_version(const struct kube_watch *w); /* everything up to here was handed out */
 int64_t kube_watch_asked_ms(const struct kube_watch *w); /* monotonic: when the last list was requested; its pages may show that time */

@@ -200,6 +200,8 @@ struct cloud *hub_store_cloud_by_id(const struct hub *h, struct slice id);
 void hub_store_keep_cloud(struct hub *h, struct jval object);        /* of an answer to our own write */
 struct space *hub_store_space(const struct hub *h, struct slice ns); /* NULL: not served */
 void hub_store_care(struct hub *h);
+/* A read of the newest state showed a version that is below one known before the read was sent: everything is listed again. */
+void hub_store_restored(struct hub *h, uint64_t known, uint64_t is);
 struct slice hub_key(struct hub *h, struct slice ns, struct slice name);   /* "ns/name", in h->event */
 char *hub_copy(struct slice s);                                            /* with mem_alloc */
 struct cloud *cloud_at(struct hub *h, struct slice ns, struct slice name); /* made if it is not there */
@@ -257,7 +259,8 @@ struct call {
         bool full, want_types, want_nodes;
         bool release; /* the operator ends: the cloud is nobody's behind this call */
         uint32_t tries;
-        bool failed; /* a write did not come through: the operator is to report again */
+        uint64_t known; /* version of the cloud when it was read */
+        bool failed;    /* a write did not come through: the operator is to report again */
         char failure[ERR_TEXT_MAX];
         int64_t wait_ms;             /* for how long the answer may be held */
         int64_t ahead_ms, listed_ms; /* the operator has a newer revision than we: since when, and when a list was asked for */

@@ -189,15 +189,28 @@ static bool keep_answer(struct call *c)
     return read;
 }
 
-/* A GET returns the newest state. If that is older than the known one, the API server's store was restored from a backup. */
+/* A GET returns the newest state. If that is older than what was known when it was sent, the API server's store was restored from a backup.
+ */
+static bool is_restored(struct call *c, uint64_t *version)
+{
+    struct arena *a = &c->hub->event;
+    struct jval doc;
+    return c->answer->outcome == KUBE_OK && json_read(&doc, arena_dup(a, c->answer->body), a, NULL) &&
+           kube_version_parse(json_get_str(doc, "metadata.resourceVersion", a), version) && *version < c->sync.known;
+}
+
 static void on_read(struct call *c)
 {
-    if (c->answer->outcome == KUBE_OK)
-        c->cloud->version = 0;
-    if (keep_answer(c))
+    struct hub *h = c->hub;
+    uint64_t version, known = c->sync.known;
+    if (is_restored(c, &version)) {
+        call_refuse(c, &refuse_lost, "the store of the API server was restored from a backup: it is listed again");
+        hub_store_restored(h, known, version); /* last: it ends calls */
+    } else if (keep_answer(c)) {
         session_look(c);
-    else
+    } else {
         call_refuse_as(c, c->answer);
+    }
 }
 
 static void on_written(struct call *c)
@@ -212,6 +225,7 @@ static void on_written(struct call *c)
         struct kube_request r = {
             .method = SLICE("GET"), .path = hub_path(h, &hub_clouds, c->cloud->ns, c->cloud->name, SLICE_NONE), .again = true};
         h->stats.conflicts++;
+        c->sync.known = c->cloud->version;
         c->then = on_read;
         call_ask(c, &r);
     } else if (a->outcome == KUBE_REFUSED && a->status.code == 404) {

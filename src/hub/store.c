@@ -435,6 +435,11 @@ static void rewound(struct hub *h, struct source *src)
     memset(src->space->gone, 0, sizeof src->space->gone);
 }
 
+void hub_store_restored(struct hub *h, uint64_t known, uint64_t is)
+{
+    kube_watch_restored(h->spaces[0].source[SOURCE_CLOUDS].watch, known, is, h->now);
+}
+
 static void on_watch(void *owner, const struct kube_watch_event *ev, struct now now)
 {
     struct source *src = owner;

@@ -360,6 +360,12 @@ void kube_watch_newer_known(struct kube_watch *w, uint64_t version)
         w->list.newer = version;
 }
 
+void kube_watch_restored(struct kube_watch *w, uint64_t known, uint64_t is, struct now now)
+{
+    if (w && !w->stopped)
+        watch_rewound(w, WATCH_OLDER, known, is, now);
+}
+
 bool kube_watch_synced(const struct kube_watch *w)
 {
     return w->synced;

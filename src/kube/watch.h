@@ -111,6 +111,7 @@ void watch_page_end(struct kube_watch *w, struct now now);
 /* The store was restored: all watches of the client say so, and begin as at the start. why: for the log. seen, is: the version before and
  * the one now. */
 void watch_rewound(struct kube_watch *by, const char *why, uint64_t seen, uint64_t is, struct now now);
+#define WATCH_OLDER "an object is older than it was known to be: the API server's store was restored, and everything is listed again"
 #define WATCH_WENT_BACK "resourceVersion went back and stays there: was the API server's store restored?"
 
 #endif

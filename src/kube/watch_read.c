@@ -36,17 +36,17 @@ static void stale_list(struct kube_watch *w, uint64_t version, struct now now)
 }
 
 /* The owner has a newer version of an object, and the list is newer than that, too: the store was restored, and its versions were raised
- * (etcdutl's --bump-revision). A stream may have begun with an old state, and is followed by pages. Returns whether that is so. */
+ * (etcdutl's --bump-revision). A stream may have begun with an old state, and a cache may be wrong: only pages of a consistent list are
+ * believed. Returns whether that is so. */
 static bool list_contradicted(struct kube_watch *w, uint64_t version, struct now now)
 {
     if (!w->list.newer || w->list.newer > version)
         return false;
-    if (w->phase == WATCH_LIST) {
-        watch_rewound(w, "objects of a new list are older than known ones: was the API server's store restored?", w->list.newer, version,
-                      now);
-        return true;
-    }
-    w->list.paged = w->list.consistent = true;
+    bool proof = w->phase == WATCH_LIST && w->list.consistent;
+    if (proof)
+        watch_rewound(w, WATCH_OLDER, w->list.newer, version, now);
+    w->list.paged = !proof;
+    w->list.consistent = true;
     watch_relist(w, now);
     return true;
 }

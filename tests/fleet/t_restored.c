@@ -110,6 +110,39 @@ static void test_restored_store(void)
     finish(&h);
 }
 
+/* The operator calls before the control plane has listed anything again: it is not told that all is as it was. */
+static void test_deleted_workload(void)
+{
+    struct hubworld h;
+    test_case("a workload that was deleted after the snapshot is its operator's again");
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "back", "edge", "");
+    struct client *c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ",\"wait\":0"), 200);
+    CHECK_INT(workloads(&h), 1);
+    run(&h, 1000);
+    uint64_t then = apiserver_revision(h.w.server);
+    lose(&h, "workloads", "back");
+    run(&h, HUB_RENEW_MS);
+    CHECK_INT(sync_ask(c, "edge", "one", revision(&h), ",\"wait\":0"), 200);
+    const char *seen = revision(&h);
+    CHECK(apiserver_restore(h.w.server, then));
+    apiserver_raise_revision(h.w.server, 1000);
+    apiserver_faults(h.w.server)->next = (struct apiserver_override){.method = SLICE("GET"),
+                                                                     .path = SLICE("/apis/mobula.dev/v1/namespaces/n/clouds?"),
+                                                                     .status = 503,
+                                                                     .reason = "ServiceUnavailable",
+                                                                     .times = 3};
+    bool told = false;
+    for (int i = 0; i < 60 && !told; i++) {
+        told = sync_ask(c, "edge", "one", seen, ",\"wait\":0") == 200 && workloads(&h) == 1;
+        run(&h, 500);
+    }
+    CHECK(told);
+    finish(&h);
+}
+
 /* Annotations of identity are for the object that they name. */
 static void test_copies(void)
 {
@@ -197,6 +230,7 @@ int main(void)
     test_restored(true);
     test_restored(false);
     test_restored_store();
+    test_deleted_workload();
     test_copies();
     test_namespace_goes(false);
     test_namespace_goes(true);

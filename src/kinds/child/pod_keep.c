@@ -52,13 +52,13 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
 
 /* Head pods of a cluster share one name, and the API server never has two pods of one name. So if a newer one appears, the older has been
  * deleted even if its DELETE event was lost. Removes older records of the name; returns true if the given version is the older one. */
-static bool settle_namesakes(struct op *op, struct record *c, struct slice name, uint64_t version)
+static bool settle_namesakes(struct op *op, struct record *c, struct slice name, uint64_t version, uint32_t round)
 {
     for (struct pod_record *r = c->children.pods, *next; r; r = next) {
         next = r->next;
         if (!r->pod.head || !slice_eq(slice_of(r->pod.name), name))
             continue;
-        if (r->pod.version > version)
+        if (source_is_old(source_of(c->space, &kind_pod), version, r->pod.version, round))
             return true;
         pod_remove(op, r);
     }
@@ -89,7 +89,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
         return;
     struct pod now;
     pod_read(object, a, &now);
-    if (!r && now.head && settle_namesakes(op, c, slice_of(now.name), version))
+    if (!r && now.head && settle_namesakes(op, c, slice_of(now.name), version, round))
         return;
     if (!r)
         r = pod_make(op, c, uid);

@@ -95,8 +95,13 @@ static void say_pods(struct op *op, struct record *c, const char *reason, struct
         return;
     buf_init(&note, LIMIT_KUBE_EVENT_NOTE);
     if (head)
-        buf_printf(&note, "created head pod %s%s", head->name, slice_empty(what) ? "" : "; ");
-    buf_put(&note, what);
+        buf_printf(&note, "created head pod %s", head->name);
+    if (head && (c->work->deleted || c->work->created_head)) { /* its own reason matters */
+        say_event(op, c, false, "CreatedHeadPod", buf_slice(&note));
+        buf_clear(&note);
+        head = NULL;
+    }
+    buf_printf(&note, "%s%.*s", note.len && what.len ? "; " : "", SLICE_ARG(what));
     if (note.len)
         say_event(op, c, false, head ? "CreatedHeadPod" : reason, buf_slice(&note));
     buf_free(&note);

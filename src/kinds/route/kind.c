@@ -35,13 +35,13 @@ static struct slice not_true(struct jval object, int64_t generation, struct jval
     return SLICE("");
 }
 
-/* "; listener https is not ResolvedRefs: REASON: MESSAGE" of the first listener of a Gateway that says so. */
+/* "; listener https is not ResolvedRefs: REASON: MESSAGE" of one listener of a Gateway: causes before what follows from them. */
 static struct slice broken_listener(struct jval gateway, struct arena *a)
 {
     static const char *const types[] = {"ResolvedRefs", "Accepted", "Programmed"};
     struct jval k, one;
-    for (struct jiter it = json_iter(json_get(gateway, "status.listeners")); json_next(&it, &k, &one);)
-        for (size_t i = 0; i < COUNT_OF(types); i++) {
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        for (struct jiter it = json_iter(json_get(gateway, "status.listeners")); json_next(&it, &k, &one);) {
             struct jval c = list_find(json_get(one, "conditions"), "type", slice_of(types[i]));
             struct slice name = json_get_str(one, "name", a), reason = json_get_str(c, "reason", a),
                          message = json_get_str(c, "message", a);

@@ -469,10 +469,15 @@ static void check_older_objects(void)
     fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
     CHECK_STORY(&t, "+p P9");
     test_case("C7 pages that are as new as an object, and show an older one: the store was restored, and its versions were raised");
+    CHECK(asks(&t, "resourceVersion=9&resourceVersionMatch=NotOlderThan"));
+    answer_list(&t, LIST("10", ITEM("p", "3")));
+    CHECK_STORY(&t, "R +p"); /* it may be of a cache that is wrong */
+    fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
+    CHECK(asks(&t, "?limit=500&labelSelector"));
     answer_list(&t, LIST("10", ITEM("p", "3")));
     CHECK_STORY(&t, "R +p R W10");
     t.known = 0;
-    fake_run(&t.f, 0);
+    fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
     CHECK(asks(&t, "?limit=500&labelSelector"));
     answer_list(&t, LIST("10", ITEM("p", "3")));
     CHECK_STORY(&t, "R +p S10");
