@@ -61,11 +61,11 @@ static bool stop(void *of, struct now now)
 int cli_operator(int argc, char **argv)
 {
     static const struct cli_daemon daemon = {.renew = renew, .wake = wake, .step = step, .stop = stop, .stop_ms = STOP_MS};
-    struct process p = {.setup.o = operator_flag_defaults};
+    struct process p = {0};
     struct operator_flags *o = &p.setup.o;
     int status;
     struct err e = {0};
-    memset(o->optional, true, sizeof o->optional);
+    operator_flags_init(o);
     if (!flags_parse(&operator_flags, argc, argv, o, &status))
         return status;
     if (!cli_log(o->log.level, o->log.format, &e) || !operator_flags_check(o, &e))

@@ -84,34 +84,38 @@ const struct flags operator_flags = {
     .each = kind_flag,
 };
 
-const struct operator_flags operator_flag_defaults = {
-    .kinds = SLICE("all"),
-    .tools = SLICE("configmap"),
-    .autoscaler = SLICE("operator"),
-    .submitter = SLICE("operator"),
-    .ray_access = SLICE("direct"),
-    .cluster_domain = SLICE("cluster.local"),
-    .zoneinfo = SLICE("/usr/share/zoneinfo"),
-    .serve.health = SLICE(":8081"),
-    .serve.metrics = SLICE(":8080"),
-    .sandbox = SLICE("auto"),
-    .plane.agent = SLICE("off"),
-    .plane.agent_addr = SLICE(":8082"),
-    .log.level = SLICE("info"),
-    .log.format = SLICE("logfmt"),
-    .lease.name = SLICE("mobula"),
-    .types.key = SLICE("instance_types.yaml"),
-    .patches.key = SLICE("patches.yaml"),
-    .policy.key = SLICE("policy.yaml"),
-    .wait.unscheduled_ms = RAYCLUSTER_UNSCHEDULED_MS,
-    .wait.zone_ms = RAYCLUSTER_ZONE_MS,
-    .wait.starting_ms = RAYCLUSTER_STARTING_MS,
-    .wait.spot_fallback_ms = RAYCLUSTER_SPOT_FALLBACK_MS,
-    .wait.spot_retry_ms = RAYCLUSTER_SPOT_RETRY_MS,
-    .lease.lease_ms = KUBE_LEASE_MS,
-    .lease.renew_ms = KUBE_LEASE_RENEW_MS,
-    .lease.retry_ms = KUBE_LEASE_RETRY_MS,
-};
+void operator_flags_init(struct operator_flags *o)
+{
+    *o = (struct operator_flags){
+        .kinds = SLICE("all"),
+        .tools = SLICE("configmap"),
+        .autoscaler = SLICE("operator"),
+        .submitter = SLICE("operator"),
+        .ray_access = SLICE("direct"),
+        .cluster_domain = SLICE("cluster.local"),
+        .zoneinfo = SLICE("/usr/share/zoneinfo"),
+        .serve.health = SLICE(":8081"),
+        .serve.metrics = SLICE(":8080"),
+        .sandbox = SLICE("auto"),
+        .plane.agent = SLICE("off"),
+        .plane.agent_addr = SLICE(":8082"),
+        .log.level = SLICE("info"),
+        .log.format = SLICE("logfmt"),
+        .lease.name = SLICE("mobula"),
+        .types.key = SLICE("instance_types.yaml"),
+        .patches.key = SLICE("patches.yaml"),
+        .policy.key = SLICE("policy.yaml"),
+        .wait.unscheduled_ms = RAYCLUSTER_UNSCHEDULED_MS,
+        .wait.zone_ms = RAYCLUSTER_ZONE_MS,
+        .wait.starting_ms = RAYCLUSTER_STARTING_MS,
+        .wait.spot_fallback_ms = RAYCLUSTER_SPOT_FALLBACK_MS,
+        .wait.spot_retry_ms = RAYCLUSTER_SPOT_RETRY_MS,
+        .lease.lease_ms = KUBE_LEASE_MS,
+        .lease.renew_ms = KUBE_LEASE_RENEW_MS,
+        .lease.retry_ms = KUBE_LEASE_RETRY_MS,
+    };
+    memset(o->optional, true, sizeof o->optional);
+}
 
 static bool check_name(struct slice name, const char *of, const char *flag, struct err *e)
 {

@@ -45,8 +45,8 @@ struct operator_flags {
     bool optional[LIMIT_KINDS]; /* by place in kinds[]: of optional kinds, whether they are run */
 };
 
-extern const struct flags operator_flags; /* of a struct operator_flags */
-extern const struct operator_flags operator_flag_defaults;
+extern const struct flags operator_flags;           /* of a struct operator_flags */
+void operator_flags_init(struct operator_flags *o); /* the defaults */
 /* Errors that do not depend on the cluster: reported before any is looked for. */
 bool operator_flags_check(const struct operator_flags *o, struct err *e);
 

@@ -5,7 +5,7 @@
 #include "operator_caller.h"
 #include "operator_flags.h"
 
-/* What the options point to, until the operator's end. Zero but for `o`; operator_setup_free also after an error. */
+/* Owns all that the options point to, until the operator's end. Zero but for `o`; operator_setup_free also after an error. */
 struct operator_setup {
     struct operator_flags o;
     struct cli_namespaces watched;
