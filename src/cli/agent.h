@@ -8,7 +8,7 @@
 #include <mobula/ship.h>
 #include <mobula/storage.h>
 
-enum { AGENT_LEAST_MS = 6 * 1000, AGENT_REPORT_MAX = 16 * KIB }; /* between two reports; bytes of one */
+enum { AGENT_REPORT_LEAST_MS = 6 * 1000, AGENT_REPORT_MAX = 16 * KIB }; /* between two reports; bytes of one */
 
 struct agent_options {
     struct slice url, operator_url, ca, cloud, token_file, gcs, dashboard, sandbox;
@@ -49,7 +49,7 @@ struct agent {
 };
 
 /* agent_reports.c: what Ray's GCS and dashboard say, to the control plane or the operator. */
-bool agent_reports_open(struct agent *g, struct err *e); /* when there is a loop, and before the sandbox */
+bool agent_reports_open(struct agent *g, struct err *e); /* needs g->loop; before the sandbox */
 int64_t agent_reports_step(struct agent *g, struct now now);
 
 /* agent_logs.c: log files, to the bucket. */

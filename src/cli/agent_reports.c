@@ -72,7 +72,7 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *a, st
     if (a->outcome == KUBE_OK && report) {
         g->failures = 0;
         g->sent = tag;
-        g->next_ms = now.mono_ms + AGENT_LEAST_MS;
+        g->next_ms = now.mono_ms + AGENT_REPORT_LEAST_MS;
         g->due_ms = now.mono_ms + g->o.every_ms;
     } else if (a->outcome == KUBE_OK && json_read(&doc, a->body, &g->arena, NULL) &&
                slice_copy(json_get_str(doc, "credential", &g->arena), g->credential, sizeof g->credential) && g->credential[0]) {
@@ -123,7 +123,7 @@ bool agent_reports_open(struct agent *g, struct err *e)
     uint16_t port;
     bool direct = slice_empty(o->operator_url);
     if ((direct && !cli_cloud_id(o->cloud, e)) || !net_place(o->gcs, &host, &port) || !net_is_ip(host) ||
-        !net_place(o->dashboard, &g->dash.host, &g->dash.port) || !net_is_ip(g->dash.host) || o->every_ms < AGENT_LEAST_MS)
+        !net_place(o->dashboard, &g->dash.host, &g->dash.port) || !net_is_ip(g->dash.host) || o->every_ms < AGENT_REPORT_LEAST_MS)
         return err_set(e, ERR_CONFIG, "--gcs-addr and --dashboard-addr are IP:PORT, --every 6s or more");
     g->dash.done = on_dashboard;
     g->dash.owner = g;

@@ -1,4 +1,4 @@
-/* Lines above a list of egress, and about Ray's pods. */
+/* Writes a list of egress with the lines above it, and the addresses that pods of a Ray version contact. */
 #include "egress_list.h"
 
 #include <mobula/ray.h>

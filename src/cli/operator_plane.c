@@ -62,7 +62,7 @@ static bool check_token(struct operator_setup *p, struct err *e)
         SLICE_ARG(o->plane.url));
 }
 
-/* Behind the lease: its identity is this start of the process. */
+/* Needs to->lease.identity, which names this start of the process. */
 bool operator_plane_read(struct operator_setup *p, struct operator_options *to, struct err *e)
 {
     const struct operator_flags *o = &p->o;
@@ -83,10 +83,10 @@ bool operator_plane_read(struct operator_setup *p, struct operator_options *to, 
     p->plane = kube_config_url(&(struct kube_config_url){.url = o->plane.url.ptr,
                                                          .setting = "--control-plane-url",
                                                          .name = "control plane",
-                                                         .token_file = text_or_null(o->plane.token),
+                                                         .token_file = operator_text(o->plane.token),
                                                          .token = token,
-                                                         .ca_file = text_or_null(o->plane.ca),
-                                                         .more_ca_file = text_or_null(o->egress_ca)},
+                                                         .ca_file = operator_text(o->plane.ca),
+                                                         .more_ca_file = operator_text(o->egress_ca)},
                                e);
     if (!p->plane || !check_token(p, e) || !kube_config_allow(p->plane, p->allow, e))
         return false;

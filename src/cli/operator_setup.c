@@ -136,7 +136,7 @@ static bool read_checks(struct operator_setup *p, struct operator_options *to, s
 
 bool operator_setup_read(struct operator_setup *p, struct operator_options *to, struct err *e)
 {
-    struct kube_config_options config = {text_or_null(p->o.kubeconfig), text_or_null(p->o.context), isatty(STDERR_FILENO)};
+    struct kube_config_options config = {operator_text(p->o.kubeconfig), operator_text(p->o.context), isatty(STDERR_FILENO)};
     p->allow = net_allow_new();
     net_allow_remedy(p->allow, "--egress-allow");
     if (!cli_egress_entries(&p->o.egress, p->o.egress_strict, p->allow, e))

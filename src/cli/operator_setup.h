@@ -5,7 +5,7 @@
 #include "operator_caller.h"
 #include "operator_flags.h"
 
-/* Owns all that the options point to, until the operator's end. Zero but for `o`; operator_setup_free also after an error. */
+/* Owns all that the options point to, until the operator's end. Zero-initialise it, then set `o`; free it also after an error. */
 struct operator_setup {
     struct operator_flags o;
     struct cli_namespaces watched;
@@ -21,10 +21,11 @@ struct operator_setup {
 bool operator_setup_read(struct operator_setup *p, struct operator_options *to, struct err *e);
 void operator_setup_free(struct operator_setup *p);
 
-/* operator_plane.c: the parts about the control plane, in this order */
+/* operator_plane.c: the parts about the control plane. Call operator_plane_read first, when to->lease is set. */
 bool operator_plane_read(struct operator_setup *p, struct operator_options *to, struct err *e);
 bool operator_agent_read(struct operator_setup *p, struct operator_options *to, struct err *e);
-static inline const char *text_or_null(struct slice s)
+
+static inline const char *operator_text(struct slice s) /* NULL: it is empty */
 {
     return slice_empty(s) ? NULL : s.ptr;
 }

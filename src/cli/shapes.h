@@ -1,4 +1,4 @@
-/* `mobula instance-types` as functions of bytes. */
+/* `mobula instance-types` as functions of bytes, and the ConfigMap that they are in. */
 #ifndef MOBULA_CLI_SHAPES_H
 #define MOBULA_CLI_SHAPES_H
 

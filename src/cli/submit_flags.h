@@ -29,12 +29,13 @@ struct submit_desk {
     struct arena a;
 };
 
-/* Fills a zero-initialised desk from flags, environment and the words of the entrypoint; sends nothing. d->o.voice lacks say and show. */
+/* Fills a zero-initialised desk from flags, environment and the words of the entrypoint; sends nothing. The caller
+ * sets say and show of d->o.voice. */
 bool submit_desk_fill(struct submit_desk *d, const struct submit_flags *f, const struct slice *words, size_t count, struct rng *rng,
                       struct err *e);
 void submit_desk_free(struct submit_desk *d); /* but not the desk's own memory */
 
-/* submit_values.c: the texts that are JSON already. */
+/* submit_values.c: checks the flags whose values are JSON. */
 bool submit_values_check(const struct submit_flags *f, struct arena *a, struct err *e);
 
 #endif

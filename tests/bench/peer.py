@@ -9,8 +9,8 @@ status says so, as a watch of them has it. Processor time until ready: of each p
 divided by the number of cores, is a lower bound of the time; where other work runs on the machine, it tells more than the times do.
 Limit: no operator. A client POSTs the RayClusters, and the services and pods that mobula makes of them; ready is when all pods run. No
 operator that makes the same can be ready much sooner, so a ratio to it says what the operator itself costs. It POSTs all services, then all
-heads, then all workers; with LIMIT_ORDER=clusters cluster by cluster, as operators do, which costs the controller manager more: each head
-that becomes ready has it look for the service's pods among all pods that there are.
+heads, then all workers; with LIMIT_ORDER=clusters these side by side, which is nearer to what operators do and costs the controller manager
+more: for each head that becomes ready it looks for the service's pods among all pods that there are.
 """
 
 import concurrent.futures

@@ -3,7 +3,7 @@
 #   tests/bench/peer.sh [PHASE…]      phases: hundred one fleet (default: these three), many (2,500 × 4), large (1 × 5,000)
 #   RUNS=3        how often each of them has its turn: the order changes from run to run
 #   CLUSTERS=1000 of phase fleet
-#   LIMIT_ORDER=kinds   or clusters: the order in which that client POSTs (peer.py)
+#   LIMIT_ORDER=kinds   the order in which that client POSTs; or clusters: services, heads and workers side by side
 #   LIMIT=1       a third one has its turns: a client that POSTs what mobula makes, and no operator; 0: none of that
 #   MOBULAS='build/mobula'   several binaries are measured side by side; the last one's ratio to KubeRay is what the goals speak of
 # KubeRay runs tuned (CONCURRENCY=16 QPS=1000 BURST=2000); its defaults write a quarter to a half slower.

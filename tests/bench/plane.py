@@ -148,7 +148,7 @@ def kubectl(*args, stdin=None):
 
 def load(path, body, count, in_flight, method="POST", user="admin"):
     """tests/rig/load: count requests, so many in flight; "{{i}}" in path and body becomes the number."""
-    file = RUN / "load-body.json"
+    file = RUN / f"load-body-{threading.get_ident()}.json"  # several may run side by side
     args = [RIG / "bin" / "load", "-server", f"https://127.0.0.1:{rig.port()}", "-pki", RUN / "pki", "-user", user,
             "-path", path, "-method", method, "-n", str(count), "-c", str(in_flight)]
     if body is not None:
