@@ -478,7 +478,6 @@ static void check_older_objects(void)
     CHECK_STORY(&t, "R +p R W10");
     t.known = 0;
     fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
-    CHECK(asks(&t, "?limit=500&labelSelector"));
     answer_list(&t, LIST("10", ITEM("p", "3")));
     CHECK_STORY(&t, "R +p S10");
     watcher_free(&t);
