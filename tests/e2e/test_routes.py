@@ -364,7 +364,7 @@ def test_routes_that_are_not_taken_up(controller, operators, service, boards):
     told = says("Gateway svc-gateway is not Accepted")
     assert told["status"] == "False" and 'clusterUpgradeOptions.gatewayClassName is "bad"' in told["message"]
     listener = {"name": "http", "attachedRoutes": 0, "supportedKinds": [], "conditions": conditions(1, ResolvedRefs="False")}
-    controller.tell("gateways", space.api.get(space.path("gateways", "svc-gateway", GATEWAY)), {"listeners": [listener]})
+    space.api.patch(space.path("gateways", "svc-gateway", GATEWAY) + "/status", {"status": {"listeners": [listener]}})
     says("; listener http is not ResolvedRefs: Invalid: of the test")
     service.patch(**steps(new, "v2", class_name="bad"))
     second = service.named("pending")
