@@ -366,8 +366,7 @@ bool space_synced(const struct space *s, const struct kind *k); /* all lists tha
 /* Logs, once, that this kind waits because the server does not know a kind that it must have. */
 void space_tell_absent(struct space *s, const struct kind *k);
 struct source *source_of(const struct space *s, const struct kind *k);
-/* Whether an object that was received is not newer than the record of version `known`. An older one in a list (round not 0) is reported to
- * the watch. */
+/* kube_watch_is_old, for an object of an event of this source, or (round 0) of the answer of a call. */
 bool source_is_old(const struct source *src, uint64_t version, uint64_t known, uint32_t round);
 /* Begins to watch a kind that is watched on demand. Returns whether its objects are known: else why_not, if not NULL, is set to the reason
  * (a flag, a kind that the server does not know, a refusal; empty: the list is under way), and its end touches `c`. Such a kind is in no

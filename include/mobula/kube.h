@@ -318,7 +318,7 @@ struct kube_watch;
  * three times, the server's store was restored from a backup: REWOUND, a log line, and the next list is accepted. A restored server does
  * not announce that, and sends no events to a watch above its version. So its version is read (a consistent list of one item) when a watch
  * resumes on another connection, and when a watch has been silent for KUBE_SILENCE_MS. A store that was restored with raised versions is
- * recognized by older objects (kube_watch_newer_known).
+ * recognized by older objects (kube_watch_is_old).
  *
  * A list with an unreadable item (SKIPPED: malformed, duplicate keys, of another kind, above LIMIT_JSON_ITEM) is requested again once,
  * after a backoff. If that has such an item too, it is accepted, so that one object does not block all others; SKIPPED tells the owner that
@@ -328,9 +328,10 @@ struct kube_watch *kube_watch_start(struct kube_client *c, const struct kube_wat
 void kube_watch_stop(struct kube_watch *w); /* also from its own callback; the pointer is dead after this */
 /* Requests a consistent list, as at the start, because the cache may be stale. Reports RESTART. */
 void kube_watch_refresh(struct kube_watch *w, struct now now);
-/* For the callback of an UPSERT: its owner has this newer version of the object. Where a complete list shows an older one than it should,
- * the store was restored: REWOUND. Does nothing for live events. w: may be NULL. */
-void kube_watch_newer_known(struct kube_watch *w, uint64_t version);
+/* For the callback of an UPSERT: whether its version of an object is not newer than the one that the owner has, `known`. An older one in a
+ * list is remembered: if the list's own version is not below `known`, the store was restored, and REWOUND follows. w: NULL if the object
+ * came in the answer of a call. */
+bool kube_watch_is_old(struct kube_watch *w, uint64_t version, uint64_t known);
 /* The owner has proof that the store was restored: a GET showed version `is` of an object that was known at version `known` before the GET
  * was sent. All watches of the client report REWOUND from within. */
 void kube_watch_restored(struct kube_watch *w, uint64_t known, uint64_t is, struct now now);

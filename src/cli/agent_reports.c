@@ -30,7 +30,7 @@ static void on_state(void *owner, const struct ray_gcs_answer *answer, struct no
     g->hash = hash64(buf_slice(&g->report), 0) | 1;
 }
 
-/* Told with the next state. */
+/* The next report of Ray's state has what the dashboard has answered. */
 static void on_dashboard(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now)
 {
     struct agent *g = owner;

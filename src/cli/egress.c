@@ -1,4 +1,4 @@
-/* mobula egress: the command. */
+/* mobula egress: the flags, and the printing of list and notes. */
 #include "egress.h"
 
 #include <stdio.h>

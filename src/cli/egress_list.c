@@ -50,7 +50,7 @@ static bool add_plane(struct egress_gather *g, struct err *e)
     return !use || net_allow_add(g->allow, proxy.host, proxy.port, "--proxy or --proxies", e);
 }
 
-/* In the order of the list. */
+/* Adds the sources in the order in which the list is printed. */
 static bool fill(struct egress_gather *g, const struct egress_format *format, struct err *e)
 {
     struct egress *list = g->list;

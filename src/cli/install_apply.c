@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* The command that undoes the changes. */
+/* Prints the commands that undo the changes. */
 static void say_undo(const struct apply *p, const struct install_options *o)
 {
     bool any = false;
@@ -28,7 +28,7 @@ static void say_undo(const struct apply *p, const struct install_options *o)
     }
 }
 
-/* A user without the right to Secrets installs all the same. */
+/* Records the revision in a Secret. Without the right to Secrets the installation goes on, and rollback cannot come back to it. */
 static void record(struct apply *p, struct revision *r, const struct inventory *now, const struct apply *gone)
 {
     struct err e = {0};

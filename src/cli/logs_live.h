@@ -27,7 +27,7 @@ struct logs_target {
 struct logs_live {
     const struct logs_options *o;
     struct seek seek;
-    struct arena a; /* of one look */
+    struct arena a; /* of one reading */
     struct logs_view view;
     struct logs_target job;
     bool over;       /* the job has ended: what is left is its log */
@@ -40,13 +40,13 @@ struct logs_live {
     struct err e;
 };
 
-/* logs_read.c: one look. They set l->e, and l->absent if the API server answers that something does not exist. */
+/* logs_read.c: reads the job and its log once. They set l->e, and l->absent if the API server answers that something does not exist. */
 bool logs_read_job(struct logs_live *l);                           /* l->job and l->over of a RayJob */
 bool logs_find_submitter(struct logs_live *l, struct slice *path); /* whether it has a submitter pod; path: of that pod's log */
 bool logs_read_submitter(struct logs_live *l, struct slice path);  /* prints what is new in it */
 bool logs_read_head(struct logs_live *l);                          /* the same, from the head's dashboard */
 
-/* logs_follow.c: looks until it is done, and returns the exit code. */
+/* logs_follow.c: prints the log, with -f until the job has ended, and returns the exit code. */
 int logs_follow(struct logs_live *l);
 
 #endif

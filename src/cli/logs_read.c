@@ -42,7 +42,7 @@ static void on_piece(void *owner, uint64_t tag, struct slice piece)
     logs_view_add(v, piece);
 }
 
-/* A no of the API server's own, or of the dashboard behind it. */
+/* A refusal by the API server, or by the dashboard behind its proxy. */
 static bool refused(struct logs_live *l, enum ray_dash_call call, const struct ask_answer *answer, const char *what)
 {
     struct ray_dash_answer said;

@@ -43,9 +43,7 @@ struct source *source_of(const struct space *s, const struct kind *k)
 
 bool source_is_old(const struct source *src, uint64_t version, uint64_t known, uint32_t round)
 {
-    if (round != 0 && version < known)
-        kube_watch_newer_known(src->watch, known);
-    return version <= known;
+    return kube_watch_is_old(round ? src->watch : NULL, version, known);
 }
 
 /* Queues records that could not be decided while a list was incomplete. */

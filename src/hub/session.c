@@ -205,7 +205,7 @@ static void on_read(struct call *c)
     uint64_t version, known = c->sync.known;
     if (is_restored(c, &version)) {
         call_refuse(c, &refuse_lost, "the store of the API server was restored from a backup: it is listed again");
-        hub_store_restored(h, known, version); /* last: it ends calls */
+        hub_store_restored(h, known, version); /* comes last, because it ends calls */
     } else if (keep_answer(c)) {
         session_look(c);
     } else {

@@ -98,14 +98,6 @@ static void cloud_care(struct hub *h, const struct cloud *c)
         identity_mark_cloud(h, c);
 }
 
-/* Whether an object that was received is not newer than the record of version `known`. src: NULL if no event of a watch brought it. */
-static bool is_old(const struct source *src, uint64_t version, uint64_t known)
-{
-    if (src && version < known)
-        kube_watch_newer_known(src->watch, known);
-    return version <= known;
-}
-
 static void keep_cloud(struct hub *h, struct source *src, struct jval object)
 {
     struct arena *a = &h->event;
@@ -118,7 +110,7 @@ static void keep_cloud(struct hub *h, struct source *src, struct jval object)
     struct cloud *c = cloud_at(h, ns, name);
     if (src)
         c->round = src->round;
-    if (is_old(src, version, c->version))
+    if (kube_watch_is_old(src ? src->watch : NULL, version, c->version))
         return;
     read_id(h, c, object);
     before = c->present;
@@ -272,7 +264,7 @@ static void keep_workload(struct hub *h, struct source *src, struct jval object)
     }
     if (old)
         old->round = src->round;
-    if (old && is_old(src, w->version, old->version)) {
+    if (old && kube_watch_is_old(src->watch, w->version, old->version)) {
         mem_free(w);
         return;
     }

@@ -354,10 +354,11 @@ void kube_watch_refresh(struct kube_watch *w, struct now now)
     watch_say(w, KUBE_WATCH_RESTART, (struct jval){.at = -1}, w->highest, now);
 }
 
-void kube_watch_newer_known(struct kube_watch *w, uint64_t version)
+bool kube_watch_is_old(struct kube_watch *w, uint64_t version, uint64_t known)
 {
-    if (w && w->phase != WATCH_LIVE && (!w->list.newer || version < w->list.newer))
-        w->list.newer = version;
+    if (w && w->phase != WATCH_LIVE && version < known && (!w->list.newer || known < w->list.newer))
+        w->list.newer = known;
+    return version <= known;
 }
 
 void kube_watch_restored(struct kube_watch *w, uint64_t known, uint64_t is, struct now now)

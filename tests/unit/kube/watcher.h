@@ -29,8 +29,7 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
     case KUBE_WATCH_UPSERT:
     case KUBE_WATCH_DELETE:
         buf_printf(&t->story, "%s%c%.*s", space, letters[ev->what], SLICE_ARG(name));
-        if (t->known > ev->version)
-            kube_watch_newer_known(t->w, t->known);
+        kube_watch_is_old(t->w, ev->version, t->known);
         if (t->stop_at_item)
             kube_watch_stop(t->w);
         break;
