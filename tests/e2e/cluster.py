@@ -269,6 +269,8 @@ class Workspace:
         heads = [p["status"].get("podIP", "") for p in pods if p["metadata"]["labels"]["ray.io/node-type"] == "head"]
         ready = sum(c["type"] == "Ready" and c["status"] == "True" for p in pods for c in p["status"].get("conditions", []))
         assert [told] == [(ip, ready) for ip in heads], f"{cluster['metadata']['name']}: told {told}, but {heads} and {ready} are there"
+        wanted = status.get("desiredWorkerReplicas") or 0  # the first workers wait for ConfigMap mobula-tools, which may take seconds
+        assert len(pods) - len(heads) >= wanted, f"{cluster['metadata']['name']}: {wanted} workers are wanted, of {len(pods)} pods"
 
     def fail(self, pod, code=1):
         """Makes a pod end as a kubelet would say it."""
