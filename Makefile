@@ -15,7 +15,7 @@ VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
 ROOMS := base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale shape work plan control kinds hub edge \
-    operator command submit storage schema artifact release explain check cli
+    operator command submit storage schema artifact release explain logs check cli
 
 all: mobula
 

@@ -2,10 +2,9 @@
 #ifndef MOBULA_CLI_FLEET_H
 #define MOBULA_CLI_FLEET_H
 
-#include "logs_bucket.h"
-
 #include <mobula/command.h>
 #include <mobula/hub.h>
+#include <mobula/logs.h>
 #include <mobula/work.h>
 
 struct fleet_options {

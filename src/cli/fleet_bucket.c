@@ -126,8 +126,9 @@ bool bucket_logs(struct desk *d)
         return false;
     struct jval job = json_at(json_get(json_root(&doc), "status.objects"), 0);
     const struct logs_bucket_options from = bucket_of_job(d, json_root(&doc));
-    bool well = !slice_empty(from.url) && json_str_eq(json_get(job, "kind"), SLICE("RayJob")) &&
-                logs_bucket_driver(&from, json_get_str(job, "namespace", &d->a), json_get_str(job, "name", &d->a), SLICE(""), 0, &why);
+    bool well =
+        !slice_empty(from.url) && json_str_eq(json_get(job, "kind"), SLICE("RayJob")) &&
+        logs_bucket_driver(&from, &logs_std, json_get_str(job, "namespace", &d->a), json_get_str(job, "name", &d->a), SLICE(""), 0, &why);
     if (why.code != ERR_NONE)
         fprintf(stderr, "mobula: the job's log cannot be read from %.*s: %s\n", SLICE_ARG(from.url), why.text);
     return well;

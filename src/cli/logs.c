@@ -1,6 +1,9 @@
 /* `mobula logs`: what a job has printed. The head's dashboard has it, asked through the API server's proxy; where a submitter pod shows it,
  * the API server has it from the kubelet. Both give all of it each time: what was shown is passed over. */
-#include "logs_live.h"
+#include "cli.h"
+
+#include <mobula/logs.h>
+#include <mobula/submit.h>
 
 #include <signal.h>
 #include <stdlib.h>
@@ -10,7 +13,12 @@ static const struct flag list[] = {
     {"f", FLAG_SWITCH, AT(follow), NULL},
     {"follow", FLAG_SWITCH, AT(follow), NULL},
     {"submission-id", FLAG_TEXT, AT(id), "ID"},
-    LOGS_BUCKET_FLAGS(AT(bucket)),
+    {"bucket", FLAG_TEXT, AT(bucket.url), "URL"},
+    {"node", FLAG_TEXT, AT(bucket.node), "POD"},
+    {"file", FLAG_TEXT, AT(bucket.file), "NAME"},
+    {"since", FLAG_DURATION, AT(bucket.since_ms), "TIME"},
+    {"download", FLAG_TEXT, AT(bucket.download), "DIR"},
+    STORAGE_FLAGS(AT(bucket.storage)),
     SEEK_FLAGS(AT(seek)),
     ASK_TIMEOUT_FLAG(AT(seek.timeout_ms)),
 };
@@ -30,13 +38,21 @@ static int read_bucket(struct logs_live *l)
     if (slice_empty(ns) && !seek_open(&l->seek, &o->seek, &l->a, &l->e))
         return cli_fail(&l->e);
     ns = slice_empty(ns) ? l->seek.ns : ns;
-    return logs_bucket_read(&o->bucket, ns, o->name,
+    return logs_bucket_read(&o->bucket, &logs_std, ns, o->name,
                             o->cluster   ? NULL
                             : o->service ? "rayservice."
                                          : "rayjob.",
                             &l->e)
                ? STATUS_OK
                : cli_fail(&l->e);
+}
+
+static int follow(struct logs_live *l)
+{
+    enum logs_end end = logs_follow(l);
+    if (end != LOGS_FAILED)
+        return end == LOGS_SIGNAL ? STATUS_SIGNAL + l->seek.ask.signal : STATUS_OK;
+    return l->e.code == ERR_NONE || l->deleted ? STATUS_ERROR : cli_fail(&l->e);
 }
 
 /* A RayJob that was deleted, or whose API server is away, may have its log in the bucket. */
@@ -47,8 +63,8 @@ static int read_live(struct logs_live *l)
     struct slice ns = open ? l->seek.ns : o->seek.ns;
     struct err why = {0};
     l->deleted = !open && bucket;
-    int status = open ? logs_follow(l) : STATUS_ERROR;
-    if (l->deleted && !slice_empty(ns) && logs_bucket_driver(&o->bucket, ns, o->name, SLICE(""), 0, &why))
+    int status = open ? follow(l) : STATUS_ERROR;
+    if (l->deleted && !slice_empty(ns) && logs_bucket_driver(&o->bucket, &logs_std, ns, o->name, SLICE(""), 0, &why))
         return STATUS_OK;
     if (why.code != ERR_NONE)
         cli_fail(&why);
@@ -93,7 +109,7 @@ int cli_logs(int argc, char **argv)
     if (!seek_group_known(&o.seek))
         return flags_wrong(&flags, "--group is ray.io or cluster.ray.io");
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is reported as an error */
-    struct logs_live l = {.o = &o};
+    struct logs_live l = {.o = &o, .view.sink = &logs_std};
     status = stored ? read_bucket(&l) : read_live(&l);
     seek_close(&l.seek);
     arena_free(&l.a);

@@ -24,7 +24,8 @@ echo "  RIG     $NAME is up"
 export E2E_COUNTS=$RIG_DIR/run/$NAME.counts E2E_FAILED=$RIG_DIR/run/$NAME.failed PYTHONPATH=tests/e2e
 rm -f "$E2E_COUNTS" "$E2E_FAILED"
 run() {
-    python3 -m pytest -p counts -p parts -p no:cacheprovider -q -rs --durations=${DURATIONS:-15} -c /dev/null --rootdir=tests --ignore=tests/e2e/ray "$@"
+    python3 -m pytest -p counts -p parts -p no:cacheprovider -q -rs --durations=${DURATIONS:-15} -c /dev/null --rootdir=tests \
+        --ignore=tests/e2e/ray "$@"
 }
 status=0 others=()
 if ((! $#)); then

@@ -1,5 +1,5 @@
-#include "cli.h"
-#include "logs.h"
+/* Shows a log that is read from its beginning each time once. */
+#include <mobula/logs.h>
 
 void logs_view_begin(struct logs_view *v, bool json)
 {
@@ -27,7 +27,7 @@ static void show(struct logs_view *v, struct slice text)
         return;
     v->shown = v->seen;
     text = slice_skip(text, (size_t)known);
-    v->deaf = !cli_print(text);
+    v->deaf = !v->sink->text(v->sink->owner, text);
     keep_last(v, text);
 }
 
@@ -66,6 +66,6 @@ bool logs_view_rest(struct logs_view *v, struct slice kept)
     for (; lines > 0 && slice_starts(rest, SLICE("\n")); lines--)
         rest = slice_skip(rest, 1);
     if (!slice_empty(rest))
-        v->deaf |= !cli_print(rest) || !cli_print(SLICE("\n"));
+        v->deaf |= !v->sink->text(v->sink->owner, rest) || !v->sink->text(v->sink->owner, SLICE("\n"));
     return true;
 }

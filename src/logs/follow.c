@@ -1,8 +1,5 @@
-#include "logs_live.h"
-
-#include <mobula/submit.h>
-
-#include <stdio.h>
+/* Follows the log of a job until the job has ended. */
+#include "live.h"
 
 enum {
     LOOK_MS = 1000, /* between two looks at a job that is followed … */
@@ -10,16 +7,16 @@ enum {
     LAST_TRIES = 3, /* of reading the last of it, when the job has ended */
 };
 
-/* To people, on stderr, once. */
+/* A note to people, once. */
 static void say(struct logs_live *l, struct slice text)
 {
+    const struct logs_sink *sink = l->view.sink;
     char line[2 * ERR_TEXT_MAX];
     uint64_t hash = hash64(text, 0);
     if (hash == l->said)
         return;
     l->said = hash;
-    utf8_clean(text, line, sizeof line);
-    fprintf(stderr, "logs: %s\n", line);
+    sink->note(sink->owner, arena_printf(l->seek.a, "logs: %s", utf8_clean(text, line, sizeof line).ptr));
 }
 
 enum look { LOOK_AGAIN, LOOK_DONE, LOOK_FAILED };
@@ -29,7 +26,8 @@ enum look { LOOK_AGAIN, LOOK_DONE, LOOK_FAILED };
 static enum look gone(struct logs_live *l)
 {
     const struct logs_options *o = l->o;
-    if (!slice_empty(o->bucket.url) && logs_bucket_driver(&o->bucket, l->seek.ns, l->job.cluster, l->job.id, l->view.shown, &l->e))
+    const struct logs_sink *sink = l->view.sink;
+    if (!slice_empty(o->bucket.url) && logs_bucket_driver(&o->bucket, sink, l->seek.ns, l->job.cluster, l->job.id, l->view.shown, &l->e))
         return LOOK_DONE;
     if (l->e.code != ERR_NONE)
         say(l, arena_printf(l->seek.a, "the job's log cannot be read from %.*s: %s", SLICE_ARG(o->bucket.url), l->e.text));
@@ -42,8 +40,8 @@ static enum look gone(struct logs_live *l)
                         "%.*s -n %.*s -f), or keep the cluster (ttlSecondsAfterFinished), or run the operator with --bucket",
                         SLICE_ARG(l->o->name), SLICE_ARG(l->job.phase), told ? ": these are the last words of its status" : "",
                         SLICE_ARG(l->o->name), SLICE_ARG(l->seek.ns)));
-    if (told && cli_print(l->job.message))
-        cli_print(SLICE("\n"));
+    if (told && sink->text(sink->owner, l->job.message))
+        sink->text(sink->owner, SLICE("\n"));
     return LOOK_FAILED;
 }
 
@@ -98,7 +96,7 @@ static enum look look(struct logs_live *l)
     return l->over ? gone(l) : waits(l);
 }
 
-int logs_follow(struct logs_live *l)
+enum logs_end logs_follow(struct logs_live *l)
 {
     struct now began = clock_now();
     enum look next;
@@ -110,9 +108,7 @@ int logs_follow(struct logs_live *l)
         began = clock_now();
     }
     if (l->seek.ask.signal)
-        return STATUS_SIGNAL + l->seek.ask.signal;
-    if (next == LOOK_DONE)
-        return STATUS_OK;
-    l->deleted = l->missing && !slice_empty(l->o->bucket.url);
-    return l->e.code == ERR_NONE || l->deleted ? STATUS_ERROR : cli_fail(&l->e);
+        return LOGS_SIGNAL;
+    l->deleted = next != LOOK_DONE && l->missing && !slice_empty(l->o->bucket.url);
+    return next == LOOK_DONE ? LOGS_DONE : LOGS_FAILED;
 }

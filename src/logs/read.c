@@ -1,6 +1,8 @@
-#include "logs_live.h"
+/* Reads a RayJob, and its log from the head or from the submitter pod. */
+#include "live.h"
 
-bool logs_job_over(struct slice phase)
+/* jobDeploymentStatus of a RayJob that will print no more. */
+static bool is_over(struct slice phase)
 {
     return slice_eq(phase, SLICE("Complete")) || slice_eq(phase, SLICE("Failed"));
 }
@@ -31,7 +33,7 @@ bool logs_read_job(struct logs_live *l)
                                   .container = slice_empty(container) ? SLICE(RAY_SUBMITTER_CONTAINER) : container,
                                   .begun = !slice_empty(state) && !slice_eq(state, SLICE("PENDING")),
                                   .pods = !json_there(mode) || json_str_eq(mode, SLICE("K8sJobMode"))};
-    l->over = logs_job_over(l->job.phase);
+    l->over = is_over(l->job.phase);
     return true;
 }
 

@@ -1,0 +1,24 @@
+/* The sink of commands. */
+#include <mobula/logs.h>
+
+#include <stdio.h>
+
+static bool print_text(void *owner, struct slice text)
+{
+    (void)owner;
+    return cli_print(text);
+}
+
+static void print_row(void *owner, struct slice row)
+{
+    (void)owner;
+    printf("%.*s\n", SLICE_ARG(row));
+}
+
+static void print_note(void *owner, struct slice line)
+{
+    (void)owner;
+    fprintf(stderr, "%.*s\n", SLICE_ARG(line));
+}
+
+const struct logs_sink logs_std = {.text = print_text, .row = print_row, .note = print_note};
