@@ -81,9 +81,9 @@ int flags_wrong(const struct flags *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* ---- embed ---- */
 
 /* Files of the repository that are part of the binary, byte for byte: airgap/crds/, airgap/install/, airgap/patches/ and the texts of
- * src/cli/ and src/schema/, all of them compressed as one. */
+ * src/cli/, src/egress/ and src/schema/, all of them compressed as one. */
 
-#define EMBED_EGRESS "src/cli/egress_domains.txt"
+#define EMBED_EGRESS "src/egress/domains.txt"
 #define EMBED_CRD_CLOUD "airgap/crds/clouds.mobula.dev.yaml" /* these three are for the cluster of a control plane */
 #define EMBED_CRD_COMPUTE_CONFIG "airgap/crds/computeconfigs.mobula.dev.yaml"
 #define EMBED_CRD_WORKLOAD "airgap/crds/workloads.mobula.dev.yaml"

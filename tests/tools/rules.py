@@ -21,7 +21,8 @@ TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clan
 
 # Lowest first: a room may include the headers of those before it, and its own.
 ROOMS = ("base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale "
-         "shape work plan control kinds hub edge operator command submit storage schema artifact release explain logs check cli").split()
+         "shape work plan control kinds hub edge operator command submit storage egress schema artifact release explain logs "
+         "check cli").split()
 ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "spec",
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
     "rayjob": "kinds", "rayservice": "kinds", "versioned": "kinds", "route": "kinds", "inspect": "operator"}
@@ -54,7 +55,7 @@ WORDS = [
 # these phrases anywhere. There are none in src and include. Those of tests may only become fewer: lower the number when some are gone.
 RIDDLE_BEGINS = re.compile(r"(?:who|whose|what|whoever|nobody|somebody)\b", re.I)
 RIDDLE_HOLDS = re.compile(r"\b(?:is\s+told|anew|that\s+there\s+is|is\s+had)\b")
-RIDDLES_OF_TESTS = 444
+RIDDLES_OF_TESTS = 443
 C_TOKEN = re.compile(r"""/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*""", re.S)
 
 # Conversions that musl's printf has and src/base/format.c, which the product formats with, has not. "% o" is prose, %2F part of a URL.

@@ -51,36 +51,6 @@ static void run(struct slice text)
     arena_free(&a);
 }
 
-/* As many entries as the list holds, and one more, in every format. */
-static void limit(void)
-{
-    static const char *const formats[] = {"text", "networkpolicy", "cilium", "azure-firewall", "squid", "nftables"};
-    struct buf entries, out, notes;
-    buf_init(&entries, MIB);
-    buf_init(&out, MIB);
-    buf_init(&notes, MIB);
-    for (size_t f = 0; f < COUNT_OF(formats); f++)
-        for (int more = 0; more < 2; more++) {
-            struct egress_options o = egress_defaults();
-            struct err e = {0};
-            buf_clear(&entries);
-            buf_clear(&out);
-            buf_clear(&notes);
-            for (int i = 0; i < LIMIT_NET_ALLOW + more; i++)
-                buf_printf(&entries, "%sa-long-name-for-an-entry-%d.of-a-domain-with-a-long-name.example.com", i ? "," : "", i);
-            o.format = slice_of(formats[f]);
-            o.api_servers = (struct flag_texts){.list = {SLICE("none")}, .count = 1};
-            o.entries = (struct flag_texts){.list = {buf_slice(&entries)}, .count = 1};
-            test_case("%s of %d entries", formats[f], LIMIT_NET_ALLOW + more);
-            CHECK_INT(egress_write(&o, &out, &notes, &e), !more);
-            CHECK_INT(e.code, more ? ERR_LIMIT : ERR_NONE);
-            CHECK(!out.full && !notes.full && more == (out.len == 0));
-        }
-    buf_free(&entries);
-    buf_free(&out);
-    buf_free(&notes);
-}
-
 /* The example of docs/egress.md is what is printed. */
 static void documented(void)
 {
@@ -104,6 +74,5 @@ int main(void)
 {
     run_cases("tests/data/cli/egress.case", run);
     documented();
-    limit();
     return test_done();
 }

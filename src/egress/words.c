@@ -1,5 +1,5 @@
 /* Writes a list of egress with the lines above it, and the addresses that pods of a Ray version contact. */
-#include "egress_list.h"
+#include "list.h"
 
 #include <mobula/ray.h>
 

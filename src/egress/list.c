@@ -1,4 +1,5 @@
-#include "egress_list.h"
+/* Gathers the list as the operator gathers its own, and writes it. */
+#include "list.h"
 
 #include <mobula/kube.h>
 
@@ -65,7 +66,7 @@ static bool fill(struct egress_gather *g, const struct egress_format *format, st
                            "--format %s holds addresses only, and would cut the operator off from %.*s: name the API server's addresses "
                            "with --api-server",
                            format->name, SLICE_ARG(r->host));
-    if (!add_plane(g, e) || !egress_sts(g->o->sts, g->allow, g->arena, e) || !egress_bucket(&g->o->bucket, g->allow, g->arena, e) ||
+    if (!add_plane(g, e) || !egress_add_sts(g->o->sts, g->allow, g->arena, e) || !egress_add_bucket(&g->o->bucket, g->allow, g->arena, e) ||
         !cli_egress_entries(&g->o->entries, g->o->strict, g->allow, e))
         return false;
     while (cli_items_next(&profiles, &profile))

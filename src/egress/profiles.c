@@ -1,7 +1,5 @@
-/* Profiles: rows of egress_domains.txt. */
-#include "egress_list.h"
-
-#include <mobula/schema.h>
+/* Profiles: rows of domains.txt. */
+#include "list.h"
 
 /* "cld_AbC" as it stands in host names: cld-abc. */
 static bool read_cloud_id(struct egress_gather *g, struct slice text, struct slice *out, struct err *e)

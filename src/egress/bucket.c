@@ -1,5 +1,5 @@
 /* The servers of a bucket on the list of `mobula egress`: its store, and those that issue credentials to identities of pods. */
-#include "egress.h"
+#include "list.h"
 
 #include <mobula/storage.h>
 
@@ -20,7 +20,7 @@ static const struct {
                {&cloud_gcs, "sts.googleapis.com", 443, "--bucket: workload identity federation"},
                {&cloud_gcs, "iamcredentials.googleapis.com", 443, "--bucket: signed URLs"}};
 
-bool egress_sts(struct slice url, struct net_allow *allow, struct arena *a, struct err *e)
+bool egress_add_sts(struct slice url, struct net_allow *allow, struct arena *a, struct err *e)
 {
     struct cloud_host sts;
     return slice_empty(url) || (cloud_host(url, "--sts-url", a, &sts, e) &&
@@ -29,7 +29,7 @@ bool egress_sts(struct slice url, struct net_allow *allow, struct arena *a, stru
                                 net_allow_add(allow, SLICE("fd00:ec2::23"), 80, "--sts-url: EKS Pod Identity", e));
 }
 
-bool egress_bucket(const struct egress_bucket *o, struct net_allow *allow, struct arena *a, struct err *e)
+bool egress_add_bucket(const struct egress_bucket *o, struct net_allow *allow, struct arena *a, struct err *e)
 {
     struct cloud_place at;
     struct cloud_host store;

@@ -1,7 +1,6 @@
-/* What `mobula egress` is told, a line each: API servers, entries, cloud ids, sources, namespaces. Where it is taken, every format can be
- * read by those it is for, and no line of it holds a character that means something else there. */
-#include "src/cli/egress.h"
-
+/* Options of the list of egress, one a line: API servers, entries, cloud ids, sources, namespaces. If they are accepted, each format is
+ * valid for its readers, and no line of it holds a character that means something else there. */
+#include <mobula/egress.h>
 #include <mobula/json.h>
 #include <mobula/yaml.h>
 
