@@ -5,10 +5,11 @@
 
 #include "src/kinds/rayservice/rayservice.h"
 
-enum { SERVICES = 200 };
+enum { SERVICES = 100 };
 
-/* Beside the program itself, 1.5 MiB, that leaves 20 MiB of 24: buffers of connections and the arenas' reserve are in it. */
-enum { HEAP_MAX = 20 * MIB };
+/* Half of what 200 services may take: beside the program itself, 1.5 MiB, 20 MiB of 24. It includes buffers of connections and the arenas'
+ * reserve. */
+enum { HEAP_MAX = 10 * MIB };
 
 static const char services_path[] = "/apis/ray.io/v1/namespaces/n/rayservices";
 static const char merge[] = "application/merge-patch+json";
