@@ -109,7 +109,8 @@ int service_plane(struct service_desk *from, const char *verb)
                                              .store = o->store,
                                              .output = slice_empty(o->output) ? SLICE("table") : o->output,
                                              .timeout_ms = o->wait_ms ? o->wait_ms : SERVICE_WAIT_MS},
-                                       .status = STATUS_ERROR},
+                                       .status = STATUS_ERROR,
+                                       .told = fleet_note},
                               .from = from};
     struct err e = {0};
     size_t i = 0;

@@ -22,7 +22,7 @@ TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clan
 # Lowest first: a room may include the headers of those before it, and its own.
 ROOMS = ("base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale "
          "shape work plan control kinds hub edge operator command submit storage egress schema artifact release explain logs "
-         "check cli").split()
+         "check fleet cli").split()
 ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "spec",
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
     "rayjob": "kinds", "rayservice": "kinds", "versioned": "kinds", "route": "kinds", "inspect": "operator"}

@@ -1,8 +1,6 @@
 /* Stores the packed working directory of a job in a bucket under its SHA-256, so that the same content is uploaded once. */
-#include "cli.h"
-#include "fleet.h"
-
 #include <mobula/artifact.h>
+#include <mobula/fleet.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -59,8 +57,9 @@ static bool say_place(struct desk *d, struct storage *s, struct slice key, struc
         return false;
     *url = arena_dup(&d->a, *url);
     if (seconds < SHORT_S)
-        fprintf(stderr, "mobula: the folder's URL ends with the credentials, in %lld min: pods that start later do not get it\n",
-                (long long)seconds / 60);
+        fleet_tell(d, arena_printf(&d->a,
+                                   "mobula: the folder's URL ends with the credentials, in %lld min: pods that start later do not get it\n",
+                                   (long long)seconds / 60));
     return url->len <= URL_MAX ||
            err_set(
                e, ERR_LIMIT,
@@ -80,8 +79,8 @@ static bool store(struct desk *d, struct storage *s, struct slice prefix, int fd
         arena_printf(&d->a, "%.*s%s%s/%s.zip", SLICE_ARG(prefix), slash ? "" : "/", d->o.folder ? d->o.folder : "working-dirs", hex);
     /* HEAD answers 403 if the account may write but not read: then the archive is uploaded again. */
     bool there = storage_head(s, key, &(struct err){0}) && s->size == (int64_t)size;
-    fprintf(stderr, "%s: %s://%.*s/%.*s, %llu bytes\n", there ? "stored already" : "storing", s->with.protocol->scheme,
-            SLICE_ARG(s->with.bucket), SLICE_ARG(key), (unsigned long long)size);
+    fleet_tell(d, arena_printf(&d->a, "%s: %s://%.*s/%.*s, %llu bytes\n", there ? "stored already" : "storing", s->with.protocol->scheme,
+                               SLICE_ARG(s->with.bucket), SLICE_ARG(key), (unsigned long long)size));
     return (there || storage_put_file(s, key, fd, e)) && say_place(d, s, key, url, e);
 }
 
@@ -100,36 +99,11 @@ bool bucket_store(struct desk *d, struct slice *url, struct err *e)
     if (well && r.over)
         well = job_too_large(d, &r, LIMIT_PACK_BUCKET, "fit in a bucket (LIMIT_PACK_BUCKET)", e);
     if (well)
-        fprintf(stderr, "%.*s: %u files, packed %llu bytes\n", SLICE_ARG(r.name), r.files, (unsigned long long)r.spilled);
+        fleet_tell(d,
+                   arena_printf(&d->a, "%.*s: %u files, packed %llu bytes\n", SLICE_ARG(r.name), r.files, (unsigned long long)r.spilled));
     well = well && storage_open(&s, &d->o.store, &at, e) && store(d, &s, at.key, fileno(file), url, e);
     if (s.from.owner)
         storage_close(&s);
     fclose(file);
-    return well;
-}
-
-struct logs_bucket_options bucket_of_job(struct desk *d, struct jval workload)
-{
-    struct fleet_options *o = &d->o;
-    o->cloud = json_get_str(workload, "spec.cloud", &d->a);
-    if (slice_empty(o->site.bucket) && !bucket_of_cloud(d, &(struct err){0}))
-        o->site.bucket = SLICE("");
-    return (struct logs_bucket_options){.url = o->site.bucket, .storage = o->store};
-}
-
-bool bucket_logs(struct desk *d)
-{
-    struct ask_answer a;
-    struct json doc;
-    struct err why = {0};
-    if (!fleet_get(d, d->o.name, &a, &why) || !json_parse(&doc, a.body, &d->a, &why))
-        return false;
-    struct jval job = json_at(json_get(json_root(&doc), "status.objects"), 0);
-    const struct logs_bucket_options from = bucket_of_job(d, json_root(&doc));
-    bool well =
-        !slice_empty(from.url) && json_str_eq(json_get(job, "kind"), SLICE("RayJob")) &&
-        logs_bucket_driver(&from, &logs_std, json_get_str(job, "namespace", &d->a), json_get_str(job, "name", &d->a), SLICE(""), 0, &why);
-    if (why.code != ERR_NONE)
-        fprintf(stderr, "mobula: the job's log cannot be read from %.*s: %s\n", SLICE_ARG(from.url), why.text);
     return well;
 }

@@ -1,23 +1,6 @@
-/* The flags and the requests that the commands over a control plane share. */
-#include "cli.h"
-#include "fleet.h"
+/* Requests about the objects of a control plane. */
+#include <mobula/fleet.h>
 
-#include <mobula/yaml.h>
-
-#include <stdio.h>
-
-const struct flag fleet_flags[FLEET_FLAGS] = {
-    {"server", FLAG_TEXT, FLEET_AT(server), "URL"},
-    {"token-file", FLAG_TEXT, FLEET_AT(token_file), "FILE"},
-    {"ca-file", FLAG_TEXT, FLEET_AT(ca_file), "FILE"},
-    TLS_FLAG,
-    {"timeout", FLAG_DURATION, FLEET_AT(timeout_ms), "TIME"},
-    {"n", FLAG_TEXT, FLEET_AT(ns), "NS"},
-    {"name", FLAG_TEXT, FLEET_AT(name), "NAME"},
-    {"o", FLAG_TEXT, FLEET_AT(output), "table|json|yaml|name"},
-    {"kubeconfig", FLAG_TEXT, FLEET_AT(kubeconfig), "FILE"},
-    {"context", FLAG_TEXT, FLEET_AT(context), "NAME"},
-};
 static bool well(struct desk *d, bool asked, const struct ask_answer *a, struct err *e)
 {
     if (asked && a->code < 300)
@@ -114,13 +97,6 @@ bool fleet_file(struct desk *d, struct slice *text, struct slice *json, struct e
         return err_set(e, ERR_CONFIG, "%s: holds %u documents, and one is wanted", d->o.file.ptr, docs.count);
     *json = docs.docs[0].json;
     return true;
-}
-
-/* The one that is named, or all. */
-bool fleet_show(struct desk *d, struct err *e)
-{
-    struct ask_answer a;
-    return fleet_get(d, d->o.name, &a, e) && fleet_print(d, a.body, e);
 }
 
 bool fleet_delete(struct desk *d, struct ask_answer *a, struct err *e)
