@@ -179,6 +179,15 @@ static bool write_patch(struct call *c)
 
 static void session_look(struct call *c);
 
+/* The cloud may have been deleted after the API server carried out the request. */
+static bool is_gone(struct call *c)
+{
+    if (c->cloud->present)
+        return false;
+    call_refuse(c, &refuse_cloud, "cloud %s was deleted", c->cloud->key);
+    return true;
+}
+
 static bool keep_answer(struct call *c)
 {
     struct arena *a = &c->hub->event;
@@ -203,6 +212,8 @@ static void on_read(struct call *c)
 {
     struct hub *h = c->hub;
     uint64_t version, known = c->sync.known;
+    if (is_gone(c))
+        return;
     if (is_restored(c, &version)) {
         call_refuse(c, &refuse_lost, "the store of the API server was restored from a backup: it is listed again");
         hub_store_restored(h, known, version); /* comes last, because it ends calls */
@@ -217,6 +228,8 @@ static void on_written(struct call *c)
 {
     struct hub *h = c->hub;
     const struct kube_answer *a = c->answer;
+    if (is_gone(c))
+        return;
     if (keep_answer(c)) {
         if (is_ours(c))
             c->cloud->session.wrote_ms = c->sync.wrote_ms;

@@ -466,6 +466,45 @@ static void test_objects(void)
     finish(&h);
 }
 
+struct late_answers {
+    struct world_hooks hooks;
+    int64_t ms;
+};
+
+static void delay_status(struct world_hooks *hooks, struct world_request *q)
+{
+    if (slice_eq(q->method, SLICE("PATCH")) && slice_ends(q->target, SLICE("/clouds/edge/status")))
+        q->delay_ms = ((struct late_answers *)hooks)->ms;
+}
+
+/* The record would come back to life: workloads of the cloud would keep their finalizers. */
+static void test_answer_after_deletion(void)
+{
+    struct hubworld h;
+    struct late_answers late = {{.arrived = delay_status}, 3000};
+    test_case("a cloud stays deleted when the answer to a write of its status comes after the event");
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "waits", "edge", "");
+    struct client *c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ",\"wait\":0"), 200);
+    run(&h, HUB_RENEW_MS);
+    h.w.hooks = &late.hooks;
+    sync_send(c, "edge", "one", revision(&h), ",\"wait\":0");
+    run(&h, 500);
+    CHECK_INT(world_call(&h.w, "DELETE", path_of(&h, "clouds", "edge").ptr, "application/json", SLICE("{}")), 200);
+    run(&h, 1000);
+    CHECK_INT(answer(c), 0);
+    run(&h, 3000);
+    CHECK_INT(answer(c), 404);
+    CHECK_STR(said(&h, "error.code"), "CloudUnknown");
+    CHECK_INT(world_call(&h.w, "DELETE", path_of(&h, "workloads", "waits").ptr, "application/json", SLICE("{}")), 200);
+    run(&h, 5000);
+    CHECK(!json_there(object_of(&h, "workloads", "waits")));
+    h.w.hooks = NULL;
+    finish(&h);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = 1};
@@ -478,6 +517,7 @@ int main(void)
     test_pages();
     test_late();
     test_deletion();
+    test_answer_after_deletion();
     test_restart();
     test_objects();
     return test_done();
