@@ -1,6 +1,4 @@
 /* Parts of a log that are shown when it is read from its beginning each time. */
-#include "../test.h"
-
 #include "texts.h"
 
 static bool take(struct logs_view *v, bool json, const char *text)
