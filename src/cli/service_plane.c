@@ -1,6 +1,5 @@
 /* `mobula service` with a control plane: the service is a Workload. */
-#include "service_plane.h"
-#include "cli.h"
+#include "service.h"
 
 static const struct noun noun = {
     .kind = "Workload",
@@ -12,37 +11,28 @@ static const struct noun noun = {
                 {"REASON", "status.reason"},
                 {"HOSTS", "spec.service.hostnames"},
                 {"CREATED", "metadata.creationTimestamp"}},
-    .part = "spec.service",
+    .part = PLANE_PART,
 };
 
-bool plane_is_service(struct desk *d, struct jval workload, struct err *e)
+static bool wait(struct desk *d, struct err *e)
 {
-    return json_there(json_get(workload, noun.part)) ||
-           err_set(e, ERR_CONFIG, "workload %.*s is no service: see mobula job status", SLICE_ARG(d->o.name));
+    return fleet_wait(d, plane_look, e);
 }
 
-/* Prints the state of the rollout when it changes. */
-static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
+static bool deploy(struct desk *d, struct err *e)
 {
-    struct json doc;
-    struct slice state;
-    if (!job_read(d, &doc, &state, e) || !plane_is_service(d, json_root(&doc), e))
-        return false;
-    struct jval all = json_root(&doc);
-    struct slice message = json_get_str(all, "status.message", &d->a), reason = json_get_str(all, "status.reason", &d->a);
-    enum work_rollout rollout = work_rollout(all, state, job_ended(state), reason);
-    *over = rollout == WORK_ROLLOUT_OVER;
-    uint64_t news = hash64(message, hash64(state, 0));
-    if (news != *said)
-        fleet_say(d, state, message);
-    *said = news;
-    return rollout != WORK_ROLLOUT_FAILED || err_set(e, ERR_STATUS, "service %.*s: %.*s: see the message above, and mobula service status",
-                                                     SLICE_ARG(d->o.name), SLICE_ARG(slice_empty(reason) ? state : reason));
+    struct plane_service *p = (struct plane_service *)d;
+    struct ask_answer a;
+    return plane_send(p, &a, e) && fleet_print(d, a.body, e) && (!p->from->o.wait || wait(d, e));
 }
 
-bool plane_wait(struct desk *d, struct err *e)
+/* All versions but the primary one get no requests any more. */
+static bool rollback(struct desk *d, struct err *e)
 {
-    return fleet_wait(d, look, e);
+    struct plane_service *p = (struct plane_service *)d;
+    p->back = true;
+    p->from->o.canary = 0;
+    return deploy(d, e);
 }
 
 static bool is_named(struct desk *d, struct err *e)
@@ -68,7 +58,7 @@ static bool show(struct desk *d, struct err *e)
     bool over;
     if (!fleet_show(d, e))
         return false;
-    return !slice_is(d->o.output, "table") || look(d, &said, &over, e) || e->code == ERR_STATUS;
+    return !slice_is(d->o.output, "table") || plane_look(d, &said, &over, e) || e->code == ERR_STATUS;
 }
 
 /* ---- the command ---- */
@@ -87,8 +77,8 @@ int service_plane(struct service_desk *from, const char *verb)
     static const struct {
         const char *name;
         fleet_verb *run;
-    } verbs[] = {{"deploy", plane_deploy}, {"status", show},         {"list", fleet_show},      {"rollback", plane_rollback},
-                 {"wait", plane_wait},     {"terminate", terminate}, {"delete", remove_service}};
+    } verbs[] = {{"deploy", deploy}, {"status", show},         {"list", fleet_show},      {"rollback", rollback},
+                 {"wait", wait},     {"terminate", terminate}, {"delete", remove_service}};
     const struct service_options *o = &from->o;
     struct plane_service p = {.desk = {.noun = &noun,
                                        .o = {.kubeconfig = o->seek.kubeconfig,

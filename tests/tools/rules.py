@@ -27,7 +27,7 @@ ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "s
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
     "rayjob": "kinds", "rayservice": "kinds", "versioned": "kinds", "route": "kinds", "inspect": "operator"}
 
-ROOM_OF_HEADER |= {"carried": "artifact", "preview": "control", "record": "control", "setting_patches": "kinds"}
+ROOM_OF_HEADER |= {"carried": "artifact", "service": "fleet", "preview": "control", "record": "control", "setting_patches": "kinds"}
 ROOM_OF_HEADER |= {f"kind_{k}": "kinds" for k in ("child", "route", "raycluster", "rayjob", "rayservice", "versioned", "workload")}
 
 # What decisions of kinds may not see: the core, and whatever makes calls. (heads.h they may: it says what a head has answered.)

@@ -1,9 +1,7 @@
 /* The code of a service of a control plane. A folder goes to a bucket, from where Ray's pods read it with their own credentials: a signed
  * URL would end while the service goes on. */
-#include "service_plane.h"
-
 #include <mobula/ray.h>
-#include <mobula/work.h>
+#include <mobula/service.h>
 
 /* Adds those of the file to those of --exclude. */
 static bool add_excludes(struct desk *d, struct jval list, struct err *e)

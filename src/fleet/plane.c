@@ -1,5 +1,5 @@
-/* `mobula service deploy` and `rollback` with a control plane: writes the Workload. */
-#include "service_plane.h"
+/* A service of a control plane: its Workload, with a new version or other weights. */
+#include <mobula/service.h>
 
 /* ---- the file ---- */
 
@@ -77,13 +77,13 @@ static bool put_hosts(struct plane_service *p, struct service_change *c, struct 
 }
 
 /* object: the Workload as it was read, if there is one. */
-static bool send(struct plane_service *p, struct service_change *c, struct slice object, bool *conflict, struct err *e)
+static bool send(struct plane_service *p, struct service_change *c, struct slice object, struct ask_answer *a, bool *conflict,
+                 struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf body = {.max = LIMIT_JSON_ITEM};
     struct desk *d = &p->desk;
     const struct service_options *o = &p->from->o;
     bool fresh = !json_there(c->live), stays = o->versions.len || (o->canary >= 0 && o->canary < 100);
-    struct ask_answer a;
     c->version = service_name_version(c);
     find_primary(c, &d->a);
     jout_init(&c->w, &body);
@@ -100,8 +100,7 @@ static bool send(struct plane_service *p, struct service_change *c, struct slice
     if (!service_put_versions(c, e))
         return false;
     jout_form(&c->w, "]}}");
-    return (fresh ? fleet_create(d, d->o.name, buf_slice(&body), &a, e) : fleet_replace(d, object, buf_slice(&body), &a, conflict, e)) &&
-           fleet_print(d, a.body, e);
+    return fresh ? fleet_create(d, d->o.name, buf_slice(&body), a, e) : fleet_replace(d, object, buf_slice(&body), a, conflict, e);
 }
 
 bool plane_check_flags(struct plane_service *p, struct jval there, struct err *e)
@@ -131,26 +130,25 @@ bool plane_check_flags(struct plane_service *p, struct jval there, struct err *e
 }
 
 /* Reads the Workload and writes it. *conflict: another client wrote it between the two. */
-static bool deploy_once(struct plane_service *p, const struct service_change *from, bool *conflict, struct err *e)
+static bool deploy_once(struct plane_service *p, const struct service_change *from, struct ask_answer *a, bool *conflict, struct err *e)
 {
     struct service_change c = *from;
     struct desk *d = &p->desk;
-    struct ask_answer a;
     struct jval there = NO_VALUE;
     bool absent = false;
-    if (!(p->back ? fleet_get(d, d->o.name, &a, e) : fleet_find(d, d->o.name, &a, &absent, e)) ||
-        (!absent && (!json_read(&there, a.body, &d->a, e) || !plane_is_service(d, there, e))) || !plane_check_flags(p, there, e))
+    if (!(p->back ? fleet_get(d, d->o.name, a, e) : fleet_find(d, d->o.name, a, &absent, e)) ||
+        (!absent && (!json_read(&there, a->body, &d->a, e) || !plane_is_service(d, there, e))) || !plane_check_flags(p, there, e))
         return false;
     c.live = json_get(there, "spec.service.versions");
     if (p->back && json_len(c.live) < 2)
         return err_set(e, ERR_STATUS, "there is nothing to go back to: service %.*s has one version; deploy the former one again",
                        SLICE_ARG(d->o.name));
-    return (!absent || fleet_has_cloud(d, d->o.cloud, e)) && send(p, &c, a.body, conflict, e);
+    return (!absent || fleet_has_cloud(d, d->o.cloud, e)) && send(p, &c, a->body, a, conflict, e);
 }
 
-bool plane_deploy(struct desk *d, struct err *e)
+bool plane_send(struct plane_service *p, struct ask_answer *a, struct err *e)
 {
-    struct plane_service *p = (struct plane_service *)d;
+    struct desk *d = &p->desk;
     struct service_change c = {.d = p->from, .given = NO_VALUE, .live = NO_VALUE, .plane = true};
     bool conflict = true, sent = false;
     if (!read_file(p, &c, e))
@@ -160,16 +158,33 @@ bool plane_deploy(struct desk *d, struct err *e)
     for (int try = 0; conflict && try < FLEET_TRIES; try++) {
         *e = (struct err){0};
         conflict = false;
-        sent = deploy_once(p, &c, &conflict, e);
+        sent = deploy_once(p, &c, a, &conflict, e);
     }
-    return sent && (!p->from->o.wait || plane_wait(d, e));
+    return sent;
 }
 
-/* All versions but the primary one get no requests any more. */
-bool plane_rollback(struct desk *d, struct err *e)
+/* ---- looking ---- */
+
+bool plane_is_service(struct desk *d, struct jval workload, struct err *e)
 {
-    struct plane_service *p = (struct plane_service *)d;
-    p->back = true;
-    p->from->o.canary = 0;
-    return plane_deploy(d, e);
+    return json_there(json_get(workload, PLANE_PART)) ||
+           err_set(e, ERR_CONFIG, "workload %.*s is no service: see mobula job status", SLICE_ARG(d->o.name));
+}
+
+bool plane_look(struct desk *d, uint64_t *said, bool *over, struct err *e)
+{
+    struct json doc;
+    struct slice state;
+    if (!job_read(d, &doc, &state, e) || !plane_is_service(d, json_root(&doc), e))
+        return false;
+    struct jval all = json_root(&doc);
+    struct slice message = json_get_str(all, "status.message", &d->a), reason = json_get_str(all, "status.reason", &d->a);
+    enum work_rollout rollout = work_rollout(all, state, job_ended(state), reason);
+    *over = rollout == WORK_ROLLOUT_OVER;
+    uint64_t news = hash64(message, hash64(state, 0));
+    if (news != *said)
+        fleet_say(d, state, message);
+    *said = news;
+    return rollout != WORK_ROLLOUT_FAILED || err_set(e, ERR_STATUS, "service %.*s: %.*s: see the message above, and mobula service status",
+                                                     SLICE_ARG(d->o.name), SLICE_ARG(slice_empty(reason) ? state : reason));
 }
