@@ -274,7 +274,7 @@ $(2): $(patsubst %,$(DIR_$(1))/%.o,$(3)) $(call archives,$(1),$(4)) $(libraries_
 endef
 unit_room = $(if $(filter tests/unit/%,$(1)),$(if $(word 4,$(subst /, ,$(1))),$(word 3,$(subst /, ,$(1)))))
 unit_helpers = $(patsubst %.c,%,$(filter-out $(dir $(1))t_%,$(wildcard $(dir $(1))*.c)))
-# fleet_call is of tests/fleet, and may use everything as the tests there.
+# fleet_call tests control plane and operator together and links with all rooms. A target of room fleet needs another exemption.
 fuzz_room = $(filter-out fleet,$(firstword $(subst _, ,$(1))))
 
 $(foreach way,static test cover,$(foreach u,$(UNIT),$(eval \
@@ -454,8 +454,8 @@ $(TIDY): build/lint/%.ok: %.c tests/tools/clang-tidy $(DIR_fuzz)/.flags $(VENDOR
 -include $(wildcard $(TIDY:.ok=.d))
 tidy: $(TIDY) cppcheck ## clang and clang-tidy over what changed, and cppcheck over the product
 
-# cppcheck before 2.13 does not know __VA_OPT__: it sees calls of log_NAME instead of what the macros make of them. The ends of an
-# embedded file are two symbols of one object, which C cannot say.
+# One processor, beside tidy's jobs. cppcheck before 2.13 does not know __VA_OPT__: it sees calls of log_NAME instead of what the macros
+# make of them. The ends of an embedded file are two symbols of one object, which C cannot say.
 cppcheck:
 	@mkdir -p build/lint/cppcheck
 	$(Q)cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \

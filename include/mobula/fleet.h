@@ -114,7 +114,7 @@ bool fleet_upload(struct desk *d, const struct work_folder *f, struct ask_answer
 
 /* ---- objects as text ---- */
 
-/* Writes an object or a list in the form o.output. *out may be full afterwards. */
+/* Writes an object or a list in the form o.output. */
 bool fleet_write(struct desk *d, struct slice body, struct buf *out, struct err *e);
 /* The same of rows that are no objects of their own: each has a name. */
 bool fleet_write_rows(struct desk *d, const struct column columns[FLEET_COLUMNS], struct jval list, struct buf *out, struct err *e);

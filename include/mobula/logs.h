@@ -12,7 +12,7 @@
 /* Without a newline at the end, apart from the text of a log, which is passed on as it is. */
 struct logs_sink {
     void *owner;
-    bool (*text)(void *owner, struct slice text); /* the next part of a log; false: it cannot be written, and none follows */
+    bool (*text)(void *owner, struct slice text); /* the next part of a log; false: it cannot be written */
     void (*row)(void *owner, struct slice row);   /* of a list of stored files */
     void (*note)(void *owner, struct slice line); /* to people, beside the log */
 };
@@ -59,8 +59,8 @@ bool logs_bucket_asked(const struct logs_bucket_options *o);
 /* Lists, prints or downloads the logs of a cluster; of a job or service (made: "rayjob."), its history and those of all its clusters. */
 bool logs_bucket_read(const struct logs_bucket_options *o, const struct logs_sink *sink, struct slice ns, struct slice name,
                       const char *made, struct err *e);
-/* The log of a job's driver, without its first `skip` bytes. id: submission id; empty: of the last attempt of the RayJob `cluster`. False
- * without an error: the bucket has none. */
+/* Passes the log of a job's driver to the sink, without its first `skip` bytes. id: submission id; empty: of the last attempt of the RayJob
+ * `cluster`. False without an error: the bucket has none. */
 bool logs_bucket_driver(const struct logs_bucket_options *o, const struct logs_sink *sink, struct slice ns, struct slice cluster,
                         struct slice id, uint64_t skip, struct err *e);
 
@@ -101,10 +101,11 @@ struct logs_live {
 
 enum logs_end {
     LOGS_DONE,
-    LOGS_FAILED, /* l->e, or a note has said why; l->deleted: the bucket is left to ask, and l->e says why the API server was no help */
+    LOGS_FAILED, /* l->e or a note has said why, or l->view.deaf: the sink failed; l->deleted: the bucket is left to ask, and l->e says why
+                    the API server was no help */
     LOGS_SIGNAL, /* a signal came: l->seek.ask.signal */
 };
-/* The log, with o->follow until the job has ended. */
+/* Passes the job's log to the sink, with o->follow until the job has ended. */
 enum logs_end logs_follow(struct logs_live *l);
 
 #endif

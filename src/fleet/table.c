@@ -134,7 +134,7 @@ static bool write_as(struct desk *d, const struct column columns[FLEET_COLUMNS],
         put_names(d, one, list, out);
     else
         put_table(d, columns, one, list, out);
-    return true;
+    return !out->full || err_set(e, ERR_LIMIT, "the output is larger than %zu MiB", out->max / MIB);
 }
 
 bool fleet_write_rows(struct desk *d, const struct column columns[FLEET_COLUMNS], struct jval list, struct buf *out, struct err *e)

@@ -1,4 +1,4 @@
-/* The sink of commands. */
+/* Prints logs to standard output, notes to standard error. */
 #include <mobula/logs.h>
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Shows a log that is read from its beginning each time once. */
+/* Shows each part of a log once, although each reading starts at its beginning. */
 #include <mobula/logs.h>
 
 void logs_view_begin(struct logs_view *v, bool json)
@@ -25,9 +25,11 @@ static void show(struct logs_view *v, struct slice text)
     v->seen += text.len;
     if (v->deaf || known >= text.len)
         return;
-    v->shown = v->seen;
     text = slice_skip(text, (size_t)known);
     v->deaf = !v->sink->text(v->sink->owner, text);
+    if (v->deaf)
+        return;
+    v->shown = v->seen;
     keep_last(v, text);
 }
 
@@ -55,6 +57,8 @@ bool logs_view_end(struct logs_view *v)
 bool logs_view_rest(struct logs_view *v, struct slice kept)
 {
     struct slice last = {v->last, v->last_len}, rest = SLICE_NONE;
+    if (v->deaf)
+        return true;
     while (slice_ends(last, SLICE("\n")))
         last.len--; /* the kept text has none at its end */
     size_t lines = v->last_len - last.len;

@@ -468,21 +468,23 @@ static void test_objects(void)
 
 struct late_answers {
     struct world_hooks hooks;
-    int64_t ms;
+    const char *method, *path; /* path: its end */
 };
 
-static void delay_status(struct world_hooks *hooks, struct world_request *q)
+static void delay_answer(struct world_hooks *hooks, struct world_request *q)
 {
-    if (slice_eq(q->method, SLICE("PATCH")) && slice_ends(q->target, SLICE("/clouds/edge/status")))
-        q->delay_ms = ((struct late_answers *)hooks)->ms;
+    const struct late_answers *late = (const struct late_answers *)hooks;
+    if (slice_is(q->method, late->method) && slice_ends(q->target, slice_of(late->path)))
+        q->delay_ms = 3000;
 }
 
-/* The record would come back to life: workloads of the cloud would keep their finalizers. */
-static void test_answer_after_deletion(void)
+/* The record would come back to life: workloads of the cloud would keep their finalizers. conflict: the status is read again. */
+static void test_answer_after_deletion(bool conflict)
 {
     struct hubworld h;
-    struct late_answers late = {{.arrived = delay_status}, 3000};
-    test_case("a cloud stays deleted when the answer to a write of its status comes after the event");
+    struct late_answers late = {{.arrived = delay_answer}, conflict ? "GET" : "PATCH", conflict ? "/clouds/edge" : "/clouds/edge/status"};
+    test_case("a cloud stays deleted when the answer to a %s comes after the event",
+              conflict ? "read after a conflict" : "write of its status");
     start(&h);
     make_cloud(&h, "edge");
     make_job(&h, "waits", "edge", "");
@@ -490,6 +492,13 @@ static void test_answer_after_deletion(void)
     CHECK_INT(sync_ask(c, "edge", "one", "", ",\"wait\":0"), 200);
     run(&h, HUB_RENEW_MS);
     h.w.hooks = &late.hooks;
+    if (conflict)
+        apiserver_faults(h.w.server)->next =
+            (struct apiserver_override){.method = SLICE("PATCH"),
+                                        .path = SLICE("/apis/mobula.dev/v1/namespaces/n/clouds/edge/status"),
+                                        .status = 409,
+                                        .reason = "Conflict",
+                                        .times = 1};
     sync_send(c, "edge", "one", revision(&h), ",\"wait\":0");
     run(&h, 500);
     CHECK_INT(world_call(&h.w, "DELETE", path_of(&h, "clouds", "edge").ptr, "application/json", SLICE("{}")), 200);
@@ -517,7 +526,8 @@ int main(void)
     test_pages();
     test_late();
     test_deletion();
-    test_answer_after_deletion();
+    test_answer_after_deletion(false);
+    test_answer_after_deletion(true);
     test_restart();
     test_objects();
     return test_done();

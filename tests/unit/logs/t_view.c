@@ -81,7 +81,7 @@ static void last_bytes(void)
     }
 }
 
-/* Nothing is written once the output has failed, and the last bytes stay those that were shown. */
+/* After the output has failed, nothing is written any more and nothing counts as shown. */
 static void no_reader(void)
 {
     struct texts shown = {.fails = true};
@@ -89,6 +89,9 @@ static void no_reader(void)
     struct logs_view v = {.sink = &sink};
     test_case("the output fails");
     CHECK(take(&v, false, "one\ntwo\n") && v.deaf);
+    CHECK_INT(shown.calls, 1);
+    CHECK(v.shown == 0 && v.last_len == 0);
+    CHECK(logs_view_rest(&v, SLICE("one\ntwo\nthree")));
     CHECK_INT(shown.calls, 1);
 }
 
