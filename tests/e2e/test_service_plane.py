@@ -105,7 +105,7 @@ def test_deployed_moved_back_and_ended(controller, space, ann, board, tmp_path):
     ann.type("service", "terminate", "rag")
     eventually(lambda: not versioned_of(space))
     eventually(lambda: status(space, "rag")["state"] == "TERMINATED")
-    assert not route_of(space)
+    eventually(lambda: not route_of(space))
     assert "was terminated, which cannot be taken back: mobula service delete rag" in deploy(ann, tmp_path, code=1)
     ann.type("service", "delete", "rag")
     eventually(lambda: ann.type("service", "list").count("\n") == 1)
