@@ -182,8 +182,9 @@ void fleet_say(struct desk *d, struct slice state, struct slice message); /* tel
  */
 bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e);
 
-/* The end of the job's log, o.lines of it, as it stands now. */
-bool job_log_tail(struct desk *d, struct slice *text, struct err *e);
+/* The end of a workload's log, o.lines of it, as it stands now, through the API of the control plane. version: of a service; empty: its
+ * primary one, or a job's log. */
+bool job_log_tail(struct desk *d, struct slice version, struct slice *text, struct err *e);
 /* The part of the window that the one before, `known`, did not show: they overlap, unless more than a window was printed meanwhile. */
 struct slice job_log_behind(struct slice window, struct slice known);
 /* The log goes with the job's cluster, but for the lines that its status keeps, in `message`. *rest: what of them comes behind `known`, at

@@ -208,10 +208,14 @@ enum ray_dash_call {
     RAY_DASH_SERVE,
     RAY_DASH_SERVE_PUT, /* body: a Serve configuration */
     RAY_DASH_SERVE_DELETE,
+    RAY_DASH_REPLICAS, /* of Serve: where their logs are */
+    RAY_DASH_FILE,     /* the last lines of a log file of a node */
 };
 struct ray_dash_request {
     enum ray_dash_call call;
-    struct slice id;    /* of a submission: JOB, STOP, DELETE, LOG */
+    struct slice id;    /* of a submission: JOB, STOP, DELETE, LOG. FILE: its path, as REPLICAS has it */
+    struct slice node;  /* FILE */
+    int64_t lines;      /* FILE */
     struct slice body;  /* JSON: SUBMIT, SERVE_PUT */
     struct slice token; /* RAY_AUTH_TOKEN, or empty */
     bool doubtful;      /* the head did not answer the last time: only a part of all calls in flight may be such */
@@ -261,20 +265,26 @@ struct ray_serve_proxy {
     struct slice node_ip, status; /* HEALTHY STARTING UNHEALTHY DRAINING DRAINED */
 };
 
+enum { RAY_REPLICAS_MAX = 64, RAY_LOG_PATH = 256 }; /* replicas of one answer: further ones are left out, and those with a longer path */
+struct ray_serve_replica {
+    struct slice node, file; /* node id, and path of its log below the node's folder of logs; RAY_LOG_PATH bytes each at most */
+};
+
 /* All slices lie in the body or in the arena. */
 struct ray_dash_answer {
     enum ray_dash_call call;
     enum ray_dash_outcome outcome;
-    struct err err;                        /* set unless the outcome is OK: one line, with the head's own words */
-    int http_status;                       /* 0: none */
-    struct slice ray_version, session;     /* VERSION */
-    struct slice submission_id;            /* SUBMIT */
-    bool done;                             /* STOP: the job was running and is being stopped; DELETE: it was deleted */
-    const struct ray_dash_job *jobs;       /* JOB: one; JOBS */
-    const struct ray_serve_app *apps;      /* SERVE, in the head's order */
-    const struct ray_serve_proxy *proxies; /* SERVE: the HTTP proxies of Ray Serve, at most one on each node */
-    uint32_t job_count, app_count, proxy_count;
-    struct slice log; /* LOG: whole lines, at most LIMIT_RAY_LOG bytes of JSON text. TASKS: Ray's summary, JSON */
+    struct err err;                           /* set unless the outcome is OK: one line, with the head's own words */
+    int http_status;                          /* 0: none */
+    struct slice ray_version, session;        /* VERSION */
+    struct slice submission_id;               /* SUBMIT */
+    bool done;                                /* STOP: the job was running and is being stopped; DELETE: it was deleted */
+    const struct ray_dash_job *jobs;          /* JOB: one; JOBS */
+    const struct ray_serve_app *apps;         /* SERVE, in the head's order */
+    const struct ray_serve_proxy *proxies;    /* SERVE: the HTTP proxies of Ray Serve, at most one on each node */
+    const struct ray_serve_replica *replicas; /* REPLICAS: those that have a log */
+    uint32_t job_count, app_count, proxy_count, replica_count;
+    struct slice log; /* LOG: whole lines, at most LIMIT_RAY_LOG bytes of JSON text. TASKS: Ray's summary, JSON. FILE: any bytes */
     bool log_cut;     /* LOG: there were more before them */
 };
 /* Reads an answer. For LOG the body may be only its end, from ray_log. */

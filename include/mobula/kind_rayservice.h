@@ -6,4 +6,7 @@
 
 extern const struct kind kind_rayservice;
 
+/* The RayCluster of a RayService that takes its requests, else the one that is to take them; NULL: none. */
+struct record *rayservice_cluster(const struct record *c, struct arena *a);
+
 #endif

@@ -6,4 +6,7 @@
 
 extern const struct kind kind_versioned;
 
+/* The RayService of a version; version empty: of the primary one. NULL: none. */
+struct record *versioned_child_record(const struct record *c, struct slice version, struct arena *a);
+
 #endif

@@ -114,7 +114,7 @@ static bool hub_logs(struct desk *d, struct err *e)
         arena_reset(&d->a, MIB);
         well = over || job_is_over(d, &over, &message, e);
         answered |= well;
-        well = well && job_log_tail(d, &text, e) && show(text, &before);
+        well = well && job_log_tail(d, SLICE(""), &text, e) && show(text, &before);
         away &= !well;
         well = well || (!over && job_outlasts(d, answered, &away, e));
     } while (well && !over && (well = ask_pause(&d->ask, LOOK_MS)));

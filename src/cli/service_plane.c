@@ -1,6 +1,10 @@
 /* `mobula service` with a control plane: the service is a Workload. */
 #include "service.h"
 
+#include <stdio.h>
+
+enum { LINES = 1000 }; /* of all logs of a version together */
+
 static const struct noun noun = {
     .kind = "Workload",
     .word = "service",
@@ -61,6 +65,22 @@ static bool show(struct desk *d, struct err *e)
     return !slice_is(d->o.output, "table") || plane_look(d, &said, &over, e) || e->code == ERR_STATUS;
 }
 
+/* The replicas' logs have their names above them, so a look that follows another cannot go on behind it. */
+static bool logs(struct desk *d, struct err *e)
+{
+    const struct service_options *o = &((struct plane_service *)d)->from->o;
+    struct slice text;
+    if (!d->way->api || o->follow)
+        return err_set(e, ERR_CONFIG, "%s: give --kubeconfig of the cluster that the service runs in",
+                       o->follow ? "--follow: the control plane has the end of the logs only"
+                                 : "logs come through the API of the control plane");
+    if (!is_named(d, e) || !job_log_tail(d, o->version, &text, e))
+        return false;
+    if (slice_empty(text))
+        fprintf(stderr, "mobula: service %.*s has no logs yet: mobula service status has its state\n", SLICE_ARG(o->name));
+    return cli_print(text);
+}
+
 /* ---- the command ---- */
 
 bool service_uses_plane(const struct service_desk *d, struct arena *a)
@@ -77,8 +97,8 @@ int service_plane(struct service_desk *from, const char *verb)
     static const struct {
         const char *name;
         fleet_verb *run;
-    } verbs[] = {{"deploy", deploy}, {"status", show},         {"list", fleet_show},      {"rollback", rollback},
-                 {"wait", wait},     {"terminate", terminate}, {"delete", remove_service}};
+    } verbs[] = {{"deploy", deploy}, {"status", show},         {"list", fleet_show},       {"rollback", rollback},
+                 {"wait", wait},     {"terminate", terminate}, {"delete", remove_service}, {"logs", logs}};
     const struct service_options *o = &from->o;
     struct plane_service p = {.desk = {.noun = &noun,
                                        .o = {.kubeconfig = o->seek.kubeconfig,
@@ -97,6 +117,7 @@ int service_plane(struct service_desk *from, const char *verb)
                                              .excludes = o->excludes,
                                              .site.bucket = o->bucket,
                                              .store = o->store,
+                                             .lines = LINES,
                                              .output = slice_empty(o->output) ? SLICE("table") : o->output,
                                              .timeout_ms = o->wait_ms ? o->wait_ms : SERVICE_WAIT_MS},
                                        .status = STATUS_ERROR,

@@ -1,11 +1,16 @@
 /* The log of a job: its end as the control plane has it, and what of it was not shown before. */
 #include <mobula/fleet.h>
 
-bool job_log_tail(struct desk *d, struct slice *text, struct err *e)
+bool job_log_tail(struct desk *d, struct slice version, struct slice *text, struct err *e)
 {
     struct ask_answer a;
-    struct slice path = arena_printf(&d->a, "%.*s/logs?lines=%lld", SLICE_ARG(d->way->path(d, d->o.name)), (long long)d->o.lines);
-    bool asked = ask_get(&d->ask, path, NULL, &d->a, &a, e);
+    struct buf path;
+    buf_init(&path, LIMIT_HTTP_URL);
+    buf_printf(&path, "%.*s/logs?lines=%lld", SLICE_ARG(d->way->path(d, d->o.name)), (long long)d->o.lines);
+    if (!slice_empty(version))
+        kube_query(&path, "version", version);
+    bool asked = ask_get(&d->ask, buf_slice(&path), NULL, &d->a, &a, e);
+    buf_free(&path);
     *text = a.body;
     if (!asked)
         d->way->silent(d, e);

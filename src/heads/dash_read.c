@@ -21,6 +21,8 @@ static const struct {
     [RAY_DASH_SERVE] = {"GET", "/api/serve/applications/", NULL},
     [RAY_DASH_SERVE_PUT] = {"PUT", "/api/serve/applications/", NULL},
     [RAY_DASH_SERVE_DELETE] = {"DELETE", "/api/serve/applications/", NULL},
+    [RAY_DASH_REPLICAS] = {"GET", "/api/serve/applications/", NULL},
+    [RAY_DASH_FILE] = {"GET", "/api/v0/logs/file?format=text&filename=", ""}, /* format: older Ray marks each piece without it */
 };
 
 const char *ray_dash_method(enum ray_dash_call call)
@@ -37,6 +39,8 @@ struct slice ray_dash_path(const struct ray_dash_request *r, struct slice ns, st
     buf_put(&b, slice_of(calls[r->call].path));
     if (calls[r->call].end && http_percent_encode(r->id, &b))
         buf_put(&b, slice_of(calls[r->call].end));
+    if (r->call == RAY_DASH_FILE && buf_printf(&b, "&lines=%lld&node_id=", (long long)r->lines))
+        http_percent_encode(r->node, &b);
     struct slice path = b.full ? SLICE_NONE : arena_dup(a, buf_slice(&b));
     buf_free(&b);
     return path;
@@ -192,6 +196,32 @@ static bool read_proxies(struct jval root, struct arena *a, struct ray_dash_answ
     return true;
 }
 
+/* The replicas are at any depth of the document. */
+static void find_replicas(struct jval in, struct ray_serve_replica *list, struct arena *a, struct ray_dash_answer *out)
+{
+    struct jval key, v;
+    for (struct jiter it = json_iter(in); json_next(&it, &key, &v) && out->replica_count < RAY_REPLICAS_MAX;) {
+        if (!json_there(json_get(v, "replica_id"))) {
+            find_replicas(v, list, a, out);
+            continue;
+        }
+        struct slice node = json_get_str(v, "node_id", a), file = json_get_str(v, "log_file_path", a);
+        while (slice_starts(file, SLICE("/")))
+            file = slice_skip(file, 1);
+        if (!slice_empty(file) && file.len <= RAY_LOG_PATH && node.len <= RAY_LOG_PATH) /* empty: it has not started yet */
+            list[out->replica_count++] = (struct ray_serve_replica){node, file};
+    }
+}
+
+static bool read_replicas(struct jval root, struct arena *a, struct ray_dash_answer *out)
+{
+    struct ray_serve_replica *list = arena_array(a, RAY_REPLICAS_MAX, sizeof *list);
+    struct jval apps = json_get(root, "applications");
+    find_replicas(apps, list, a, out);
+    out->replicas = list;
+    return json_type(apps) == JSON_OBJECT;
+}
+
 /* ---- logs ---- */
 
 void ray_log_init(struct ray_log *l)
@@ -287,6 +317,8 @@ static bool read_document(struct jval root, struct arena *a, struct ray_dash_ans
         return json_type(done) == JSON_OBJECT;
     case RAY_DASH_SERVE:
         return read_apps(root, a, out) && read_proxies(root, a, out);
+    case RAY_DASH_REPLICAS:
+        return read_replicas(root, a, out);
     default:
         return true;
     }
@@ -299,6 +331,10 @@ static bool read_body(struct slice body, bool log_cut, struct arena *a, struct r
         return true; /* an empty body, or words */
     if (out->call == RAY_DASH_LOG)
         return read_log(body, log_cut, a, out, e);
+    if (out->call == RAY_DASH_FILE) {
+        out->log = body;
+        return true;
+    }
     return json_read(&doc, body, a, e) && read_document(doc, a, out);
 }
 

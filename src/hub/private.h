@@ -269,7 +269,7 @@ struct call {
     int64_t until_ms;                /* touch is called then; 0: not at all */
     struct question *question;       /* the peer whose answer it waits for */
     call_step *hide;                 /* answers instead of a 403, which would show that the object exists; NULL: 403 */
-    struct slice uid;                /* of the workload whose log is asked for */
+    struct slice uid, version;       /* of the workload whose log is asked for; version: of its service, or empty */
     struct folder *folder;           /* folder.c */
     int64_t lines;
 };
@@ -401,7 +401,8 @@ struct question {
     char id[32];
     const char *kind;
     question_done *done; /* gets the operator's answer */
-    struct slice uid;    /* in the call's arena. Empty: the token of the call is asked about */
+    struct slice uid;    /* in the call's arena, as version. Empty: the token of the call is asked about */
+    struct slice version;
     int64_t lines;
     bool sent;
 };

@@ -24,7 +24,7 @@ void question_put(struct call *c, struct cloud *of, const char *kind, question_d
         return;
     }
     q = arena_new(&c->arena, struct question);
-    *q = (struct question){.of = of, .call = c, .kind = kind, .done = done, .uid = c->uid, .lines = c->lines};
+    *q = (struct question){.of = of, .call = c, .kind = kind, .done = done, .uid = c->uid, .version = c->version, .lines = c->lines};
     /* The operator's answer may come to another replica, whose own questions must not have this id. */
     snprintf(q->id, sizeof q->id, "q%llu.%08x", (unsigned long long)++h->questions, (unsigned)hash64(h->o.replica, 0));
     *end = q;
@@ -39,7 +39,7 @@ static void write_question(const struct question *q, struct jout *w)
     struct slice token = slice_empty(q->uid) ? auth_bearer(q->call) : SLICE("");
     jout_form(w, "{id:'%s',kind:'%s',token?:'%.*s'", q->id, q->kind, SLICE_ARG(token));
     if (!slice_empty(q->uid))
-        jout_form(w, "uid:'%.*s',lines:%lld,since:''", SLICE_ARG(q->uid), (long long)q->lines);
+        jout_form(w, "uid:'%.*s',lines:%lld,since:'',version?:'%.*s'", SLICE_ARG(q->uid), (long long)q->lines, SLICE_ARG(q->version));
     jout_end(w);
 }
 

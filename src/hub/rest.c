@@ -101,10 +101,15 @@ static void log_answered(struct call *c, const struct cloud *of, struct jval ans
 static void ask_log(struct call *c)
 {
     struct workload *w = workload_named(c->hub, c->project, c->name);
-    struct slice text = http_query_get(c->ask->head->target, SLICE("lines"));
+    struct slice target = c->ask->head->target, text = http_query_get(target, SLICE("lines")),
+                 version = http_query_get(target, SLICE("version"));
     int64_t lines = 200;
     if (text.ptr && (!slice_int(text, &lines) || lines < 1 || lines > LIMIT_HUB_LOG_LINES)) {
         call_refuse(c, &refuse_bad, "lines is a number from 1 to %d", LIMIT_HUB_LOG_LINES);
+        return;
+    }
+    if (version.len > LIMIT_KUBE_NAME) {
+        call_refuse(c, &refuse_bad, "version is the name of a version of a service, of at most %d bytes", LIMIT_KUBE_NAME);
         return;
     }
     if (!w) {
@@ -114,6 +119,7 @@ static void ask_log(struct call *c)
     c->cloud = w->of;
     w->of->calls++;
     c->uid = arena_dup(&c->arena, w->uid);
+    c->version = arena_dup(&c->arena, version);
     c->lines = lines;
     if (peer_holds(c->hub, w->of))
         peer_forward(c, w->of);

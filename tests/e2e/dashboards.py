@@ -134,9 +134,11 @@ class Serve(Dashboard):
         if at.path != "/api/v0/logs/file":
             return super().reply(method, path, shown, body)
         query = dict(urllib.parse.parse_qsl(at.query))
-        assert query["lines"] == "-1" and query["format"] == "text", query
-        text = self.logs[query["node_id"], query["filename"]]
-        return (500, b"no such file") if text is None else (200, text.encode())
+        assert query["format"] == "text", query
+        text, lines = self.logs[query["node_id"], query["filename"]], int(query["lines"])
+        if text is None:
+            return 500, b"no such file"
+        return 200, "".join(text.splitlines(keepends=True)[-lines if lines > 0 else 0:]).encode()  # -1: all
 
     def answer(self, method, path, body):
         if not path.startswith("/api/serve/applications/"):

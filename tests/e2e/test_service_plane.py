@@ -95,6 +95,20 @@ def test_deployed_moved_back_and_ended(controller, space, ann, board, tmp_path):
     assert [v["rayServiceConfig"]["rayClusterConfig"]["headGroupSpec"]["template"]["spec"]["containers"][0]["image"]
             for v in service.get()["spec"]["versions"]] == ["rayproject/ray:2.60.0", "rayproject/ray:2.60.1"]
 
+    # Logs of the replicas, from the head of a version, through operator and control plane.
+    assert "service rag has no logs yet" in ann.type("service", "logs", "rag")
+    board.logs = {("n1", "serve/a b.log"): "one\ntwo\n", ("n&2", "serve/\x1b.log"): None}
+    assert ann.type("service", "logs", "rag") == (
+        "==> serve/a b.log <==\none\ntwo\n==> serve/?.log <==\n(it cannot be read: "
+        f"{board.address}:{board.port}: the dashboard answers with HTTP status 500: no such file)\n")
+    board.logs = {("n1", f"serve/{n}.log"): "x" * 3000 + "\nlast\n" for n in range(10)}
+    said = ann.type("service", "logs", "rag", "--version=v2")
+    assert said.count("<==\nlast\n") == 8 and said.endswith("(2 more replicas)\n"), said
+    assert 'the service has no version "v9"' in ann.type("service", "logs", "rag", "--version=v9", code=1)
+    said = ann.type("service", "logs", "rag", "--follow", code=1)
+    assert "--follow: the control plane has the end of the logs only: give --kubeconfig" in said, said
+    board.logs = {}
+
     ann.type("service", "rollback", "rag")
     moved(service, {"rag-v1": 100})
     ann.type("service", "deploy", "rag", "--canary-percent=100")

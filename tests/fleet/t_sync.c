@@ -407,11 +407,12 @@ static struct slice log_answered(struct hubworld *h, struct client *c, struct cl
 {
     CHECK_INT(sync_ask(o, "edge", "one", "", ",\"wait\":0"), 200);
     sync_send(o, "edge", "one", revision(h), "");
-    send(c, "GET", "/v1/projects/n/workloads/w/logs?lines=7", "ann", SLICE_NONE);
+    send(c, "GET", "/v1/projects/n/workloads/w/logs?lines=7&version=v2", "ann", SLICE_NONE);
     run(h, 100);
     CHECK_INT(answer(o), 200);
     struct jval q = json_at(json_get(json_root(&h->doc), "questions"), 0);
     CHECK(json_str_eq(json_get(q, "kind"), SLICE("logTail")) && json_get_int(q, "lines", 0) == 7);
+    CHECK(json_str_eq(json_get(q, "version"), SLICE("v2")));
     struct slice reply = arena_printf(&h->w.arena, ",\"wait\":0,\"answers\":[{\"id\":\"%.*s\",\"kind\":\"logTail\",%s}]",
                                       SLICE_ARG(json_get_str(q, "id", &h->w.arena)), answered);
     CHECK_INT(sync_ask(o, "edge", "one", "", reply.ptr), 200);
@@ -450,6 +451,11 @@ static void test_objects(void)
     CHECK_INT(ask(c, "GET", "/v1/projects/other/workloads", "ann", NULL), 404);
     test_case("a log comes from the operator of the cloud");
     CHECK(slice_ends(log_answered(&h, c, o, "\"text\":\"hello\""), SLICE("\r\n\r\nhello")));
+    for (int n = LIMIT_KUBE_NAME + 1; n >= LIMIT_KUBE_NAME; n--) {
+        test_case("the name of a version has %d bytes", n);
+        int code = ask(c, "GET", arena_printf(&h.w.arena, "/v1/projects/n/workloads/none/logs?version=%0*d", n, 1).ptr, "ann", NULL);
+        CHECK_INT(code, n > LIMIT_KUBE_NAME ? 400 : 404);
+    }
     test_case("without one its asker is told, and to ask later only where that may help");
     static const struct {
         const char *answer, *status;

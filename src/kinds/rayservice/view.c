@@ -112,6 +112,17 @@ static struct service_cluster *view_clusters(struct op *op, struct record *c, st
     return list;
 }
 
+struct record *rayservice_cluster(const struct record *c, struct arena *a)
+{
+    static const char *const paths[] = {"activeServiceStatus.rayClusterName", "pendingServiceStatus.rayClusterName"};
+    struct jval status = record_status(c, a);
+    for (size_t i = 0; i < COUNT_OF(paths); i++)
+        for (struct record *own = c->family.owned; own; own = own->family.next)
+            if (own->present && own->kind == &kind_raycluster && json_is(json_get(status, paths[i]), own->name))
+                return own;
+    return NULL;
+}
+
 /* ---- the view ---- */
 
 static bool is_named(struct jval status, const char *path, struct slice name)

@@ -35,6 +35,17 @@ static void view_children(struct op *op, const struct record *c, struct versione
     v->children = list;
 }
 
+struct record *versioned_child_record(const struct record *c, struct slice version, struct arena *a)
+{
+    if (slice_empty(version))
+        version = json_get_str(record_status(c, a), "primaryVersion", a);
+    struct slice name = versioned_child_name(slice_of(c->name), version, a);
+    for (struct record *own = c->family.owned; own; own = own->family.next)
+        if (own->present && own->kind == &kind_rayservice && slice_eq(slice_of(own->name), name))
+            return own;
+    return NULL;
+}
+
 static const struct kind *const kinds_of[VERSIONED_ROUTES] = {[VERSIONED_HTTPROUTE] = &kind_httproute,
                                                               [VERSIONED_INGRESS] = &kind_ingress,
                                                               [VERSIONED_CANARY] = &kind_ingress,

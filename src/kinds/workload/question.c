@@ -1,17 +1,5 @@
 /* Questions of the control plane to this cluster, beside the work to run. An answer is kept until the control plane has it. */
-#include "workload.h"
-
-enum { ID_MAX = 64 };
-
-struct workload_answer {
-    struct workload_answer *next;
-    struct workloads *of;
-    uint64_t call; /* that told it last; 0: none */
-    char id[ID_MAX];
-    int64_t lines; /* of the end of a log that are asked for */
-    char *text;    /* NULL: it is not known yet */
-    size_t len;
-};
+#include "question.h"
 
 /* ---- reports to the control plane ---- */
 
@@ -40,6 +28,7 @@ static void drop(struct workload_answer **at)
     struct workload_answer *a = *at;
     *at = a->next;
     a->of->answer_count--;
+    replica_logs_free(a);
     mem_free(a->text);
     mem_free(a);
 }
@@ -73,9 +62,6 @@ static void keep(struct workload_answer *a, struct buf *b)
     remote_push(a->of->remote, a->of->op->now);
 }
 
-/* The code tells the control plane whether to ask again. */
-enum said { SAID = 0, SAID_LATER = 503, SAID_FORBIDDEN = 403, SAID_GONE = 404 };
-
 static void answer(struct workload_answer *a, struct slice kind, enum said code, struct slice text)
 {
     struct slice said = code == SAID ? text : SLICE(""), error = code == SAID ? SLICE("") : text;
@@ -90,7 +76,12 @@ static void answer(struct workload_answer *a, struct slice kind, enum said code,
     keep(a, &b);
 }
 
-static struct slice last_lines(struct slice log, int64_t lines)
+void answer_log(struct workload_answer *a, enum said code, struct slice text)
+{
+    answer(a, SLICE("logTail"), code, text);
+}
+
+struct slice last_lines(struct slice log, int64_t lines)
 {
     size_t at = log.len;
     while (at > 0 && (log.ptr[at - 1] != '\n' || at == log.len || --lines > 0))
@@ -104,13 +95,14 @@ static void on_log(void *owner, uint64_t tag, const struct ray_dash_answer *said
     (void)tag;
     a->of->op->now = now;
     if (said->outcome == RAY_DASH_OK)
-        answer(a, SLICE("logTail"), SAID, last_lines(said->log, a->lines));
+        answer_log(a, SAID, last_lines(said->log, a->lines));
     else
-        answer(a, SLICE("logTail"), SAID_LATER, slice_of(said->err.text));
+        answer_log(a, SAID_LATER, slice_of(said->err.text));
 }
 
-/* Of the workload's newest job. One that has not begun has printed nothing; the log of one whose RayJob was deleted is gone. */
-static void ask_log(struct workload_answer *a, struct slice uid)
+/* Of the workload's newest job, or of a version of its service. One that has not begun has printed nothing; the log of one whose object was
+ * deleted is gone. */
+static void ask_log(struct workload_answer *a, struct slice uid, struct slice version)
 {
     const struct record *c = workload_find(a->of, uid);
     struct work_policy policy;
@@ -118,18 +110,18 @@ static void ask_log(struct workload_answer *a, struct slice uid)
     policy_in_force(a->of->op, &policy);
     a->of->rules[WORK_RULE_READS] += !c || !policy.logs;
     if (!policy.logs) {
-        answer(a, SLICE("logTail"), SAID_FORBIDDEN, SLICE("rule reads: the policy of this cluster says sendLogs: false"));
+        answer_log(a, SAID_FORBIDDEN, SLICE("rule reads: the policy of this cluster says sendLogs: false"));
         return;
     }
     bool gone = c && workload_of(c) && workload_of(c)->made > 0;
     for (struct record *own = c ? c->family.owned : NULL; own; own = own->family.next) {
-        if (own->present && job_ask_log(own, on_log, a, &e))
+        if (own->present && (job_ask_log(own, on_log, a, &e) || replica_logs_ask(a, own, version, &e)))
             return;
         gone &= !own->present;
     }
     if (gone)
-        err_set(&e, ERR_MISSING, "the log was deleted with the RayJob");
-    answer(a, SLICE("logTail"), e.code == ERR_NONE ? SAID : e.code == ERR_MISSING ? SAID_GONE : SAID_LATER, slice_of(e.text));
+        err_set(&e, ERR_MISSING, "the log was deleted with the workload's object");
+    answer_log(a, e.code == ERR_NONE ? SAID : e.code == ERR_MISSING ? SAID_GONE : SAID_LATER, slice_of(e.text));
 }
 
 /* ---- the workload that a pod's token belongs to ---- */
@@ -241,7 +233,7 @@ void question_asked(void *owner, const struct remote_question *q, struct now now
     struct arena scratch = {0};
     bool log = slice_eq(q->kind, SLICE("logTail")), review = slice_eq(q->kind, SLICE("tokenReview"));
     s->op->now = now;
-    if (s->answer_count == LIMIT_REMOTE_QUESTIONS || q->id.len >= ID_MAX)
+    if (s->answer_count == LIMIT_REMOTE_QUESTIONS || q->id.len >= QUESTION_ID_MAX)
         return; /* it is asked again */
     struct workload_answer *a = mem_alloc(sizeof *a);
     *a = (struct workload_answer){.next = s->answers, .of = s, .lines = json_get_int(q->all, "lines", 0)};
@@ -250,14 +242,14 @@ void question_asked(void *owner, const struct remote_question *q, struct now now
     slice_copy(q->id, a->id, sizeof a->id);
     if (!rate_pays(&s->asked_ms, HUB_RATE_MS, HUB_BURST, now)) {
         s->rules[WORK_RULE_FLOODS]++;
-        answer(a, slice_head(q->kind, ID_MAX), SAID_LATER, SLICE("rule floods: more than 20 questions a second are asked here"));
+        answer(a, slice_head(q->kind, QUESTION_ID_MAX), SAID_LATER, SLICE("rule floods: more than 20 questions a second are asked here"));
     } else if (log)
-        ask_log(a, json_get_str(q->all, "uid", &scratch));
+        ask_log(a, json_get_str(q->all, "uid", &scratch), json_get_str(q->all, "version", &scratch));
     else if (review)
         ask_review(a, json_get_str(q->all, "token", &scratch));
     else {
         s->rules[WORK_RULE_READS]++;
-        answer(a, slice_head(q->kind, ID_MAX), SAID_LATER, SLICE("unsupported"));
+        answer(a, slice_head(q->kind, QUESTION_ID_MAX), SAID_LATER, SLICE("unsupported"));
     }
     arena_free(&scratch);
 }

@@ -337,7 +337,7 @@ static void test_logs(void)
     plane_put(&p, 'a', "n", "train", JOB_ENDS);
     CHECK(run_until_says(&w, &p, x, "TERMINATED", 20 * 1000));
     CHECK_STR(log_of(&w, &p, "q6", 5),
-              "[{\"id\":\"q6\",\"kind\":\"logTail\",\"error\":\"the log was deleted with the RayJob\",\"code\":404}]");
+              "[{\"id\":\"q6\",\"kind\":\"logTail\",\"error\":\"the log was deleted with the workload's object\",\"code\":404}]");
     end_plane(&w, &p);
 
     test_case("a job that has ended");

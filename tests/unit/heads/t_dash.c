@@ -20,11 +20,13 @@ static void asking(void)
         {RAY_DASH_SERVE, "", "GET", "/api/serve/applications/"},
         {RAY_DASH_SERVE_PUT, "", "PUT", "/api/serve/applications/"},
         {RAY_DASH_SERVE_DELETE, "", "DELETE", "/api/serve/applications/"},
+        {RAY_DASH_REPLICAS, "", "GET", "/api/serve/applications/"},
+        {RAY_DASH_FILE, "serve/a b.log", "GET", "/api/v0/logs/file?format=text&filename=serve%2Fa%20b.log&lines=7&node_id=n%26x"},
     };
     struct arena a = {0};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("%s %s", cases[i].method, cases[i].path);
-        const struct ray_dash_request r = {.call = cases[i].call, .id = slice_of(cases[i].id)};
+        const struct ray_dash_request r = {.call = cases[i].call, .id = slice_of(cases[i].id), .node = SLICE("n&x"), .lines = 7};
         CHECK_STR(slice_of(ray_dash_method(r.call)), cases[i].method);
         CHECK_STR(ray_dash_path(&r, SLICE_NONE, SLICE_NONE, 0, &a), cases[i].path);
     }
@@ -170,6 +172,56 @@ static void serve(void)
     arena_free(&a);
 }
 
+/* A document with one deployment of so many replicas, whose logs have names of so many bytes behind the slash. */
+static struct slice replicas_of(uint32_t count, int path, struct arena *a)
+{
+    struct buf b = {.max = MIB};
+    buf_put(&b, SLICE("{\"applications\":{\"a\":{\"deployments\":{\"D\":{\"replicas\":["));
+    for (uint32_t i = 0; i < count; i++)
+        buf_printf(&b, "%s{\"replica_id\":\"r\",\"node_id\":\"n\",\"log_file_path\":\"/%0*d\"}", i ? "," : "", path, 7);
+    buf_put(&b, SLICE("]}}}}}"));
+    struct slice text = arena_dup(a, buf_slice(&b));
+    buf_free(&b);
+    return text;
+}
+
+static void replicas(void)
+{
+    struct arena a = {0};
+    struct ray_dash_answer r = read_recorded(RAY_DASH_REPLICAS, 200, "serve-get-running.json", &a);
+    CHECK_INT(r.replica_count, 4);
+    CHECK_STR(r.replicas[0].file, "serve/replica_hello_Hello_7hdddb9e.log");
+    CHECK_STR(r.replicas[0].node, "1417b6bde5283290f0f554c203d9a7b62c429722f62f3851244e62bd");
+    CHECK_STR(r.replicas[3].file, "serve/replica_slow_Slow_y67suiae.log");
+    CHECK_INT(read_recorded(RAY_DASH_REPLICAS, 200, "serve-get-before-start.json", &a).replica_count, 0);
+    static const struct {
+        uint32_t count;
+        int path;
+        uint32_t found;
+    } limits[] = {{RAY_REPLICAS_MAX, 1, RAY_REPLICAS_MAX},
+                  {RAY_REPLICAS_MAX + 1, 1, RAY_REPLICAS_MAX},
+                  {1, RAY_LOG_PATH, 1},
+                  {1, RAY_LOG_PATH + 1, 0}};
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        test_case("%u replicas with names of %d bytes", limits[i].count, limits[i].path);
+        ray_dash_read(RAY_DASH_REPLICAS, 200, guarded(replicas_of(limits[i].count, limits[i].path, &a)), false, &a, &r);
+        CHECK_INT(r.outcome, RAY_DASH_OK);
+        CHECK_INT(r.replica_count, limits[i].found);
+    }
+    test_case("replicas that have no log yet");
+    ray_dash_read(RAY_DASH_REPLICAS, 200,
+                  guarded(SLICE("{\"applications\":{\"a\":[{\"replica_id\":\"r\"},{\"replica_id\":\"s\",\"log_file_path\":\"//\"},5]}}")),
+                  false, &a, &r);
+    CHECK(r.outcome == RAY_DASH_OK && r.replica_count == 0);
+    test_case("a file is any bytes");
+    ray_dash_read(RAY_DASH_FILE, 200, guarded(SLICE("{\xff\n")), false, &a, &r);
+    CHECK(r.outcome == RAY_DASH_OK);
+    CHECK_STR(r.log, "{\xff\n");
+    ray_dash_read(RAY_DASH_FILE, 404, guarded(SLICE("no such file")), false, &a, &r);
+    CHECK(r.outcome == RAY_DASH_ABSENT && !r.log.ptr);
+    arena_free(&a);
+}
+
 static void malformed(void)
 {
     static const struct {
@@ -194,6 +246,8 @@ static void malformed(void)
         {RAY_DASH_SERVE, "{}"},
         {RAY_DASH_SERVE, "{\"applications\": []}"},
         {RAY_DASH_SERVE, "{\"applications\": {\"a\": {}}}"},
+        {RAY_DASH_REPLICAS, "{}"},
+        {RAY_DASH_REPLICAS, "{\"applications\": []}"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct arena a = {0};
@@ -499,6 +553,7 @@ int main(void)
     jobs();
     refusals();
     serve();
+    replicas();
     malformed();
     log_tails();
     calls();
