@@ -30,16 +30,22 @@ static void end(struct workload_answer *a, enum said code, struct slice text)
     replica_logs_free(a);
 }
 
-/* The end of a log that has room: all logs together get LIMIT_RAY_LOG bytes and the asker's number of lines. */
+/* All logs together have the asker's number of lines … */
+static int64_t lines_of_one(const struct workload_answer *a)
+{
+    int64_t lines = a->lines / a->replicas->count;
+    return lines > 0 ? lines : 1;
+}
+
+/* … and LIMIT_RAY_LOG bytes: the end of one that has room. */
 static struct slice cut_log(const struct workload_answer *a, struct slice log)
 {
     size_t share = LIMIT_RAY_LOG / a->replicas->count;
-    int64_t lines = a->lines / a->replicas->count;
     if (log.len > share) {
         log = slice_skip(log, log.len - share);
         slice_cut(&log, '\n'); /* the first line is not whole */
     }
-    return last_lines(log, lines > 0 ? lines : 1);
+    return last_lines(log, lines_of_one(a));
 }
 
 static void ask_next(struct workload_answer *a);
@@ -80,7 +86,7 @@ static void ask_next(struct workload_answer *a)
         return;
     }
     const struct ray_serve_replica *one = &r->list[r->at];
-    const struct ray_dash_request file = {.call = RAY_DASH_FILE, .id = one->file, .node = one->node, .lines = a->lines};
+    const struct ray_dash_request file = {.call = RAY_DASH_FILE, .id = one->file, .node = one->node, .lines = lines_of_one(a)};
     if (!ask(a, &file, on_file, &e))
         end(a, e.code == ERR_MISSING ? SAID_GONE : SAID_LATER, slice_of(e.text));
 }
