@@ -34,7 +34,8 @@ enum http_step {
 struct http_reader {
     enum http_side side;
     bool encoded; /* responses: set it after http_reader_init, and an answer may have a Content-Encoding, which the caller decodes */
-    bool relay;   /* responses: set it there too, and 101 is an answer */
+    bool relay;   /* set it there too for a body that is passed on as it comes: LIMIT_HTTP_CHUNK_OVERHEAD holds for each chunk, and not for
+                     all of them. Responses: 101 is an answer */
     /* after HTTP_HEAD */
     int status;                  /* responses */
     int minor;                   /* of the version HTTP/1.minor */

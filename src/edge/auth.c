@@ -15,7 +15,7 @@ struct review {
     int64_t until_ms;
     struct arena texts;
     struct slice user, subject, reason;
-    struct call *waiting;
+    struct call *waiting, *settling; /* by next_waiting; settling: those that go on at this moment */
     char key_text[];
 };
 
@@ -137,11 +137,14 @@ void edge_auth_forget(struct call *c)
 {
     if (!c->review)
         return;
-    struct call **at = &c->review->waiting;
-    while (*at != c)
-        at = &(*at)->next_waiting;
-    *at = c->next_waiting;
-    c->review = NULL;
+    struct call **const lists[] = {&c->review->waiting, &c->review->settling};
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        for (struct call **at = lists[i]; *at; at = &(*at)->next_waiting)
+            if (*at == c) {
+                *at = c->next_waiting;
+                c->review = NULL;
+                return;
+            }
 }
 
 static bool is_known(const struct review *r, struct now now)
@@ -205,17 +208,20 @@ static void wait_for(struct call *c, struct review *r)
     r->waiting = c;
 }
 
-/* The review came back, or failed: all calls that wait for it go on. */
+/* The review came back, or failed: all calls that wait for it go on. The next request of a client may then wait for the next review of the
+ * same. */
 static void settle(struct review *r, const char *failure)
 {
     struct edge *g = r->edge;
     struct call *c;
     r->pending = false;
     r->held = true;
+    r->settling = r->waiting;
+    r->waiting = NULL;
     g->asked--;
     g->asked_unknown -= r->unknown;
     g->stats.reviews_failed += failure != NULL;
-    while ((c = r->waiting) != NULL) {
+    while ((c = r->settling) != NULL) {
         struct front *f = c->front;
         edge_auth_forget(c);
         if (failure)
@@ -225,6 +231,8 @@ static void settle(struct review *r, const char *failure)
         front_run(f);
     }
     r->held = false;
+    if (!r->pending && r->until_ms == 0)
+        review_free(r);
     if (failure && log_memory_pass(&g->said, hash64(slice_of(failure), 0), g->now))
         log_warn("the API server gave no answer about a token or a right", LF_CSTR("error", failure));
 }
@@ -259,8 +267,8 @@ static void on_review(void *owner, uint64_t tag, const struct kube_answer *a, st
     arena_wipe(&memory);
 }
 
-/* Sends the review; the call waits for it, or was refused. */
-static void ask(struct call *c, struct review *r, struct slice path, struct buf *body, bool known)
+/* Sends the review; the call waits for it, or was refused. paid: the budget that it is charged to has room. */
+static void ask(struct call *c, struct review *r, struct slice path, struct buf *body, bool paid)
 {
     struct edge *g = c->front->edge;
     struct kube_request q = {.method = SLICE("POST"),
@@ -273,9 +281,8 @@ static void ask(struct call *c, struct review *r, struct slice path, struct buf 
                              .done = on_review,
                              .owner = r};
     struct err e = {0};
-    r->unknown = !known;
-    if (g->asked >= LIMIT_EDGE_ASKED || (!known && !unknown_pays(c))) {
-        edge_call_refuse(c, 429, "too many %stokens are being reviewed at this moment", known ? "" : "unknown ");
+    if (g->asked >= LIMIT_EDGE_ASKED || !paid) {
+        edge_call_refuse(c, 429, "too many %s are being reviewed at this moment", r->unknown ? "unknown tokens" : "tokens and rights");
     } else if (body->full || !kube_call(g->client, &q, g->now, &e)) {
         edge_call_refuse(c, 503, "the API server cannot be asked at this moment whether you may pass");
     } else {
@@ -285,7 +292,7 @@ static void ask(struct call *c, struct review *r, struct slice path, struct buf 
         r->pending = true;
         wait_for(c, r);
     }
-    if (!r->pending && r->until_ms == 0)
+    if (!r->pending && !r->held && r->until_ms == 0)
         review_free(r);
     buf_wipe(body);
 }
@@ -315,7 +322,8 @@ bool edge_auth_who(struct call *c, struct slice token, struct review **out)
         return false;
     r->audience = kube_token_is_for(token, EDGE_AUDIENCE, &c->arena) ? EDGE_AUDIENCE : NULL;
     kube_token_review(&body, token, r->audience);
-    ask(c, r, SLICE(KUBE_TOKEN_REVIEWS), &body, is_known(r, g->now));
+    r->unknown = !is_known(r, g->now);
+    ask(c, r, SLICE(KUBE_TOKEN_REVIEWS), &body, !r->unknown || unknown_pays(c));
     return false;
 }
 
@@ -339,6 +347,12 @@ static void judge(struct call *c, const struct review *who, const struct review 
         "login%s%.*s",
         SLICE_ARG(who->user), SLICE_ARG(verb), SLICE_ARG(c->route->right.resource), SLICE_ARG(name), SLICE_ARG(c->route->right.ns),
         slice_empty(may->reason) ? "" : ": ", SLICE_ARG(may->reason));
+}
+
+/* Charges a review of a right to the budget of its user, who may ask for any name that a host with a star lets pass. */
+static bool right_pays(struct edge *g, const struct review *who)
+{
+    return rate_pays(&g->user_ms[hash64(who->key, g->o.seed) % EDGE_ADDRESSES], EDGE_ADDRESS_MS, EDGE_ADDRESS_BURST, g->now);
 }
 
 static void check_right(struct call *c, struct review *who)
@@ -367,7 +381,7 @@ static void check_right(struct call *c, struct review *who)
               SLICE_ARG(resource), SLICE_ARG(name));
     kube_access_review(&body, who->subject, buf_slice(&attributes));
     buf_free(&attributes);
-    ask(c, r, SLICE(KUBE_ACCESS_REVIEWS), &body, true);
+    ask(c, r, SLICE(KUBE_ACCESS_REVIEWS), &body, is_known(r, g->now) || right_pays(g, who));
 }
 
 void guard_user(struct call *c)
@@ -381,7 +395,7 @@ void guard_user(struct call *c)
     if (slice_empty(token)) {
         login_ask(c, SLICE_NONE);
     } else if (cookie && !login_same_origin(c)) {
-        edge_call_refuse(c, 403, "a page of another site sent this request: its Origin is not this host");
+        edge_call_refuse(c, 403, "no page of this host sent this request, as far as its Origin, Sec-Fetch-Site and Referer say");
     } else if (edge_auth_who(c, token, &who)) {
         c->own_token = who->yes;
         if (who->yes)

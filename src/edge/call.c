@@ -29,7 +29,7 @@ struct call *edge_call_new(struct front *f)
     }
     c->next_waiting = NULL;
     c->front = f;
-    c->answer.relay = c->answer.encoded = true;
+    c->request.relay = c->answer.relay = c->answer.encoded = true;
     return c;
 }
 
@@ -116,10 +116,13 @@ void edge_call_answer(struct call *c, int status, const struct http_header *head
     if (c->last)
         all[count++] = (struct http_header){SLICE("Connection"), SLICE("close")};
     buf_clear(&c->reply);
-    if (!http_write_response(&c->reply, status, all, count, &body))
-        http_write_response(&c->reply, 500, NULL, 0, NULL);
-    else if (c->head)
+    if (!http_write_response(&c->reply, status, all, count, &body)) {
+        buf_clear(&c->reply);
+        c->last = true;
+        http_write_response(&c->reply, status = 500, &(struct http_header){SLICE("Connection"), SLICE("close")}, 1, &SLICE(""));
+    } else if (c->head) {
         c->reply.len -= body.len;
+    }
     c->front->edge->stats.codes[status]++;
     c->replied = true;
     c->down = (struct pump){.first = buf_slice(&c->reply)};

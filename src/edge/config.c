@@ -149,6 +149,7 @@ static void read_route(struct making *m, const struct place *at, struct config *
     struct arena *a = m->r.arena;
     struct place_asked same;
     struct slice text = SLICE("/");
+    *route = (struct route){0}; /* a text that was refused may have filled it */
     if (!read_object(&m->r, at, REQUIRED))
         return;
     note_unknown(&m->r, at, known);
@@ -201,6 +202,7 @@ bool config_add(struct config *c, const struct edge_options *o, const struct edg
     struct yaml_doc doc;
     struct jval root;
     uint32_t before = c->count;
+    bool had_users = c->has_users;
     if (t->text.len > LIMIT_EDGE_CONFIG)
         return err_set(e, ERR_LIMIT, "%s has %zu bytes: at most %d (LIMIT_EDGE_CONFIG)", t->file, t->text.len, LIMIT_EDGE_CONFIG);
     /* values lie in the text */
@@ -211,6 +213,7 @@ bool config_add(struct config *c, const struct edge_options *o, const struct edg
     if (spec_errors_count(errors) == 0)
         return true;
     c->count = before;
+    c->has_users = had_users;
     spec_errors_tell(errors, e);
     return err_wrap(e, "%s", t->file);
 }

@@ -5,7 +5,7 @@
 #define HOST "__Host-" /* browsers take a cookie with this prefix over TLS from its own host alone, not from pages of sibling hosts */
 #define LOGIN EDGE_PATH "login"
 #define LOGOUT EDGE_PATH "logout"
-enum { PAGE_MAX = 32 * KIB };
+enum { PAGE_MAX = 32 * KIB, TARGET_MAX = 2 * KIB };
 
 bool login_is(struct slice path)
 {
@@ -61,15 +61,27 @@ struct slice login_strip(struct slice cookies, struct arena *a)
     return len ? (struct slice){to, len} : SLICE_NONE;
 }
 
-/* Browsers name the page that sends a request which changes something, or opens a WebSocket. A proxy may send another Host than the
- * browser's and name that one in X-Forwarded-Host, which pages of other sites cannot set. */
+/* A URL of the request's own host. A proxy may send another Host than the browser's and name that one in X-Forwarded-Host, which pages of
+ * other sites cannot set. */
+static bool is_own(const struct call *c, struct slice url)
+{
+    struct slice host = http_header_get(&c->request, SLICE("host"));
+    struct slice forwarded = c->front->edge->o.behind_proxy ? http_header_get(&c->request, SLICE("x-forwarded-host")) : SLICE_NONE;
+    ptrdiff_t at = slice_find_text(url, "://");
+    struct slice rest = at > 0 ? slice_skip(url, (size_t)at + 3) : SLICE_NONE, from = slice_cut(&rest, '/');
+    return !slice_empty(from) && (slice_eq_nocase(from, host) || slice_eq_nocase(from, slice_trim(forwarded)));
+}
+
+/* Browsers name the page that sends a request in Origin; but not for a GET of an image or a link. For a GET that changes something the sign
+ * is Sec-Fetch-Site (over TLS; "none": the user typed the URL), else Referer. */
 bool login_same_origin(const struct call *c)
 {
-    struct slice origin = http_header_get(&c->request, SLICE("origin")), host = http_header_get(&c->request, SLICE("host"));
-    struct slice forwarded = c->front->edge->o.behind_proxy ? http_header_get(&c->request, SLICE("x-forwarded-host")) : SLICE_NONE;
-    ptrdiff_t at = slice_find_text(origin, "://");
-    struct slice from = at > 0 ? slice_skip(origin, (size_t)at + 3) : SLICE_NONE;
-    return !origin.ptr || (!slice_empty(from) && (slice_eq_nocase(from, host) || slice_eq_nocase(from, slice_trim(forwarded))));
+    struct slice origin = http_header_get(&c->request, SLICE("origin")), site = http_header_get(&c->request, SLICE("sec-fetch-site"));
+    if (origin.ptr)
+        return is_own(c, origin);
+    if (c->reading || !(slice_is(c->request.method, "GET") || slice_is(c->request.method, "HEAD")))
+        return true;
+    return site.ptr ? slice_is(site, "same-origin") || slice_is(site, "none") : is_own(c, http_header_get(&c->request, SLICE("referer")));
 }
 
 /* ---- pages ---- */
@@ -88,7 +100,8 @@ static void put_escaped(struct buf *b, struct slice text)
 /* Where the browser goes after the login: a path of this host, or "/". */
 static struct slice safe_target(struct slice to)
 {
-    bool path = slice_starts(to, SLICE("/")) && !slice_starts(to, SLICE("//")) && slice_find(to, '\\') < 0 && !login_is(to);
+    bool path =
+        to.len <= TARGET_MAX && slice_starts(to, SLICE("/")) && !slice_starts(to, SLICE("//")) && slice_find(to, '\\') < 0 && !login_is(to);
     for (size_t i = 0; i < to.len; i++)
         path = path && to.ptr[i] > ' ' && to.ptr[i] <= '~';
     return path ? to : SLICE("/");

@@ -171,7 +171,7 @@ struct edge {
     struct now now;
     struct map tokens, rights; /* auth.c */
     uint32_t asked, asked_unknown;
-    int64_t unknown_ms, address_ms[EDGE_ADDRESSES];
+    int64_t unknown_ms, address_ms[EDGE_ADDRESSES], user_ms[EDGE_ADDRESSES];
     char key[TLS_MAC]; /* of the tokens' hashes */
     struct log_memory said;
     bool draining, closed;
@@ -242,7 +242,7 @@ void login_ask(struct call *c, struct slice why);
 struct slice login_cookie(const struct http_reader *r); /* the token in our cookie; empty: none */
 /* The Cookie header's value without ours, in a. */
 struct slice login_strip(struct slice cookies, struct arena *a);
-bool login_same_origin(const struct call *c); /* a page of this host sent it, as far as the browser says */
+bool login_same_origin(const struct call *c); /* a page of this host sent it, as far as the browser says; for what only reads: no other */
 
 /* metrics.c */
 void edge_figures_write(const struct edge *g, struct buf *b);

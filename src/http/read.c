@@ -174,7 +174,7 @@ static bool skip_byte(struct http_reader *r, char c, int at_cr, struct err *e)
     return true;
 }
 
-/* Small chunks and long extensions must not make a small body dear. */
+/* Small chunks and long extensions must not make a small body dear. With `relay` only long extensions must not: see chunk_byte. */
 static bool count_overhead(struct http_reader *r, struct err *e)
 {
     if (++r->overhead > LIMIT_HTTP_CHUNK_OVERHEAD + r->body_bytes / 8)
@@ -206,6 +206,8 @@ static bool chunk_byte(struct http_reader *r, char c, struct err *e)
         return want_byte(r, c, '\r', STATE_DATA_LF, e);
     case STATE_DATA_LF:
         r->left = r->digits = 0;
+        if (r->relay)
+            r->overhead = 0;
         return want_byte(r, c, '\n', STATE_SIZE, e);
     case STATE_TRAILER:
         r->state = STATE_TRAILER_LINE;

@@ -5,9 +5,11 @@
 #include <stdio.h>
 
 struct allow_entry {
-    struct net_rule rule;
-    struct cidr network; /* of NET_NETWORK */
+    struct net_rule rule; /* first */
+    struct cidr network;  /* of NET_NETWORK */
+    char host[];
 };
+enum { HOST_TEXT_MAX = LIMIT_NET_HOST + ADDRESS_TEXT_MAX + 5 };
 
 /* An address and port that somebody has borrowed. */
 struct peer {
@@ -20,7 +22,6 @@ struct peer {
 _Static_assert(sizeof(struct peer_key) == sizeof(struct ip) + sizeof(uint16_t), "a key is compared as bytes");
 
 struct net_allow {
-    struct arena memory;
     struct net_rule *first, **end;
     unsigned count;
     const char *remedy;
@@ -42,7 +43,10 @@ void net_allow_free(struct net_allow *a)
     for (uint32_t i = 0; (p = map_next(&a->peers, &i)) != NULL;)
         mem_free(p);
     map_free(&a->peers);
-    arena_free(&a->memory);
+    for (struct net_rule *at = a->first, *next; at; at = next) {
+        next = at->next;
+        mem_free(at);
+    }
     mem_free(a);
 }
 
@@ -83,33 +87,38 @@ static bool entry_read(struct slice host, struct allow_entry *out, struct err *e
 }
 
 /* One spelling for what is the same. */
-static void entry_spell(struct allow_entry *entry, struct slice host, struct arena *a)
+static void entry_spell(struct allow_entry *entry, struct slice host, char out[HOST_TEXT_MAX])
 {
     struct net_rule *rule = &entry->rule;
-    if (rule->kind != NET_NETWORK) {
-        rule->host = slice_lower(host, a);
+    rule->host = (struct slice){out, host.len};
+    for (size_t i = 0; i < host.len && rule->kind != NET_NETWORK; i++)
+        out[i] = host.ptr[i] >= 'A' && host.ptr[i] <= 'Z' ? (char)(host.ptr[i] + ('a' - 'A')) : host.ptr[i];
+    if (rule->kind != NET_NETWORK)
         return;
-    }
     char text[ADDRESS_TEXT_MAX];
     struct address address = address_of(&entry->network.net, 0);
     rule->v6 = !ip_is_v4(&entry->network.net);
-    rule->host = arena_printf(a, "%s/%u", address_text(&address, text), entry->network.bits - (rule->v6 ? 0 : 96));
+    rule->host.len = (size_t)snprintf(out, HOST_TEXT_MAX, "%s/%u", address_text(&address, text), entry->network.bits - (rule->v6 ? 0 : 96));
 }
 
 bool net_allow_add(struct net_allow *a, struct slice host, uint16_t port, const char *setting, struct err *e)
 {
-    struct allow_entry *entry = arena_new(&a->memory, struct allow_entry);
-    if (!entry_read(host, entry, e))
+    struct allow_entry made = {.rule = {.port = port, .setting = setting}};
+    char text[HOST_TEXT_MAX];
+    if (!entry_read(host, &made, e))
         return err_wrap(e, "%s", setting);
-    entry_spell(entry, host, &a->memory);
-    entry->rule.port = port;
-    entry->rule.setting = setting;
+    entry_spell(&made, host, text);
     for (const struct net_rule *at = a->first; at; at = at->next)
-        if (at->port == port && slice_eq(at->host, entry->rule.host))
+        if (at->port == port && slice_eq(at->host, made.rule.host))
             return true;
     if (a->count == LIMIT_NET_ALLOW)
         return err_set(e, ERR_LIMIT, "%s: \"%.*s\" does not fit in the egress allowlist: LIMIT_NET_ALLOW is %d", setting, SLICE_ARG(host),
                        LIMIT_NET_ALLOW);
+    size_t len = made.rule.host.len;
+    struct allow_entry *entry = mem_alloc(sizeof *entry + len);
+    *entry = made;
+    memcpy(entry->host, text, len);
+    entry->rule.host = (struct slice){entry->host, len};
     *a->end = &entry->rule;
     a->end = &entry->rule.next;
     a->count++;
@@ -127,6 +136,7 @@ void net_allow_forget(struct net_allow *a, const char *setting)
         }
         *at = rule->next;
         a->count--;
+        mem_free(rule);
     }
     a->end = at;
 }

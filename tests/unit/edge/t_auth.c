@@ -1,104 +1,5 @@
-/* Guards: tokens in files, reviews at an API server that a test plays, the login page. */
-#include "rig.h"
-
-#define USERS "routes: [{auth: users, cluster: rag, upstream: 'u:1'}]"
-#define ACCEPTED "{\"status\":{\"authenticated\":true,\"user\":{\"username\":\"ann\",\"groups\":[\"g\"]}}}"
-#define REJECTED "{\"status\":{\"authenticated\":false,\"error\":\"unknown\"}}"
-#define ALLOWED "{\"status\":{\"allowed\":true}}"
-#define DENIED "{\"status\":{\"allowed\":false,\"reason\":\"no role\"}}"
-enum { API_PORT = 6443 };
-
-static struct rig rig;
-static struct end client;
-static struct kube_config *config;
-
-static void begin(const char *what, const char *routes)
-{
-    struct err e = {0};
-    test_case("%s", what);
-    config = kube_config_url(&(struct kube_config_url){.url = "http://127.0.0.1:6443", .token = SLICE("edge"), .name = "API server"}, &e);
-    if (!CHECK(config))
-        printf("  %s\n", e.text);
-    rig_start(&rig, config, routes);
-    rig_enter(&rig, &client);
-}
-
-static void over(void)
-{
-    rig_stop(&rig, &client);
-    kube_config_free(config);
-}
-
-static void ask_for(struct end *v, const char *method, const char *path, const char *token, const char *more)
-{
-    struct buf b = {.max = MIB};
-    buf_printf(&b, "%s %s HTTP/1.1\r\nHost: h\r\n", method, path);
-    if (token)
-        buf_printf(&b, "Authorization: Bearer %s\r\n", token);
-    buf_printf(&b, "%s\r\n", more);
-    buf_putc(&b, '\0');
-    rig_say(&rig, v, b.ptr);
-    buf_free(&b);
-}
-
-static void ask(struct end *v, const char *method, const char *token, const char *more)
-{
-    ask_for(v, method, "/", token, more);
-}
-
-/* The connection on which the edge has asked the API server something new; its question is in *question. */
-static struct end *asked(struct slice *question)
-{
-    for (unsigned i = 0; i < rig.ups; i++)
-        if (rig.up[i].port == API_PORT && !rig.up[i].closed && rig.up[i].out.len > rig.up[i].got) {
-            *question = rig_hear(&rig.up[i]);
-            rig.up[i].room = RIG_ROOM;
-            return &rig.up[i];
-        }
-    return NULL;
-}
-
-/* Answers the API server's part; words must stand in the question. */
-static void answer(const char *words, const char *json)
-{
-    struct slice question;
-    struct buf b = {.max = MIB};
-    struct end *api = asked(&question);
-    if (!CHECK(api))
-        return;
-    if (!CHECK(slice_has(question, words)))
-        printf("  %.*s\n", SLICE_ARG(question));
-    buf_printf(&b, "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(json), json);
-    buf_putc(&b, '\0');
-    rig_say(&rig, api, b.ptr);
-    buf_free(&b);
-}
-
-static struct end *upstream(void)
-{
-    for (unsigned i = rig.ups; i > 0; i--)
-        if (rig.up[i - 1].port == 1)
-            return &rig.up[i - 1];
-    return NULL;
-}
-
-static bool nothing_asked(void)
-{
-    struct slice question;
-    return !asked(&question);
-}
-
-/* The upstream's part. */
-static struct slice served(void)
-{
-    struct end *u = upstream();
-    if (!CHECK(u))
-        return SLICE("");
-    struct slice heard = rig_hear(u);
-    rig_say(&rig, u, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-    CHECK_INT(rig_status(&client), 200);
-    return heard;
-}
+/* Guards: tokens in files, reviews at an API server that a test plays. */
+#include "auth.h"
 
 /* ---- tokens in files ---- */
 
@@ -306,6 +207,26 @@ static void test_services(void)
     test_case("what is wrong with one changes nothing for the other");
     CHECK(serve("nonsense: [", only_second) && is_logged(NO_USE) && is_logged("one.json"));
     CHECK_INT(in_service("/", "second"), 200);
+    test_case("a refused service that was read to its end leaves nothing to the next one");
+    static const char twice[] = "{\"routes\":[{\"host\":\"h\",\"auth\":\"token\",\"tokenSha256\":\"" FIRST " " SECOND "\",\"versions\":"
+                                "[{\"upstream\":\"u:1\"},{\"name\":\"b\",\"upstream\":\"v:1\"}]}]}",
+                      next[] = "{\"routes\":[{\"host\":\"h\",\"path\":\"/c\",\"auth\":\"token\",\"tokenSha256\":\"" SECOND
+                               "\",\"upstream\":\"u:1\"}]}";
+    const struct edge_text texts[] = {{SLICE("routes: []"), "routes.yaml"},
+                                      {slice_of(only_first), "one.json"},
+                                      {slice_of(twice), "two.json"},
+                                      {slice_of(next), "three.json"}};
+    struct net_allow *allow = net_allow_new();
+    struct err e = {0};
+    rig.edge->o.allow = allow;
+    buf_clear(&heard_log);
+    CHECK(edge_configure(rig.edge, texts, COUNT_OF(texts), &e) && is_logged("two.json") && !is_logged("three.json"));
+    CHECK_INT(in_service("/c", "second"), 200);
+    CHECK_INT(in_service("/c", "first"), 401);
+    CHECK_INT(in_service("/", "first"), 200);
+    CHECK(net_allow_check(allow, SLICE("u"), 1, &e) && !net_allow_check(allow, SLICE("v"), 1, &e));
+    rig.edge->o.allow = NULL;
+    net_allow_free(allow);
     over();
     buf_free(&heard_log);
     log_global = before;
@@ -388,6 +309,48 @@ static void test_waiting(void)
     over();
 }
 
+static void refuse_review(void)
+{
+    struct slice question;
+    struct end *api = asked(&question);
+    if (CHECK(api))
+        rig_say(&rig, api, "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
+}
+
+/* Two requests in one piece: the second one comes while those that have waited for the failed review go on. */
+static void test_pipelined(void)
+{
+    static const char both[] = "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer x\r\n\r\n"
+                               "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer x\r\n\r\n";
+    struct end second = {0};
+    begin("the next request of a client asks again, and is not refused with the one before", USERS);
+    rig_say(&rig, &client, both);
+    refuse_review();
+    CHECK_INT(rig_status(&client), 503);
+    CHECK_INT(rig.edge->asked, 1);
+    answer("tokenreviews", REJECTED);
+    CHECK_INT(rig.edge->asked, 0);
+    over();
+    begin("and is refused alone when it may not ask", USERS);
+    for (int i = 0; i < EDGE_ADDRESS_BURST; i++) {
+        char token[16];
+        snprintf(token, sizeof token, "t%d", i);
+        ask(&client, "GET", token, "");
+        answer("tokenreviews", REJECTED);
+        CHECK_INT(rig_status(&client), 401);
+    }
+    rig_say(&rig, &client, both);
+    rig_enter(&rig, &second);
+    ask(&second, "GET", "x", "");
+    refuse_review();
+    struct slice heard = rig_hear(&client);
+    CHECK(slice_starts(heard, SLICE("HTTP/1.1 503 ")) && slice_has(heard, "HTTP/1.1 429 "));
+    CHECK_INT(rig_status(&second), 503);
+    CHECK(rig.edge->asked == 0 && nothing_asked());
+    over();
+    rig_leave(&second);
+}
+
 static int spend(const char *more)
 {
     char token[16];
@@ -420,6 +383,36 @@ static void test_budget(void)
     over();
 }
 
+static void ask_cluster(struct end *v, const char *token, int name)
+{
+    char text[200];
+    snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: c%d.i\r\nAuthorization: Bearer %s\r\n\r\n", name, token);
+    rig_say(&rig, v, text);
+}
+
+static void test_rights_budget(void)
+{
+    int refused = 0;
+    begin("rights of one user have a budget", "routes: [{host: '*.i', auth: users, cluster: '*', upstream: 'u:1'}]");
+    ask_cluster(&client, "t1", 0);
+    answer("\"token\":\"t1\"", ACCEPTED);
+    answer("\"name\":\"c0\"", DENIED);
+    CHECK_INT(rig_status(&client), 403);
+    for (int i = 1; i <= EDGE_ADDRESS_BURST + 1; i++) {
+        ask_cluster(&client, "t1", i);
+        if (rig.edge->asked)
+            answer("subjectaccessreviews", DENIED);
+        refused += rig_status(&client) == 429;
+    }
+    CHECK_INT(refused, 1);
+    test_case("and others are not refused for it");
+    ask_cluster(&client, "t2", 1);
+    answer("\"token\":\"t2\"", ACCEPTED);
+    answer("\"name\":\"c1\"", DENIED);
+    CHECK_INT(rig_status(&client), 403);
+    over();
+}
+
 static void test_kept_answers(void)
 {
     char token[16];
@@ -437,110 +430,6 @@ static void test_kept_answers(void)
     over();
 }
 
-/* ---- the page ---- */
-
-static const struct {
-    const char *cookies, *ours, *rest; /* rest NULL: none is left */
-} jars[] = {
-    {"mobula-edge=a.b", "a.b", NULL},
-    {"x=1; mobula-edge=t; y=2", "t", "x=1; y=2"},
-    {"x=1;y=2", "", "x=1;y=2"},
-    {" mobula-edge = t ;x=1", "t ", "x=1"},
-    {"mobula-edge=a; mobula-edge=b", "a", NULL},
-    {"mobula-edge=", "", NULL},
-    {"mobula-edge=a; __Host-mobula-edge=b; mobula-edge=c; d=e", "b", "d=e"},
-    {"mobula-edges=a", "", "mobula-edges=a"},
-    {"x=mobula-edge=a", "", "x=mobula-edge=a"},
-    {";;", "", ";;"},
-};
-
-static void test_cookies(void)
-{
-    for (size_t i = 0; i < COUNT_OF(jars); i++) {
-        struct arena a = {0};
-        struct http_reader r = {.header_count = 1};
-        test_case("%s", jars[i].cookies);
-        struct slice in = guarded(slice_of(jars[i].cookies));
-        r.headers[0] = (struct http_header){SLICE("Cookie"), in};
-        CHECK_SLICE(slice_trim(login_cookie(&r)), slice_trim(slice_of(jars[i].ours)));
-        struct slice rest = login_strip(in, &a);
-        CHECK((rest.ptr != NULL) == (jars[i].rest != NULL));
-        if (jars[i].rest && rest.ptr)
-            CHECK_STR(rest, jars[i].rest);
-        arena_free(&a);
-    }
-}
-
-static void test_login(void)
-{
-    struct end second = {0};
-    begin("a form with a token becomes a cookie", USERS);
-    rig_say(&rig, &client, "GET / HTTP/1.1\r\nHost: h\r\nAccept: text/html\r\n\r\n");
-    struct slice page = rig_hear(&client);
-    CHECK(slice_starts(page, SLICE("HTTP/1.1 401 ")) && slice_has(page, "<form method=\"post\" action=\"/.mobula/login\">"));
-    rig_say(&rig, &client,
-            "POST /.mobula/login HTTP/1.1\r\nHost: h\r\nOrigin: http://h\r\nContent-Length: 24\r\n\r\ntoken=a.b%2D&to=%2Fx%3Fy");
-    answer("\"token\":\"a.b-\"", ACCEPTED);
-    struct slice said = rig_hear(&client);
-    CHECK(slice_starts(said, SLICE("HTTP/1.1 303 ")) && slice_has(said, "\r\nLocation: /x?y\r\n"));
-    CHECK(slice_has(said, "\r\nSet-Cookie: mobula-edge=a.b-; Path=/; HttpOnly; SameSite=Lax\r\n"));
-    over();
-    begin("over TLS no page of another host can set the cookie", USERS);
-    rig_say(&rig, &client, "POST /.mobula/login HTTP/1.1\r\nHost: h\r\nX-Forwarded-Proto: https\r\nContent-Length: 7\r\n\r\ntoken=a");
-    answer("\"token\":\"a\"", ACCEPTED);
-    CHECK(slice_has(rig_hear(&client), "\r\nSet-Cookie: mobula-edge=a; Path=/;"));
-    rig_enter(&rig, &second);
-    rig.edge->o.behind_proxy = true;
-    rig_say(&rig, &second, "POST /.mobula/login HTTP/1.1\r\nHost: h\r\nX-Forwarded-Proto: https\r\nContent-Length: 7\r\n\r\ntoken=a");
-    CHECK(slice_has(rig_hear(&second), "\r\nSet-Cookie: __Host-mobula-edge=a; Path=/; HttpOnly; SameSite=Lax; Secure\r\n"));
-    rig_leave(&second);
-    over();
-    begin("a form past its limit", USERS);
-    rig_say(&rig, &client, "POST /.mobula/login HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n\r\n");
-    for (int i = 0; i < 17; i++) {
-        char kib[KIB + 1];
-        memset(kib, 'a', KIB);
-        kib[KIB] = '\0';
-        rig_say(&rig, &client, kib);
-    }
-    CHECK_INT(rig_status(&client), 413);
-    over();
-}
-
-/* Origin, Host and X-Forwarded-Host of a form that signs in, with and without --behind-proxy. */
-static const struct {
-    const char *origin, *host, *forwarded;
-    bool believed;
-    int status;
-} origins[] = {
-    {"http://h", "h", NULL, false, 303},
-    {"http://H", "h", NULL, false, 303},
-    {"http://h", "inner:80", "h", false, 403},
-    {"http://h", "inner:80", "h", true, 303},
-    {"https://h:8443", "inner", " h:8443", true, 303},
-    {"http://evil", "inner:80", "h", true, 403},
-    {"http://inner:80", "inner:80", "h", true, 303},
-    {"null", "h", "null", true, 403},
-    {"http://", "h", "", true, 403},
-};
-
-static void test_origins(void)
-{
-    for (size_t i = 0; i < COUNT_OF(origins); i++) {
-        char form[400];
-        const char *more = origins[i].forwarded;
-        begin(origins[i].origin, USERS);
-        rig.edge->o.behind_proxy = origins[i].believed;
-        snprintf(form, sizeof form, "POST /.mobula/login HTTP/1.1\r\nHost: %s\r\nOrigin: %s\r\n%s%s%sContent-Length: 7\r\n\r\ntoken=a",
-                 origins[i].host, origins[i].origin, more ? "X-Forwarded-Host: " : "", more ? more : "", more ? "\r\n" : "");
-        rig_say(&rig, &client, form);
-        if (origins[i].status == 303)
-            answer("\"token\":\"a\"", ACCEPTED);
-        CHECK_INT(rig_status(&client), origins[i].status);
-        over();
-    }
-}
-
 int main(void)
 {
     log_global.level = LOG_ERROR + 1;
@@ -549,10 +438,9 @@ int main(void)
     test_services();
     test_users();
     test_waiting();
+    test_pipelined();
     test_budget();
+    test_rights_budget();
     test_kept_answers();
-    test_cookies();
-    test_login();
-    test_origins();
     return test_done();
 }

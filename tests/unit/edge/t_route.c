@@ -229,6 +229,14 @@ static bool configure(struct edge *g, unsigned from, unsigned count, struct err 
     return well;
 }
 
+/* Of ASan; NULL without it. */
+extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t heap_bytes(void)
+{
+    return __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes() : 0;
+}
+
 static void test_allowlist(void)
 {
     static struct rig rig;
@@ -245,6 +253,11 @@ static void test_allowlist(void)
     test_case("and stay when new routes do not fit in it");
     CHECK(!configure(rig.edge, 1000, LIMIT_NET_ALLOW, &e));
     CHECK(net_allow_check(allow, SLICE("u599"), 1, &e) && !net_allow_check(allow, SLICE("u1000"), 1, &e));
+    test_case("routes that are refused again and again take no memory");
+    size_t before = heap_bytes();
+    for (int i = 0; i < 100; i++)
+        CHECK(!configure(rig.edge, 1000, LIMIT_NET_ALLOW, &e));
+    CHECK(heap_bytes() < before + 4 * KIB);
     rig_stop(&rig, NULL);
     net_allow_free(allow);
 }

@@ -132,6 +132,46 @@ static void overhead_grows_with_the_body(void)
     CHECK(carried > 2000000 + 11000 && carried < 2000000 + 14000);
 }
 
+/* A stream that is passed on may have any number of small chunks, and each has the whole limit. */
+static void relayed_chunks_have_a_limit_each(void)
+{
+    for (int side = HTTP_RESPONSES; side <= HTTP_REQUESTS; side++)
+        for (int past = 0; past < 2; past++) {
+            struct http_reader r;
+            struct buf chunk = {.max = MIB};
+            struct err e = {0};
+            struct slice body;
+            enum http_step step = HTTP_MORE;
+            int count = 0;
+            test_case("%s: relayed chunks with headers of LIMIT_HTTP_CHUNK_OVERHEAD bytes%s", side ? "requests" : "responses",
+                      past ? " and one more" : "");
+            http_reader_init(&r, (enum http_side)side);
+            r.relay = true;
+            struct slice in = side ? SLICE("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+                                   : SLICE(OK "Transfer-Encoding: chunked\r\n\r\n");
+            CHECK_INT(http_read(&r, &in, &body, &e), HTTP_HEAD);
+            buf_put(&chunk, SLICE("1;"));
+            put_times(&chunk, LIMIT_HTTP_CHUNK_OVERHEAD - 6 + (size_t)past,
+                      "x"); /* the limit counts "1;", CRLF and the CRLF behind the data */
+            buf_put(&chunk, SLICE("\r\ny\r\n"));
+            for (; count < 20 && step != HTTP_BAD; count++) {
+                in = buf_slice(&chunk);
+                while ((step = http_read(&r, &in, &body, &e)) == HTTP_BODY)
+                    ;
+            }
+            CHECK_INT(count, past ? 1 : 20);
+            for (int i = 0; !past && i < 20000 && step != HTTP_BAD; i++) {
+                in = SLICE("1\r\nx\r\n");
+                while ((step = http_read(&r, &in, &body, &e)) == HTTP_BODY)
+                    ;
+            }
+            CHECK_INT(step, past ? HTTP_BAD : HTTP_MORE);
+            CHECK_INT(e.code, past ? ERR_LIMIT : ERR_NONE);
+            buf_free(&chunk);
+            http_reader_free(&r);
+        }
+}
+
 int main(void)
 {
     struct buf b;
@@ -141,5 +181,6 @@ int main(void)
     chunks(&b);
     buf_free(&b);
     overhead_grows_with_the_body();
+    relayed_chunks_have_a_limit_each();
     return test_done();
 }
