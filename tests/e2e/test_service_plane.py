@@ -99,7 +99,7 @@ def test_deployed_moved_back_and_ended(controller, space, ann, board, tmp_path):
     assert "service rag has no logs yet" in ann.type("service", "logs", "rag")
     board.logs = {("n1", "serve/a b.log"): "one\ntwo\n", ("n&2", "serve/\x1b.log"): None}
     assert ann.type("service", "logs", "rag") == (
-        "==> serve/a b.log <==\none\ntwo\n==> serve/?.log <==\n(it cannot be read: "
+        "==> serve/a b.log <==\none\ntwo\n==> serve/ .log <==\n(it cannot be read: "
         f"{board.address}:{board.port}: the dashboard answers with HTTP status 500: no such file)\n")
     board.logs = {("n1", f"serve/{n}.log"): "x" * 3000 + "\nlast\n" for n in range(10)}
     said = ann.type("service", "logs", "rag", "--version=v2")

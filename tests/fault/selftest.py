@@ -190,7 +190,8 @@ class Bounds(unittest.TestCase):
             ctx.witness.created.return_value = case.collections.Counter()
             case.Context.check_writes(ctx, case.Learned("w", {}, writes=4, refused=refused))
 
-        paced = [(0, 0.0), (0, 1.0), (1, 1.2), (1, 2.2), (1, 4.3), (1, 8.4), (1, 16.5), (1, 32.6), (2, 33.0), (2, 34.0), (2, 36.1)]
+        paced = [(0, 0.0), (0, 1.0), (1, 1.2), (1, 2.2), (1, 4.3), (1, 8.4), (1, 16.5), (1, 32.6), (2, 33.0), (2, 34.0), (2, 36.1),
+                 (2, 40.2), (2, 48.3)]
         check(paced)
         with self.assertRaises(AssertionError):
             check(paced, refused=len(paced))  # as without faults: then they count as all writes do
