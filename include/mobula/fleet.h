@@ -199,6 +199,8 @@ struct pack_result;
 bool bucket_store(struct desk *d, struct slice *url, struct err *e);
 /* Sets o.bucket, and endpoint and region unless given, from the job's Cloud. False: it has no bucket, or it cannot be read (*e). */
 bool bucket_of_cloud(struct desk *d, struct err *e);
-bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e); /* returns false */
+/* Says in *e that the packed folder is larger than the `most` bytes that `what` ("fit in a bucket"), and names its largest files. Returns
+ * false. */
+bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* ---- output ---- */
 
-/* Without a newline at the end, apart from the text of a log, which is passed on as it is. */
+/* Functions that take the output. Rows and notes have no newline at their end; the text of a log is passed on as it is. */
 struct logs_sink {
     void *owner;
     bool (*text)(void *owner, struct slice text); /* the next part of a log; false: it cannot be written */

@@ -151,7 +151,7 @@ static void reads(struct slice endpoint)
 static void drivers(struct slice endpoint)
 {
     static const struct {
-        const char *what, *cluster, *id, *text; /* text NULL: the bucket has none */
+        const char *what, *cluster, *id, *text; /* text NULL: the bucket has no log of that job */
         uint64_t skip;
     } cases[] = {
         {"of the last attempt", "train", "", "second attempt\n", 0},
