@@ -12,8 +12,8 @@ extern const struct kind kind_ingress, kind_gateway, kind_httproute, kind_grpcro
 struct route_view route_look(struct op *op, struct record *c, const struct kind *k, struct slice name);
 /* Whether `c` has a route of this name, as far as the kind is watched. */
 bool route_seen(const struct op *op, const struct record *c, const struct kind *k, struct slice name);
-/* The first route of this kind in another namespace whose text has all of these; empty: none. texts end with NULL. */
-struct slice route_elsewhere(struct op *op, const struct record *c, const struct kind *k, const char *const *texts, struct arena *a);
+/* The next route of this kind in another namespace; *at is 0 at first. NULL: none. *ns: its namespace. */
+const struct route *route_elsewhere(const struct op *op, const struct record *c, const struct kind *k, uint32_t *at, struct slice *ns);
 void routes_respecified(struct op *op, struct record *c); /* the owner's generation changed: what was refused is tried again at once */
 /* For verb_make of an apply. False with *e: the name is taken by another object of ours. */
 verb_make route_make;

@@ -65,8 +65,11 @@ static bool look_rollout(struct service_desk *d, bool *over, struct err *e)
         return err_set(e, ERR_STATUS, "%.*s was changed before the rollback: mobula service status", SLICE_ARG(d->o.name));
     if (json_is(json_get(valid, "status"), "False"))
         return err_set(e, ERR_STATUS, "the spec is not carried out: %.*s", SLICE_ARG(json_get_str(valid, "message", d->seek.a)));
-    if (now && slice_is(phase, "RolledBack"))
-        return (*over = d->back > 0) || err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(words));
+    *over |= now && d->back && slice_is(phase, "RolledBack") && json_there(json_get(rollout, "endTime"));
+    if (now && !d->back && slice_is(phase, "RolledBack"))
+        return err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(words));
+    if (*over)
+        return true;
     if (words.len && hash64(words, 0) != d->said)
         tell(d, arena_printf(d->seek.a, "service %.*s: %.*s\n", SLICE_ARG(d->o.name), SLICE_ARG(words)));
     d->said = hash64(words, 0);
@@ -98,8 +101,19 @@ bool service_wait_rollout(struct service_desk *d, struct err *e)
     return service_wait(d, look_rollout, "rollout", e);
 }
 
-/* Fails if a version that served before this rollout no longer exists. *sum: the weights of those versions together. */
-static bool find_previous(struct service_desk *d, int64_t *sum, struct err *e)
+/* The weight of a version in the spec, in percent; a single version has all requests. */
+static int64_t wanted_weight(const struct service_desk *d, struct slice name)
+{
+    struct jval k, v, list = json_get(d->live, "spec.versions");
+    for (struct jiter it = json_iter(list); json_next(&it, &k, &v);)
+        if (slice_eq(json_get_str(v, "name", d->seek.a), name))
+            return json_get_int(v, "weight", json_len(list) == 1 ? 100 : 0);
+    return 0;
+}
+
+/* Fails if a version that served before this rollout no longer exists. *sum: the weights of those versions together. *differs: the spec has
+ * other weights. */
+static bool find_previous(struct service_desk *d, int64_t *sum, bool *differs, struct err *e)
 {
     struct jval k, v, child;
     for (struct jiter it = json_iter(json_get(d->live, "status.rollout.previous")); json_next(&it, &k, &v);) {
@@ -107,6 +121,7 @@ static bool find_previous(struct service_desk *d, int64_t *sum, struct err *e)
         struct slice name = json_get_str(v, "name", d->seek.a);
         bool absent = false;
         *sum += weight;
+        *differs |= weight != wanted_weight(d, name);
         if (weight > 0 && !service_find_child(d, name, &child, &absent, e))
             return false;
         if (absent)
@@ -119,11 +134,15 @@ static bool find_previous(struct service_desk *d, int64_t *sum, struct err *e)
 bool service_back(struct service_desk *d, int64_t *asked, struct err *e)
 {
     int64_t sum = 0;
-    if (!service_find_live(d, e) || !find_previous(d, &sum, e))
+    bool differs = false;
+    if (!service_find_live(d, e) || !find_previous(d, &sum, &differs, e))
         return false;
     long long generation = json_get_int(d->live, "metadata.generation", 0);
     if (json_get_int(d->live, "status.rollout.generation", -1) != generation || sum == 0)
         return err_set(e, ERR_STATUS, "there is nothing to go back to: no version served before this rollout, or it has not begun yet");
+    if (!differs)
+        return err_set(e, ERR_STATUS, "there is nothing to go back to: this rollout changes versions in place and no weight, and such a change "
+                                      "is not rolled back: deploy the former file again");
     struct slice body = arena_printf(d->seek.a, "{\"metadata\":{\"annotations\":{\"" VERSIONED_BACK "\":\"%lld\"}}}", generation);
     *asked = generation;
     return service_send(d, ask_merge, seek_path(&d->seek, kind_versioned.resource, d->o.name, SLICE_NONE), body, e);

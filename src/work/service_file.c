@@ -84,7 +84,7 @@ void work_service_version_write(struct jval file, struct slice image, struct jva
 /* Whether the reason means that the new generation is not in force yet, while the former one may serve. */
 static bool is_pending(struct slice reason)
 {
-    static const char *const words[] = {WORK_PROGRESSING, "QuotaExceeded", "RateLimited", "Frozen", "ApplyRefused"};
+    static const char *const words[] = {WORK_PROGRESSING, "RollingBack", "QuotaExceeded", "RateLimited", "Frozen", "ApplyRefused"};
     for (size_t i = 0; i < COUNT_OF(words); i++)
         if (slice_is(reason, words[i]))
             return true;

@@ -34,17 +34,15 @@ struct route_view route_look(struct op *op, struct record *c, const struct kind 
     return v;
 }
 
-struct slice route_elsewhere(struct op *op, const struct record *c, const struct kind *k, const char *const *texts, struct arena *a)
+const struct route *route_elsewhere(const struct op *op, const struct record *c, const struct kind *k, uint32_t *at, struct slice *ns)
 {
     const struct route_record *r;
-    for (uint32_t i = 0; (r = map_next(&routes_of(op, k)->by_uid, &i)) != NULL;) {
-        bool all = r->ns != c->ns;
-        for (const char *const *t = texts; all && *t; t++)
-            all = slice_find_text(r->route.text, *t) >= 0;
-        if (all)
-            return arena_printf(a, "%s %s of namespace %.*s", k->name, r->route.name, SLICE_ARG(istr_slice(r->ns)));
-    }
-    return SLICE("");
+    while ((r = map_next(&routes_of(op, k)->by_uid, at)) != NULL)
+        if (r->ns != c->ns) {
+            *ns = istr_slice(r->ns);
+            return &r->route;
+        }
+    return NULL;
 }
 
 void routes_respecified(struct op *op, struct record *c)

@@ -174,7 +174,7 @@ static void write_pins(struct jout *w, const struct route_build *b)
 {
     int rules = 1;
     for (uint32_t i = 0; i < b->in->count && !b->in->edge; i++)
-        if (has_service(&b->in->list[i]) && rules++ < ROUTE_RULES)
+        if (has_service(&b->in->list[i]) && !b->in->list[i].leaves && rules++ < ROUTE_RULES)
             write_pin(w, b, &b->in->list[i]);
 }
 
@@ -286,7 +286,7 @@ struct slice versioned_build_edge(const struct versioned *s, const struct versio
                   t->sum_count > 1 ? t->sums[1] : "");
         for (int rank = 0; rank < 3; rank++) /* the edge calls the first version "primary" and the second one "canary" */
             for (const struct version *v = in->list; v < in->list + in->count; v++) {
-                if ((v == in->primary ? 0 : v == in->canary ? 1 : 2) != rank || !has_service(v) || !left)
+                if ((v == in->primary ? 0 : v == in->canary ? 1 : 2) != rank || !has_service(v) || v->leaves || !left)
                     continue;
                 struct slice to = service_of_version(s, v, a);
                 sum += v->share;

@@ -52,21 +52,56 @@ static const struct kind *const kinds_of[VERSIONED_ROUTES] = {[VERSIONED_HTTPROU
                                                               [VERSIONED_GRPCROUTE] = &kind_grpcroute,
                                                               [VERSIONED_VIRTUALSERVICE] = &kind_virtualservice};
 
-/* Why an Ingress or HTTPRoute may not be written: one of another namespace has a host of it already, in the same class or on the same
- * Gateway. Routes to listeners of a Gateway that are named need not be in each other's way. */
-static struct slice host_taken(struct op *op, const struct record *c, const struct versioned *s, const struct route_view *v,
-                               const struct kind *k)
+/* Texts of which a route to the same gateways, or of the same class, has one at least; in its namespace a VirtualService may leave that out
+ * of a Gateway's name. */
+static bool is_at(const struct versioned *s, const struct route *r, struct slice ns, struct arena *a)
+{
+    struct jval i, gateway;
+    if (s->class.len)
+        return slice_find_text(r->text, arena_printf(a, "\"ingressClassName\":\"%.*s\"", SLICE_ARG(s->class)).ptr) >= 0;
+    if (s->gateway.len)
+        return slice_find_text(r->text, arena_printf(a, "\"name\":\"%.*s\",\"namespace\":\"%.*s\"", SLICE_ARG(s->gateway),
+                                                     SLICE_ARG(s->gateway_ns)).ptr) >= 0;
+    for (struct jiter it = json_iter(s->istio); json_next(&it, &i, &gateway);) {
+        struct slice name = json_str(gateway, a), of = slice_find(name, '/') < 0 ? s->ns : slice_cut(&name, '/');
+        if (slice_find_text(r->text, arena_printf(a, "\"%.*s/%.*s\"", SLICE_ARG(of), SLICE_ARG(name)).ptr) >= 0 ||
+            (slice_eq(of, ns) && slice_find_text(r->text, arena_printf(a, "\"%.*s\"", SLICE_ARG(name)).ptr) >= 0))
+            return true;
+    }
+    return false;
+}
+
+/* The first route of another namespace's service that gets requests for the host; empty: none. */
+static struct slice find_other(struct op *op, const struct record *c, const struct versioned *s, const struct kind *k, struct slice host)
 {
     struct arena *a = &op->arenas.plan;
+    const struct route *r;
+    struct slice ns;
+    for (uint32_t at = 0; (r = route_elsewhere(op, c, k, &at, &ns)) != NULL;)
+        if (slice_find_text(r->text, VERSIONED_LABEL) >= 0 && is_at(s, r, ns, a) &&
+            versioned_hosts_meet(r->text, host, k == &kind_ingress, a))
+            return arena_printf(a, "%s %s of namespace %.*s", k->name, r->name, SLICE_ARG(ns));
+    return SLICE("");
+}
+
+/* Why a route may not be written: one of another namespace has a host of it already, at the same place. A host that the server's route of
+ * this service has stays. Routes to listeners of a Gateway that are named need not be in each other's way. */
+static struct slice host_taken(struct op *op, const struct record *c, const struct versioned *s, const struct route_view *v, int which)
+{
+    struct arena *a = &op->arenas.plan;
+    bool grpc = which == VERSIONED_GRPCROUTE;
     struct jval i, host;
-    const char *at = arena_printf(a, "\"name\":\"%.*s\",\"namespace\":\"%.*s\"", SLICE_ARG(s->gateway), SLICE_ARG(s->gateway_ns)).ptr;
-    if (s->class.len)
-        at = arena_printf(a, "\"ingressClassName\":\"%.*s\"", SLICE_ARG(s->class)).ptr;
-    for (struct jiter it = json_iter(s->hosts); json_next(&it, &i, &host) && !s->section.len;) {
-        const char *const texts[] = {arena_dup(a, json_raw(host)).ptr, at, VERSIONED_LABEL, NULL};
-        struct slice by = v->have && slice_find_text(v->have->text, texts[0]) >= 0 ? SLICE("") : route_elsewhere(op, c, k, texts, a);
+    for (struct jiter it = json_iter(grpc ? s->grpc_hosts : s->hosts);
+         json_next(&it, &i, &host) && !s->section.len && !(grpc && s->grpc_section.len);) {
+        const char *quoted = arena_dup(a, json_raw(host)).ptr;
+        if (v->have && slice_find_text(v->have->text, quoted) >= 0)
+            continue;
+        struct slice name = json_str(host, a), by = find_other(op, c, s, kinds_of[which], name);
+        if (!by.len && s->gateway.len) /* a listener has a host for HTTP or for gRPC */
+            by = find_other(op, c, s, kinds_of[grpc ? VERSIONED_HTTPROUTE : VERSIONED_GRPCROUTE], name);
         if (by.len)
-            return arena_printf(a, "spec.hostnames: %s belongs to %.*s: use another host", texts[0], SLICE_ARG(by));
+            return arena_printf(a, "%s: %s belongs to %.*s: use another host", grpc ? "spec.grpc.hostnames" : "spec.hostnames", quoted,
+                                SLICE_ARG(by));
     }
     return SLICE("");
 }
@@ -86,10 +121,10 @@ static void view_routes(struct op *op, struct record *c, const struct versioned 
         v->routes[i] = arena_new(a, struct route_view);
         *v->routes[i] = route_look(op, c, k, name);
         v->routes[i]->apply = &versioned_apply_route;
-        if (versioned_asks(s, i) && i <= VERSIONED_INGRESS)
-            v->routes[i]->want.trouble = host_taken(op, c, s, v->routes[i], k);
-        else if (i == VERSIONED_CANARY && v->routes[VERSIONED_INGRESS])
+        if (i == VERSIONED_CANARY && v->routes[VERSIONED_INGRESS])
             v->routes[i]->want.trouble = v->routes[VERSIONED_INGRESS]->want.trouble;
+        else if (versioned_asks(s, i))
+            v->routes[i]->want.trouble = host_taken(op, c, s, v->routes[i], i);
     }
 }
 

@@ -22,12 +22,19 @@ static void delete_child(struct versioned_decision *d, const struct versioned_ch
     act->why = why;
 }
 
-/* Whether the last requests that a version got are long over. */
+/* Whether the last requests that a version got are long over. A new rollout has the time of its start alone, up to which they may have come
+ * if a version served before. */
 static bool is_over(struct versioned_decision *d)
 {
     int64_t leave_ms = VERSIONED_LEAVE_MS + (d->s->token ? TOKEN_LEAD_MS : 0); /* the edge learns of weights late */
-    int64_t step_us = versioned_time(d, "stepTime"), end_us = versioned_time(d, "endTime");
-    int64_t left_ms = ((step_us > end_us ? step_us : end_us) - d->in->now.wall_us) / 1000 + leave_ms;
+    static const char *const times[] = {"startTime", "stepTime", "endTime"};
+    int64_t last_us = 0;
+    bool served = false;
+    for (uint32_t i = 0; i < d->count; i++)
+        served |= d->list[i].previous > 0;
+    for (size_t i = !served; i < COUNT_OF(times); i++)
+        last_us = versioned_time(d, times[i]) > last_us ? versioned_time(d, times[i]) : last_us;
+    int64_t left_ms = (last_us - d->in->now.wall_us) / 1000 + leave_ms;
     if (left_ms > 0)
         plan_look_again(d->p, d->in->now.mono_ms + (left_ms < leave_ms ? left_ms : leave_ms));
     return left_ms <= 0;
@@ -134,7 +141,7 @@ static void add_step(struct versioned_decision *d, enum token_step step, struct 
 static void end_token(struct versioned_decision *d)
 {
     const struct token_part *edge = &d->in->token->state->part[TOKEN_EDGE];
-    if (d->in->token->state->gone || d->phase == VERSIONED_PROGRESSING || may_get_requests(d))
+    if (d->in->token->state->gone || d->phase == VERSIONED_PROGRESSING || d->returns || may_get_requests(d))
         return;
     if (edge->failures && d->in->now.mono_ms < edge->again_ms)
         plan_look_again(d->p, edge->again_ms);

@@ -14,6 +14,7 @@ struct version {
     int32_t previous;                     /* weight before the rollout; -1: it was not there */
     int32_t share;                        /* weight, or 0 while it does not serve and another one does */
     bool serves;                          /* requests may go to it */
+    bool leaves;                          /* see versioned_leaves */
     bool applied;                         /* its RayService is as the spec and `capacity` say, and its status is about that */
     bool settled;                         /* it is, and all of it runs; else because … */
     struct slice why;
@@ -36,6 +37,7 @@ struct versioned_decision {
     enum versioned_phase phase;
     bool began, stepped, ended; /* by this decision */
     bool edge;                  /* routes lead to the edge */
+    bool returns;               /* a rollback by steps is under way */
     struct slice why;           /* of a rollback */
     struct slice waits;         /* the condition that the next step waits for */
 };
@@ -62,6 +64,8 @@ void versioned_begin(struct versioned_decision *d);
 void versioned_advance(struct versioned_decision *d);
 /* Whether the RayService of a version stays when it gets no requests. */
 bool versioned_keeps(const struct versioned_decision *d, const struct version *v);
+/* Whether a version gets no requests and will get none, so that no header pins it. */
+bool versioned_leaves(const struct versioned_decision *d, const struct version *v);
 /* The wall clock's time in status.rollout; 0: none. */
 int64_t versioned_time(const struct versioned_decision *d, const char *key);
 

@@ -65,6 +65,7 @@ void versioned_gather(struct versioned_decision *d)
         if (slice_is(phase, versioned_phases[i]))
             d->phase = (enum versioned_phase)i;
     d->why = json_get_str(d->rollout, "reason", d->a);
+    d->returns = d->phase == VERSIONED_BACK_AGAIN && slice_empty(json_get_str(d->rollout, "endTime", d->a));
     struct jval token = status_condition(d->prior, SLICE(STATUS_TOKEN)); /* each status of a service with a token has it */
     d->edge = d->s->token &&
               (json_there(token) ? !slice_starts(json_get_str(token, "reason", d->a), SLICE(TOKEN_NONE)) : !json_there(d->rollout));
@@ -157,7 +158,9 @@ static void share_out(struct versioned_decision *d)
         any |= d->list[i].serves && d->list[i].weight > 0;
     for (uint32_t i = 0; i < d->count; i++) {
         struct version *v = &d->list[i];
-        int32_t rank = d->phase == VERSIONED_PROGRESSING && v->previous >= 0 ? 1 + v->previous : v->weight ? v->weight : -1;
+        bool moves = d->phase == VERSIONED_PROGRESSING || d->returns;
+        int32_t rank = moves && v->previous >= 0 ? 1 + v->previous : v->weight ? v->weight : -1;
+        v->leaves = versioned_leaves(d, v);
         v->share = v->serves || !any ? v->weight : 0;
         if (rank > most) {
             most = rank;

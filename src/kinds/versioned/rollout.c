@@ -12,6 +12,11 @@ static int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
+static int32_t most(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
 static void wait_for(struct versioned_decision *d, struct slice what)
 {
     d->waits = slice_empty(d->waits) ? what : d->waits;
@@ -31,6 +36,22 @@ bool versioned_keeps(const struct versioned_decision *d, const struct version *v
     if (d->phase == VERSIONED_BACK_AGAIN)
         return v->previous >= 0;
     return v->want || (d->phase == VERSIONED_PROGRESSING && v->previous >= 0);
+}
+
+bool versioned_leaves(const struct versioned_decision *d, const struct version *v)
+{
+    return v->weight == 0 && (d->phase == VERSIONED_BACK_AGAIN ? v->previous < 0 : !v->want);
+}
+
+/* Percent of capacity below which a version does not fall. One that stays without a weight can be pinned by a header, and Serve runs no
+ * replica for 0 %. All such versions together leave at least 1 % of maxSurgePercent to a rollout. */
+static int32_t least_capacity(const struct versioned_decision *d, const struct version *v)
+{
+    int32_t before = 0;
+    for (const struct version *o = d->list; o < v; o++)
+        before += o->weight == 0 && o->goal == 0 && !versioned_leaves(d, o);
+    bool idle = v->weight == 0 && v->goal == 0 && !versioned_leaves(d, v);
+    return idle && before + 1 < d->s->surge ? 1 : v->weight;
 }
 
 /* ---- begin ---- */
@@ -53,6 +74,7 @@ void versioned_begin(struct versioned_decision *d)
     }
     if (d->began) {
         d->phase = VERSIONED_PROGRESSING;
+        d->returns = false;
         d->why = SLICE("");
     }
     for (uint32_t i = 0; i < d->count; i++) {
@@ -63,16 +85,23 @@ void versioned_begin(struct versioned_decision *d)
         else if (v->capacity < 0)
             v->capacity = is_first(d) ? v->goal : 0;
     }
+    for (uint32_t i = 0; i < d->count; i++)
+        d->list[i].capacity = most(d->list[i].capacity, least_capacity(d, &d->list[i]));
 }
 
 /* ---- back ---- */
 
+/* Weights that are as before have nothing to go back to: a version that is changed in place keeps its change. */
 static bool can_go_back(const struct versioned_decision *d)
 {
-    for (uint32_t i = 0; i < d->count; i++)
-        if (d->list[i].previous > 0 && !(d->list[i].child && !d->list[i].child->deleting))
+    bool differs = false;
+    for (uint32_t i = 0; i < d->count; i++) {
+        const struct version *v = &d->list[i];
+        if (v->previous > 0 && !(v->child && !v->child->deleting))
             return false;
-    return !is_first(d);
+        differs |= v->goal != most(v->previous, 0);
+    }
+    return differs && !is_first(d);
 }
 
 /* Why the rollout is to be rolled back; empty: it is not. */
@@ -90,19 +119,38 @@ static struct slice trouble(struct versioned_decision *d)
     return SLICE("");
 }
 
+/* Whether requests return to a version only when it has the capacity for them. They cannot wait if a version that has them now fails. */
+static bool goes_by_steps(const struct versioned_decision *d)
+{
+    bool moves = false;
+    for (uint32_t i = 0; i < d->count; i++) {
+        const struct version *v = &d->list[i];
+        if (v->weight > v->goal && v->failed.len)
+            return false;
+        moves |= v->weight > v->goal;
+    }
+    return moves && d->s->surge > 0;
+}
+
+/* Returns whether the weights changed, or their goals. */
 static bool go_back(struct versioned_decision *d)
 {
-    struct slice why = d->phase == VERSIONED_BACK_AGAIN || !can_go_back(d) ? SLICE("") : trouble(d);
-    if (slice_empty(why))
+    bool back = d->phase == VERSIONED_BACK_AGAIN;
+    struct slice why = back || !can_go_back(d) ? SLICE("") : trouble(d);
+    if (slice_empty(why) && !d->returns)
         return false;
+    for (uint32_t i = 0; i < d->count; i++)
+        d->list[i].goal = most(d->list[i].previous, 0);
+    d->phase = VERSIONED_BACK_AGAIN;
+    d->why = back ? d->why : why;
+    d->returns = goes_by_steps(d);
+    if (d->returns)
+        return !back;
     for (uint32_t i = 0; i < d->count; i++) {
         struct version *v = &d->list[i];
-        v->goal = v->weight = v->previous > 0 ? v->previous : 0;
-        if (d->s->surge && v->weight)
-            v->capacity = v->weight;
+        v->weight = v->goal;
+        v->capacity = most(v->capacity, v->weight);
     }
-    d->phase = VERSIONED_BACK_AGAIN;
-    d->why = why;
     d->stepped = d->ended = true;
     return true;
 }
@@ -130,7 +178,7 @@ static bool all_settled(struct versioned_decision *d, bool gaining)
 static const struct slice edge_lags =
     SLICE("the edge has not read the last weights yet (ConfigMap " VERSIONED_EDGE_MAP ", condition " STATUS_TOKEN ")");
 
-/* Versions that lose requests, or are to get no more, keep as much capacity as requests. Returns whether some have more; they lose it when
+/* Versions that lose requests, or are to get no more, keep as much capacity as they need. Returns whether some have more; they lose it when
  * the edge has read that they get fewer requests. */
 static bool trim(struct versioned_decision *d, bool lags)
 {
@@ -140,11 +188,11 @@ static bool trim(struct versioned_decision *d, bool lags)
             return false;
     for (uint32_t i = 0; i < d->count && d->s->surge; i++) {
         struct version *v = &d->list[i];
-        if (gains(v) || v->capacity <= v->weight)
+        if (gains(v) || v->capacity <= least_capacity(d, v) || (d->phase == VERSIONED_BACK_AGAIN && versioned_leaves(d, v)))
             continue;
         any = true;
         if (!lags)
-            v->capacity = v->weight;
+            v->capacity = least_capacity(d, v);
     }
     if (any && lags)
         wait_for(d, edge_lags);
@@ -164,13 +212,13 @@ static void take(struct versioned_decision *d, int32_t percent)
 /* Returns whether a step of traffic is due; it is taken if nothing is to be waited for. */
 static bool shift(struct versioned_decision *d)
 {
-    int32_t step = d->s->step, moved = 0;
+    int32_t step = d->returns ? 100 : d->s->step, moved = 0;
     bool due = false;
     for (uint32_t i = 0; i < d->count; i++)
         due |= gains(&d->list[i]) && d->list[i].weight < d->list[i].capacity;
     if (!due || !all_settled(d, true))
         return due;
-    if (left_ms(d, "stepTime", d->s->interval_ms) > 0) {
+    if (!d->returns && left_ms(d, "stepTime", d->s->interval_ms) > 0) {
         wait_for(d, arena_printf(d->a, "the next %d %% of the requests move %lld s after the last (intervalSeconds)", (int)step,
                                  (long long)(d->s->interval_ms / 1000)));
         return true;
@@ -198,7 +246,9 @@ static bool grow(struct versioned_decision *d)
             wait_for(d, d->list[i].why);
             return true;
         }
-    for (uint32_t i = 0; i < d->count; i++) {
+    for (uint32_t i = 0; i < d->count; i++)
+        room -= gains(&d->list[i]) ? 0 : d->list[i].capacity - d->list[i].weight;
+    for (uint32_t i = 0; i < d->count && room > 0; i++) {
         struct version *v = &d->list[i];
         int32_t part = gains(v) && v->goal > v->capacity ? least(room, v->goal - v->capacity) : 0;
         v->capacity += part;
@@ -226,7 +276,7 @@ static bool serves_none(const struct versioned_decision *d)
 
 void versioned_advance(struct versioned_decision *d)
 {
-    if (go_back(d) || d->phase != VERSIONED_PROGRESSING)
+    if (go_back(d) || d->phase == VERSIONED_COMPLETE)
         return;
     if (serves_none(d)) {
         begin_to_serve(d);
@@ -234,7 +284,8 @@ void versioned_advance(struct versioned_decision *d)
     }
     wait_for(d, versioned_routes_trouble(d));
     bool lags = d->edge && !versioned_edge_knows(d);
-    if (d->waits.len || trim(d, lags) || shift(d) || grow(d) || !all_settled(d, false))
+    bool is_back = d->phase == VERSIONED_BACK_AGAIN && !d->returns; /* what is left is surplus capacity */
+    if (d->waits.len || trim(d, lags) || is_back || shift(d) || grow(d) || !all_settled(d, false))
         return;
     if (lags) {
         wait_for(d, edge_lags);

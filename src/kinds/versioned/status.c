@@ -39,7 +39,7 @@ static void write_rollout(const struct versioned_decision *d, struct jout *w, st
     jout_kstr(w, "phase", slice_of(versioned_phases[d->phase]));
     status_put(w, prior, "startTime", d->began ? stamp : json_get_str(prior, "startTime", d->a));
     status_put(w, prior, "stepTime", d->stepped ? stamp : d->began ? SLICE("") : json_get_str(prior, "stepTime", d->a));
-    status_put(w, prior, "endTime", d->ended ? stamp : d->began ? SLICE("") : json_get_str(prior, "endTime", d->a));
+    status_put(w, prior, "endTime", d->ended ? stamp : d->began || d->returns ? SLICE("") : json_get_str(prior, "endTime", d->a));
     status_put(w, prior, "reason", arena_cut(d->a, d->why, LIMIT_JOB_MESSAGE));
     jout_karray(w, "previous");
     for (uint32_t i = 0; i < d->count; i++)
@@ -80,11 +80,14 @@ static struct condition rollout_condition(const struct versioned_decision *d)
 {
     bool back = d->phase == VERSIONED_BACK_AGAIN;
     struct condition c = {.type = "Progressing",
-                          .yes = d->phase == VERSIONED_PROGRESSING,
-                          .reason = slice_of(versioned_phases[d->phase]),
+                          .yes = d->phase == VERSIONED_PROGRESSING || d->returns,
+                          .reason = d->returns ? SLICE("RollingBack") : slice_of(versioned_phases[d->phase]),
                           .message = back ? d->why : d->waits,
                           .generation = d->s->generation};
-    if (back)
+    if (d->returns)
+        c.message = arena_printf(d->a, "requests go back as versions get the capacity for them, because %.*s%s%.*s", SLICE_ARG(d->why),
+                                 d->waits.len ? "; now " : "", SLICE_ARG(d->waits));
+    else if (back)
         c.message =
             arena_printf(d->a, "requests go as before the rollout, because %.*s: change spec.versions to try again", SLICE_ARG(d->why));
     c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);
@@ -228,6 +231,8 @@ static void say_changes(const struct versioned_decision *d)
 {
     if (d->began)
         plan_event(d->p, false, "RolloutStarted", arena_printf(d->a, "generation %lld is rolled out", (long long)d->s->generation));
+    if (d->returns && !json_is(json_get(d->rollout, "phase"), versioned_phases[VERSIONED_BACK_AGAIN]))
+        plan_event(d->p, true, "RollbackStarted", arena_cut(d->a, rollout_condition(d).message, LIMIT_KUBE_EVENT_NOTE));
     if (d->ended && d->phase == VERSIONED_COMPLETE)
         plan_event(d->p, false, "RolloutComplete", SLICE("each version gets its weight of the requests"));
     if (d->ended && d->phase == VERSIONED_BACK_AGAIN)

@@ -155,6 +155,9 @@ struct versioned_route {
 };
 extern const struct versioned_route versioned_routes[VERSIONED_ROUTES];
 bool versioned_asks(const struct versioned *s, int which); /* the spec asks for routes of that kind */
+/* Whether the route with this text (see struct route) gets requests for a host. With wildcards: "*.a.b" meets "x.a.b", and "y.x.a.b" unless
+ * one_label, as for Ingresses. */
+bool versioned_hosts_meet(struct slice text, struct slice host, bool one_label, struct arena *a);
 bool versioned_build_route(const struct versioned *s, const struct versioned_shares *in, int which, struct arena *a, struct buf *out,
                            struct err *e);
 

@@ -188,8 +188,122 @@ static void test_waits(void)
     end(&w);
 }
 
+static void run_until(struct world *w, const char *told, int most)
+{
+    for (int i = 0; i < 300 && slice_find_text(slice_of(w->told), told) < 0; i++)
+        run(w, 1, most);
+    CHECK(slice_find_text(slice_of(w->told), told) >= 0);
+}
+
+static void test_leaving(void)
+{
+    struct world w = begin("v1 100", QUICK);
+    test_case("a version that leaves stays 60 s, however the spec is edited meanwhile, and no header pins it");
+    set_spec(&w, "v2 100", QUICK);
+    run_until(&w, "v2 100/100 v1 0/0\n", 125);
+    run(&w, 3, 125);
+    CHECK_STR(said(&w, "rollout.phase"), "Complete");
+    CHECK(slice_find_text(w.route_text, "\"value\":\"v2\"") >= 0);
+    CHECK(slice_find_text(w.route_text, "\"value\":\"v1\"") < 0);
+    set_spec(&w, "v2 100", "{\"intervalSeconds\":20,\"maxSurgePercent\":25}");
+    run(&w, 55, 125);
+    CHECK_INT(w.count, 2);
+    CHECK_STR(said(&w, "rollout.phase"), "Complete");
+    run(&w, 70, 125);
+    CHECK_INT(w.count, 1);
+    end(&w);
+}
+
+static void test_in_place(void)
+{
+    struct world w = begin("v1 100", "{\"timeoutMinutes\":2}");
+    test_case("a change in place that takes longer than timeoutMinutes is not said to be rolled back, nor on request");
+    w.back = w.generation + 1;
+    set_spec(&w, "v1 100", "{\"timeoutMinutes\":2,\"stepPercent\":20}");
+    w.ill[0] = "DEPLOYING";
+    run(&w, 200, 100);
+    CHECK_STR(said(&w, "rollout.phase"), "Progressing");
+    w.ill[0] = NULL;
+    run(&w, 5, 100);
+    CHECK_STR(said(&w, "rollout.phase"), "Complete");
+    end(&w);
+}
+
+static void test_idle(void)
+{
+    struct world w = begin("v1 100 v2 0", QUICK);
+    test_case("a version without a weight has one percent of capacity, for requests that a header pins to it");
+    CHECK_STR(share_text(&w), "v1 100/100 v2 1/0");
+    set_spec(&w, "v1 0 v2 100", QUICK);
+    run(&w, 200, 125);
+    CHECK_STR(share_text(&w), "v1 1/0 v2 100/100");
+    uint32_t before = w.actions;
+    run(&w, 20, 125);
+    CHECK_INT(w.actions, before);
+    test_case("but not so many that a rollout has no capacity to add");
+    set_spec(&w, "v1 0 v2 98 v3 1 v4 1 v5 0", "{\"intervalSeconds\":15,\"maxSurgePercent\":2}");
+    run(&w, 300, 102);
+    CHECK_STR(share_text(&w), "v1 1/0 v2 98/98 v3 1/1 v4 1/1 v5 0/0");
+    CHECK_STR(said(&w, "rollout.phase"), "Complete");
+    end(&w);
+}
+
+static void test_back_by_steps(void)
+{
+    struct world w = begin("v1 100", QUICK);
+    test_case("on request, requests go back as the version gets capacity for them");
+    set_spec(&w, "v2 100", QUICK);
+    run_until(&w, "v2 75/75 v1 25/25\n", 125);
+    w.told[0] = 0;
+    w.back = w.generation--;
+    set_spec(&w, "v2 100", QUICK);
+    run(&w, 2, 125);
+    CHECK_STR(said(&w, "rollout.phase"), "RolledBack");
+    CHECK_STR(condition_of(&w, "Progressing", "reason"), "RollingBack");
+    CHECK_STR(condition_of(&w, "Progressing", "status"), "True");
+    CHECK_STR(said(&w, "rollout.endTime"), "");
+    run(&w, 30, 125);
+    CHECK(slice_starts(slice_of(w.told), SLICE("v2 75/75 v1 50/25\nv2 75/50 v1 50/50\nv2 50/50 v1 50/50\n")));
+    CHECK_STR(share_text(&w), "v2 25/0 v1 100/100");
+    CHECK_STR(condition_of(&w, "Progressing", "reason"), "RolledBack");
+    CHECK(said(&w, "rollout.endTime").len > 0);
+    CHECK_INT(w.count, 2);
+    run(&w, 100, 125);
+    CHECK_INT(w.count, 1);
+
+    test_case("and at once when the version that they leave fails meanwhile");
+    w.told[0] = 0;
+    w.back = -1;
+    set_spec(&w, "v3 100", QUICK);
+    run_until(&w, "v3 75/75 v1 25/25\n", 125);
+    w.back = w.generation--;
+    set_spec(&w, "v3 100", QUICK);
+    run(&w, 1, 125);
+    w.ill[1] = "UNHEALTHY";
+    run(&w, 2, 200);
+    CHECK_STR(share_text(&w), "v3 75/0 v1 100/100");
+    CHECK_STR(condition_of(&w, "Progressing", "reason"), "RolledBack");
+    w.ill[1] = NULL;
+
+    test_case("a version that stays loses the capacity that it does not need");
+    run(&w, 100, 200);
+    set_spec(&w, "v1 90 v4 10", QUICK);
+    run(&w, 100, 125);
+    set_spec(&w, "v1 50 v4 50", QUICK);
+    run_until(&w, "v1 50/50 v4 50/50\n", 125);
+    w.ill[1] = "UNHEALTHY";
+    run(&w, 60, 200);
+    CHECK_STR(said(&w, "rollout.phase"), "RolledBack");
+    CHECK_STR(share_text(&w), "v1 90/90 v4 10/10");
+    end(&w);
+}
+
 int main(void)
 {
+    test_leaving();
+    test_in_place();
+    test_idle();
+    test_back_by_steps();
     test_table();
     test_without_limit();
     test_many();
