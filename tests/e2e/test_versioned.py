@@ -192,6 +192,28 @@ def test_capacity_moves_with_requests(controller, operators, space, boards):
     eventually(lambda: [p.get("target_capacity") for p in old.puts] == [None, 50, 0])
 
 
+def test_a_requested_rollback_waits_for_capacity(controller, operators, space, boards):
+    """The version that had given capacity up has it again before it gets the requests; one with weight 0 keeps 1 %."""
+    service, old, new = Versioned(space), boards(), boards()
+    operators()
+    first(service, old, controller, stepPercent=50, maxSurgePercent=50)
+    service.change(version("v1", old, 0), version("v2", new, 100, app="v2"))
+    service.serve("v2", new)
+    service.phase("Complete")
+    assert (service.told("v1")["capacity"], service.told("v1")["weight"]) == (1, 0)
+    eventually(lambda: old.puts[-1].get("target_capacity") == 1)
+    assert pins(space)["X-Mobula-Version", "v1"] == "rag-v1"
+    old.status, put = "DEPLOYING", len(old.puts)  # its replicas do not start yet
+    generation = service.get()["metadata"]["generation"]
+    kubectl("-n", space.name, "annotate", "vsvc", "rag", f"mobula.dev/rollback={generation}")
+    eventually(lambda: [p.get("target_capacity") for p in old.puts[put:]] == [51])
+    assert condition(service.get(), "Progressing")["reason"] == "RollingBack" and weights(space) == {"rag-v2": 100}
+    old.status = "RUNNING"
+    eventually(lambda: weights(space) == {"rag-v1": 100})
+    eventually(lambda: condition(service.get(), "Progressing")["reason"] == "RolledBack")
+    assert [p.get("target_capacity") for p in old.puts[put:]] == [51, None]
+
+
 def test_a_canary_that_fails_is_rolled_back(controller, operators, space, boards):
     service, old, new, third = Versioned(space), boards(), boards(), boards()
     operator = operators()
@@ -320,7 +342,8 @@ def test_a_host_of_another_namespace(api, operators, space, boards):
                 service.serve(name, board)
             if service.space is space:
                 service.phase("Complete")
-        told = services[1].says("RoutesReady", f'"rag.example.org" belongs to Ingress rag-ingress of namespace {space.name}')
+                route = {**route, "hostnames": ["*.example.org"]}
+        told = services[1].says("RoutesReady", f'"*.example.org" belongs to Ingress rag-ingress of namespace {space.name}')
         assert told["status"] == "False" and told["message"].startswith("spec.hostnames: ")
         names = "rag-ingress", "rag-canary-ingress"  # a canary is one of all Ingresses of the host, whatever their namespaces
         assert not any(other.find(other.path("ingresses", name, NETWORKING)) for name in names)
