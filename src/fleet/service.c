@@ -142,8 +142,8 @@ bool service_back(struct service_desk *d, int64_t *asked, struct err *e)
         return err_set(e, ERR_STATUS, "there is nothing to go back to: no version served before this rollout, or it has not begun yet");
     if (!differs)
         return err_set(e, ERR_STATUS,
-                       "there is nothing to go back to: this rollout changes no weight, and a change in place is not rolled back: deploy the "
-                       "former file again");
+                       "there is nothing to go back to: this rollout changes no weight, and a change in place is not rolled back: deploy "
+                       "the former file again");
     struct slice body = arena_printf(d->seek.a, "{\"metadata\":{\"annotations\":{\"" VERSIONED_BACK "\":\"%lld\"}}}", generation);
     *asked = generation;
     return service_send(d, ask_merge, seek_path(&d->seek, kind_versioned.resource, d->o.name, SLICE_NONE), body, e);
