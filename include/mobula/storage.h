@@ -39,6 +39,7 @@ struct storage {
     int signal;                 /* the last one received, which ends this call and all later ones; 0: none */
     struct cloud_answer answer; /* of the last call, until the next one */
     char etag[CLOUD_ETAG_MAX];  /* ETag of the last answer; empty: none */
+    char crc[TLS_SHA256_HEX];   /* its CRC-32C of an object that was stored in parts; empty: none */
     struct slice allowed;       /* its Access-Control-Allow-Origin */
     int64_t size;               /* Content-Length of the last answer; -1: unknown */
 };
@@ -62,7 +63,8 @@ bool storage_put(struct storage *s, struct slice key, struct slice body, struct 
 bool storage_hash_file(int fd, char hex[TLS_SHA256_HEX], uint64_t *size, struct err *e); /* SHA-256 and size of a regular file */
 uint64_t storage_part(uint64_t size); /* bytes of each part when a file of `size` bytes is uploaded */
 /* Stores a regular file, in parts if it is larger than CLOUD_PART, with its SHA-256 or, in parts, its CRC-32C as metadata of the object.
- * Parts of an upload of the same content that was broken off are not sent again. */
+ * Parts of an upload of the same content that was broken off are not sent again. If the upload is gone from the store, another process may
+ * have completed it, or the answer to our call that completes it was lost: then the object is looked at, and success if it is this file. */
 bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e);
 /* Reads the object's headers. False without an error: the object does not exist. */
 bool storage_head(struct storage *s, struct slice key, struct err *e);

@@ -101,6 +101,22 @@ static void add_token(struct cloud_request *r, struct slice token, struct arena 
     }
 }
 
+/* `se` of a SAS token: a date, a minute or a second. */
+static int64_t token_until(const struct cloud_keys *k, struct arena *a)
+{
+    struct slice rest = k->session;
+    int64_t us = TIME_NEVER;
+    while (!slice_empty(rest)) {
+        struct slice value = slice_cut(&rest, '&'), name = slice_cut(&value, '='), text;
+        if (!slice_is(name, "se") || !http_query_decode(value, a, &text))
+            continue;
+        const char *more = text.len == 10 ? "T00:00:00Z" : text.len == 17 ? ":00Z" : "";
+        text = arena_printf(a, "%.*s%s", SLICE_ARG(*more == ':' ? slice_head(text, 16) : text), more);
+        us = time_parse(text, &us, NULL) ? us : TIME_NEVER;
+    }
+    return us;
+}
+
 static void sign(struct cloud_request *r, const struct cloud_signer *s, struct arena *a)
 {
     char date[HTTP_DATE];
@@ -317,6 +333,7 @@ const struct cloud_protocol cloud_azure = {
     .put = put,
     .sign = sign,
     .sign_url = sign_url,
+    .keys_until = token_until,
     .upload = &upload,
     .errand = cloud_errand_azure,
 };

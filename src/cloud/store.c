@@ -287,6 +287,8 @@ static void sign_url(struct cloud_store *s, struct now now)
     const struct cloud_fetched *k = &s->keys;
     struct cloud_request r;
     int64_t until_us = k->delegation.until_us ? k->delegation.until_us : k->expires_us;
+    if (until_us == TIME_NEVER && s->o.protocol->keys_until)
+        until_us = s->o.protocol->keys_until(&s->o.settings.keys, &s->a);
     struct cloud_signer signer =
         cloud_url_begin(s, until_us == TIME_NEVER ? CLOUD_URL_S : (until_us - now.wall_us - s->skew_us) / 1000000, now, &r);
     s->o.protocol->sign_url(&r, &signer, s->url_s, &s->a);

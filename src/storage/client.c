@@ -200,12 +200,13 @@ static void on_done(void *owner, const struct cloud_answer *answer, struct now n
     s->over = true;
     s->answer = *answer;
     s->answer.body = arena_dup(&s->last, answer->body);
-    s->etag[0] = '\0';
+    s->etag[0] = s->crc[0] = '\0';
     s->size = -1;
     s->allowed = SLICE("");
     if (answer->reader) {
         s->allowed = arena_dup(&s->last, http_header_get(answer->reader, SLICE("access-control-allow-origin")));
         slice_copy(http_header_get(answer->reader, SLICE("etag")), s->etag, sizeof s->etag);
+        slice_copy(http_header_get(answer->reader, slice_of(s->with.protocol->crc32c)), s->crc, sizeof s->crc);
         s->size = answer->reader->length;
     }
     s->answer.reader = NULL;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ struct upload {
     const char **stored;   /* by number - 1: ETags of parts that are in the store; NULL: it is not */
     uint32_t parts, count; /* count: those that are in the store */
     bool over;             /* a part is stored, or not, since the last wait */
+    bool gone;             /* the store does not have the upload */
     struct err e;          /* of the first part that was not stored */
 };
 
@@ -84,7 +86,7 @@ static void keep_part(struct upload *u, uint32_t number, struct slice etag)
     *stored = arena_dup(&u->s->a, etag).ptr;
 }
 
-/* A part of another size is sent again. False: the store does not have the upload. */
+/* A part of another size is sent again. False: the store does not have the upload, or does not say. */
 static bool list_parts(struct upload *u)
 {
     struct cloud_call c = {.method = "GET", .right = CLOUD_READ, .key = u->key};
@@ -134,6 +136,7 @@ static void on_part(void *owner, const struct cloud_answer *answer, struct now n
             err_set(&e, ERR_STATUS, "%.*s gave no ETag for part %u of %.*s: the proxy before the store must pass it",
                     SLICE_ARG(u->s->with.store.at.host), l->number, SLICE_ARG(u->key));
     }
+    u->gone |= answer->status == 404;
     if (u->e.code == ERR_NONE) {
         u->e = e;
         show_progress(u);
@@ -209,7 +212,9 @@ static bool put_parts(struct upload *u, int fd, struct err *e)
     u->how->complete(&c, u->id);
     if (u->how->metadata_last)
         cloud_add_header(&c, u->s->with.protocol->crc32c, u->sum);
-    return storage_call(u->s, &c, e);
+    bool well = storage_call(u->s, &c, e);
+    u->gone = !well && u->s->answer.status == 404;
+    return well;
 }
 
 /* ---- the beginning: a new upload, or the one that was broken off ---- */
@@ -229,8 +234,9 @@ static bool take_note(void *owner, struct slice piece, struct err *e)
     return buf_put(owner, piece) || err_set(e, ERR_LIMIT, "it is no note of an upload");
 }
 
-/* Finds the upload that a note names. The parts of one with other content are deleted, because the store would bill for them; Azure does so
- * by itself. So are unsigned parts in a store on this machine: versitygw keeps one that was cut off as if it were whole. */
+/* Finds the upload that a note names. The parts of one with other content, or whose parts cannot be listed, are deleted, because the store
+ * would bill for them, and no note would name them; Azure does so by itself. So are unsigned parts in a store on this machine: versitygw keeps
+ * one that was cut off as if it were whole. */
 static bool find_upload(struct upload *u)
 {
     struct storage *s = u->s;
@@ -240,8 +246,8 @@ static bool find_upload(struct upload *u)
         return false;
     struct slice rest = arena_dup(&s->a, buf_slice(&note)), content = slice_cut(&rest, ' ');
     u->id = rest;
-    if (slice_eq(content, content_of(u)) && !s->with.near)
-        return list_parts(u);
+    if (slice_eq(content, content_of(u)) && !s->with.near && list_parts(u))
+        return true;
     struct cloud_call c = {.method = "DELETE", .right = CLOUD_ABORT, .key = u->key};
     cloud_add_query(&c, "uploadId", u->id);
     if (u->how->begin && !slice_empty(u->id))
@@ -268,6 +274,30 @@ static bool begin_upload(struct upload *u, struct err *e)
     /* without the right to read it, or to write it, the upload merely cannot be continued */
     storage_put(s, note_of(u), arena_printf(&s->a, "%.*s %.*s", SLICE_ARG(content_of(u)), SLICE_ARG(u->id)), &(struct err){0});
     return true;
+}
+
+static bool is_stored(struct upload *u)
+{
+    struct err e = {0};
+    return storage_head(u->s, u->key, &e) && u->s->size == (int64_t)u->size && slice_eq(slice_of(u->s->crc), u->sum);
+}
+
+/* An upload that is gone, and has left no such object, is begun once more. */
+static bool put_in_parts(struct upload *u, int fd, struct err *e)
+{
+    bool well = begin_upload(u, e) && put_parts(u, fd, e);
+    if (!well && u->gone && !(well = is_stored(u))) {
+        u->gone = false;
+        u->count = 0;
+        memset(u->stored, 0, u->parts * sizeof *u->stored);
+        *e = u->e = (struct err){0};
+        well = begin_upload(u, e) && put_parts(u, fd, e);
+    }
+    if (well) {
+        *e = (struct err){0};
+        storage_delete(u->s, note_of(u), &(struct err){0});
+    }
+    return well;
 }
 
 static bool find_size(int fd, uint64_t *size, struct err *e)
@@ -304,8 +334,5 @@ bool storage_put_file(struct storage *s, struct slice key, int fd, struct err *e
     u.part = storage_part(u.size);
     u.parts = (uint32_t)((u.size + u.part - 1) / u.part);
     u.stored = arena_array(&s->a, u.parts, sizeof *u.stored);
-    if (!begin_upload(&u, e) || !put_parts(&u, fd, e))
-        return false;
-    storage_delete(s, note_of(&u), &(struct err){0});
-    return true;
+    return put_in_parts(&u, fd, e);
 }

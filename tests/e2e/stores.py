@@ -179,6 +179,26 @@ class Between:
                 threading.Thread(target=self.serve, args=(self.listener.accept()[0],), daemon=True).start()
 
 
+class Lost(Between):
+    """The first answer to the call that completes an upload in parts is lost: the store has carried it out."""
+
+    def __init__(self, store):
+        self.to, self.lost = store.port, 0
+        super().__init__()
+
+    def serve(self, near):
+        with contextlib.suppress(OSError), near, socket.create_connection(("127.0.0.1", self.to)) as far:
+            ends = False
+            while True:
+                for one in select.select([near, far], [], [])[0]:
+                    data = one.recv(65536)
+                    if not data or (one is far and ends):
+                        return
+                    if one is near and not self.lost and data.startswith(b"POST ") and b"uploadId=" in data.split(b"\r\n")[0]:
+                        self.lost, ends = 1, True
+                    (far if one is near else near).sendall(data)
+
+
 class Tunnel(Between):
     """An HTTP proxy for CONNECT that connects every host to one port of this machine. asked: the HOST:PORT of each CONNECT."""
 

@@ -20,7 +20,7 @@ import pytest
 
 from cluster import MOBULA, RUN, eventually
 from hub import GROUP, PEOPLE, account, certificate, definitions, deployment_id, hubs, meet, operator_rule  # noqa: F401 (two are fixtures)
-from stores import KEYS, Between, Cut, Tunnel, ended_url, run_moto, run_versitygw, store, versitygw  # noqa: F401 (store is a fixture)
+from stores import KEYS, Between, Cut, Lost, Tunnel, ended_url, run_moto, run_versitygw, store, versitygw  # noqa: F401 (store is a fixture)
 
 NAMES = ["plain", "dir/a b+c", "ü/✓.txt", "looks%2Fencoded", "quote'\"&<>;=?#", "..x/a..b/...", "%2e%2e%2f", "x" * 200 + "/" + "y" * 200]
 
@@ -156,6 +156,22 @@ def test_an_upload_that_was_broken_off(store, tmp_path):
     storage(store, "get", "s3://bucket/broken", "-f", back)
     assert file.read_bytes() == back.read_bytes()
     storage(store, "rm", "s3://bucket/broken")
+    assert b"mobula-upload" not in storage(store, "ls", "s3://bucket/")
+
+
+def test_an_upload_that_somebody_else_completes(store, tmp_path):
+    """The answer to our own call is lost, or another process with the same file is first: the object is there, and that is success."""
+    file, back, lossy = tmp_path / "large", tmp_path / "back", Lost(store)
+    file.write_bytes(os.urandom(3 * 8 * 2**20 + 1))
+    storage(lossy, "put", "s3://bucket/lost", "-f", file)
+    assert lossy.lost == 1
+    command = [MOBULA, "storage", "put", "s3://bucket/same", "-f", file, "--endpoint", store.url]
+    beside = [subprocess.Popen(command, env={**os.environ, **KEYS}, stderr=subprocess.PIPE) for _ in range(3)]
+    assert [(one.wait(120), one.stderr.read()) for one in beside] == [(0, b"")] * 3
+    for name in "lost", "same":
+        storage(store, "get", f"s3://bucket/{name}", "-f", back)
+        assert file.read_bytes() == back.read_bytes()
+        storage(store, "rm", f"s3://bucket/{name}")
     assert b"mobula-upload" not in storage(store, "ls", "s3://bucket/")
 
 
