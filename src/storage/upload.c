@@ -235,8 +235,8 @@ static bool take_note(void *owner, struct slice piece, struct err *e)
 }
 
 /* Finds the upload that a note names. The parts of one with other content, or whose parts cannot be listed, are deleted, because the store
- * would bill for them, and no note would name them; Azure does so by itself. So are unsigned parts in a store on this machine: versitygw keeps
- * one that was cut off as if it were whole. */
+ * would bill for them, and no note would name them; Azure does so by itself. So are unsigned parts in a store on this machine: versitygw
+ * keeps one that was cut off as if it were whole. */
 static bool find_upload(struct upload *u)
 {
     struct storage *s = u->s;
