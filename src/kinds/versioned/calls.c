@@ -60,8 +60,9 @@ static bool is_at(const struct versioned *s, const struct route *r, struct slice
     if (s->class.len)
         return slice_find_text(r->text, arena_printf(a, "\"ingressClassName\":\"%.*s\"", SLICE_ARG(s->class)).ptr) >= 0;
     if (s->gateway.len)
-        return slice_find_text(r->text, arena_printf(a, "\"name\":\"%.*s\",\"namespace\":\"%.*s\"", SLICE_ARG(s->gateway),
-                                                     SLICE_ARG(s->gateway_ns)).ptr) >= 0;
+        return slice_find_text(
+                   r->text,
+                   arena_printf(a, "\"name\":\"%.*s\",\"namespace\":\"%.*s\"", SLICE_ARG(s->gateway), SLICE_ARG(s->gateway_ns)).ptr) >= 0;
     for (struct jiter it = json_iter(s->istio); json_next(&it, &i, &gateway);) {
         struct slice name = json_str(gateway, a), of = slice_find(name, '/') < 0 ? s->ns : slice_cut(&name, '/');
         if (slice_find_text(r->text, arena_printf(a, "\"%.*s/%.*s\"", SLICE_ARG(of), SLICE_ARG(name)).ptr) >= 0 ||
