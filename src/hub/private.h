@@ -338,6 +338,8 @@ bool session_silent(const struct hub *h, const struct cloud *c); /* it was not r
 /* Until when an instance may be told of work on the strength of its session: before another replica can call the session ended. */
 int64_t session_sure_ms(const struct cloud *c);
 void session_refuse(struct call *c); /* 409: another instance has the cloud */
+/* Refuses the call with 404 if its cloud was deleted after the API server carried out the request. */
+bool session_refuse_deleted(struct call *c);
 /* health.c: the member conditions of a Cloud's status. healthy: True, False or Unknown; failed: the message of the components that
  * failed; silent: the message when the operator does not call, or empty. */
 void conditions_write(struct cloud *c, const char *healthy, struct slice failed, struct slice silent, int64_t now_us, struct jout *w);

@@ -179,8 +179,7 @@ static bool write_patch(struct call *c)
 
 static void session_look(struct call *c);
 
-/* The cloud may have been deleted after the API server carried out the request. */
-static bool refuse_if_deleted(struct call *c)
+bool session_refuse_deleted(struct call *c)
 {
     if (c->cloud->present)
         return false;
@@ -212,7 +211,7 @@ static void on_read(struct call *c)
 {
     struct hub *h = c->hub;
     uint64_t version, known = c->sync.known;
-    if (refuse_if_deleted(c))
+    if (session_refuse_deleted(c))
         return;
     if (is_restored(c, &version)) {
         call_refuse(c, &refuse_lost, "the store of the API server was restored from a backup: it is listed again");
@@ -228,7 +227,7 @@ static void on_written(struct call *c)
 {
     struct hub *h = c->hub;
     const struct kube_answer *a = c->answer;
-    if (refuse_if_deleted(c))
+    if (session_refuse_deleted(c))
         return;
     if (keep_answer(c)) {
         if (is_ours(c))

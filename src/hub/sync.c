@@ -153,21 +153,19 @@ static bool session_lost(struct call *c)
 {
     const char *holder = c->cloud->session.instance;
     bool lost = holder[0] && !slice_is(c->sync.instance, holder),
-         late = !c->sync.since_ms && c->hub->now.mono_ms >= session_sure_ms(c->cloud);
+         late = !c->sync.since_ms && !c->sync.release && c->hub->now.mono_ms >= session_sure_ms(c->cloud);
     if (lost)
         session_refuse(c);
-    else if (late && !c->sync.release)
+    else if (late)
         call_refuse(c, &refuse_lost, "the call took longer than the session of cloud %s is sure to last", c->cloud->key);
-    return lost || (late && !c->sync.release);
+    return lost || late;
 }
 
 static void sync_touch(struct call *c)
 {
     struct hub *h = c->hub;
     const struct space *s = hub_store_space(h, c->cloud->ns);
-    if (!c->sync.since_ms && !catch_up(c))
-        return;
-    if (session_lost(c))
+    if (session_refuse_deleted(c) || (!c->sync.since_ms && !catch_up(c)) || session_lost(c))
         return;
     if (!c->sync.since_ms) {
         c->sync.since_ms = h->now.mono_ms;

@@ -520,6 +520,29 @@ static void test_answer_after_deletion(bool conflict)
     finish(&h);
 }
 
+/* The session of a deleted cloud is empty, as if it had been written when the hub began. */
+static void test_report_after_deletion(void)
+{
+    struct hubworld h;
+    struct slice uid;
+    struct late_answers late = {{.arrived = delay_answer}, "PATCH", "/workloads/train/status"};
+    struct client *c = begin_job(&h, "", &uid);
+    test_case("a cloud stays deleted when the answer to a write of a workload's status comes after the event");
+    h.w.hooks = &late.hooks;
+    const char *running =
+        arena_printf(&h.w.arena, ",\"statuses\":[{\"uid\":\"%.*s\",\"generation\":1,\"state\":\"RUNNING\"}]", SLICE_ARG(uid)).ptr;
+    sync_send(c, "edge", "one", revision(&h), running);
+    run(&h, 500);
+    CHECK_INT(world_call(&h.w, "DELETE", path_of(&h, "clouds", "edge").ptr, "application/json", SLICE("{}")), 200);
+    run(&h, 1000);
+    CHECK_INT(answer(c), 0);
+    run(&h, 3000);
+    CHECK_INT(answer(c), 404);
+    CHECK_STR(said(&h, "error.code"), "CloudUnknown");
+    h.w.hooks = NULL;
+    finish(&h);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = 1};
@@ -534,6 +557,7 @@ int main(void)
     test_deletion();
     test_answer_after_deletion(false);
     test_answer_after_deletion(true);
+    test_report_after_deletion();
     test_restart();
     test_objects();
     return test_done();
