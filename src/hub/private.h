@@ -222,6 +222,8 @@ struct weight weigh(struct slice json);
 void workload_look(struct hub *h, struct workload *w);
 /* The same for all of a namespace that name a compute config, when one has come, changed or gone. */
 void workloads_look(struct hub *h, struct slice ns);
+/* Writes to the status of a hidden workload why it is hidden, or that its compute config has come, unless the status says so. */
+void hidden_care(struct hub *h, const struct workload *w);
 /* Its operator has not reported this generation, so the status is the hub's to write. */
 bool workload_waits(const struct workload *w);
 /* The spec for its operator, in a: the compute config stands in it. */

@@ -81,6 +81,15 @@ bool workload_waits(const struct workload *w)
     return !w->deleting && w->observed < w->generation;
 }
 
+void hidden_care(struct hub *h, const struct workload *w)
+{
+    if (!w->hidden || !workload_waits(w))
+        return;
+    const char *now = why_hidden(h, w);
+    if (!now || now != w->told)
+        hidden_write(h, w, now);
+}
+
 /* One that is hidden no more is written once more: its new version tells every replica's operators of it. */
 void workloads_look(struct hub *h, struct slice ns)
 {

@@ -41,8 +41,7 @@ static void workload_care(struct hub *h, struct workload *w)
         identity_mark_end(h, w);
     if (w->marks.end_unsaid)
         end_write(h, w);
-    if (w->hidden && w->told != w->hidden && workload_waits(w))
-        hidden_write(h, w, w->hidden);
+    hidden_care(h, w);
 }
 
 /* ---- clouds ---- */
