@@ -2,7 +2,7 @@
 #include "private.h"
 
 static const struct route {
-    const char *path; /* a * stands for one segment */
+    const char *path; /* a * stands for one segment that is not empty */
     const char *method, *verb;
     call_step *begin; /* once it is known who asks */
 } routes[] = {
@@ -24,7 +24,7 @@ static bool matches(struct slice pattern, struct slice path, struct slice *parts
 {
     while (pattern.ptr && path.ptr) {
         struct slice want = slice_cut(&pattern, '/'), have = slice_cut(&path, '/');
-        if (slice_is(want, "*"))
+        if (slice_is(want, "*") && !slice_empty(have))
             *parts++ = have;
         else if (!slice_eq(want, have))
             return false;
