@@ -46,18 +46,6 @@ static void end(struct submit *s, int status)
 /* The steps that a person may take about a job that goes on. */
 #define FOLLOW_AGAIN "follow it with the same command and --submission-id %.*s"
 
-/* Left before its end. */
-static void end_unknown(struct submit *s, int status, const char *why)
-{
-    if (s->submitted)
-        say(s, "%s: job %.*s goes on; " FOLLOW_AGAIN, why, ID(s), ID(s));
-    else if (s->maybe)
-        say(s, "%s: job %.*s may have been submitted; " FOLLOW_AGAIN, why, ID(s), ID(s));
-    else
-        say(s, "%s: nothing was submitted", why);
-    end(s, status == STATUS_UNKNOWN && !s->submitted && !s->maybe ? STATUS_ERROR : status);
-}
-
 static void finish(struct submit *s)
 {
     char age[TIME_TEXT_MAX];
@@ -67,14 +55,26 @@ static void finish(struct submit *s)
     end(s, well ? STATUS_OK : STATUS_ERROR);
 }
 
-static void leave(struct submit *s, int status, const char *why, struct now now)
+/* Left before its end, or before the end of its log. */
+static void end_unknown(struct submit *s, int status, const char *why)
 {
     if (s->ended) {
         say(s, "%s: the end of the log was not read", why);
         finish(s);
         return;
     }
-    if (!s->o->stop || s->stage == SUBMIT_STOP || !(s->submitted || s->maybe)) {
+    if (s->submitted)
+        say(s, "%s: job %.*s goes on; " FOLLOW_AGAIN, why, ID(s), ID(s));
+    else if (s->maybe)
+        say(s, "%s: job %.*s may have been submitted; " FOLLOW_AGAIN, why, ID(s), ID(s));
+    else
+        say(s, "%s: nothing was submitted", why);
+    end(s, status == STATUS_UNKNOWN && !s->submitted && !s->maybe ? STATUS_ERROR : status);
+}
+
+static void leave(struct submit *s, int status, const char *why, struct now now)
+{
+    if (s->ended || !s->o->stop || s->stage == SUBMIT_STOP || !(s->submitted || s->maybe)) {
         end_unknown(s, status, why);
         return;
     }

@@ -492,6 +492,12 @@ static void deaf_at_4(struct stage *st, int64_t ms)
     st->deaf = ms >= 4000;
 }
 
+static void deaf_at_end(struct stage *st, int64_t ms)
+{
+    (void)ms;
+    st->deaf = st->s.ended;
+}
+
 static void logs(void)
 {
     struct stage *st = stage_new("a log that cannot be read");
@@ -508,6 +514,12 @@ static void logs(void)
     st->at = deaf_at_4;
     CHECK_INT(run(st, 60000), STATUS_UNKNOWN);
     CHECK(said(st, "nobody reads the log any more: job j goes on"));
+    stage_free(st);
+    st = stage_new("nobody reads the last of it, and the job has ended");
+    st->at = deaf_at_end;
+    st->ends_ms = 6550; /* lines come after the last look before */
+    CHECK_INT(run(st, 60000), STATUS_OK);
+    CHECK(said(st, "nobody reads the log any more: the end of the log was not read\njob j SUCCEEDED"));
     stage_free(st);
     st = stage_new("a quiet job is asked about less often");
     st->runs_ms = 0;
@@ -531,6 +543,12 @@ static void wrong_token_at_3(struct stage *st, int64_t ms)
     st->head.token = ms >= 3000 ? "new" : "old";
 }
 
+static void wrong_token_at_end(struct stage *st, int64_t ms)
+{
+    (void)ms;
+    st->head.token = st->s.ended ? "new" : "old";
+}
+
 static void tokens(void)
 {
     struct stage *st = stage_new("none is given");
@@ -548,6 +566,12 @@ static void tokens(void)
     st->at = wrong_token_at_3;
     CHECK_INT(run(st, 60000), STATUS_UNKNOWN);
     CHECK(said(st, "job j goes on") && !strstr(st->said.ptr, "old"));
+    stage_free(st);
+    st = stage_new("it is replaced, and not here, when the job has ended");
+    st->token = "old";
+    st->at = wrong_token_at_end;
+    CHECK_INT(run(st, 60000), STATUS_OK);
+    CHECK(said(st, "the end of the log was not read\njob j SUCCEEDED") && !strstr(st->said.ptr, "goes on"));
     stage_free(st);
 }
 
