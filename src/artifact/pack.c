@@ -165,17 +165,38 @@ static struct slice real_place(const char *path, struct arena *a)
     return n < 0 ? SLICE_NONE : arena_printf(a, "%.*s", (int)n, real);
 }
 
-/* The target of a link is packed when it is a file of the folder itself that is not left out: packing a folder means no other file of this
- * machine. */
-static bool leads_inside(const struct pack *p, struct slice place)
+static bool read_rules(struct pack *p, struct slice folder)
 {
-    struct arena one = {0};
+    static const char *const files[] = {".gitignore", ".rayignore"};
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        struct slice text, place = arena_printf(p->arena, "%.*s%.*s%s", SLICE_ARG(p->root), SLICE_ARG(folder), files[i]);
+        struct stat st;
+        if (lstat(place.ptr, &st) != 0 || !S_ISREG(st.st_mode))
+            continue;
+        if (!cli_read_file(place, p->arena, &text, p->e) || !ignore_add(&p->found, folder, text, p->e))
+            return err_wrap(p->e, "%s", place.ptr);
+    }
+    return true;
+}
+
+/* The target of a link is packed when it is a file of the folder itself that is not left out, by the rules of the target's folders too:
+ * packing a folder means no other file of this machine. */
+static bool leads_inside(struct pack *p, struct slice name, struct slice place)
+{
+    struct arena one = {0}, *outer = p->arena;
+    uint32_t rules = p->found.count;
     struct slice target = real_place(place.ptr, &one);
     bool inside = slice_starts(target, p->root);
     target = slice_skip(target, inside ? p->root.len : 0);
+    p->arena = &one;
     for (size_t i = 0; inside && i <= target.len; i++)
-        if (i == target.len || target.ptr[i] == '/')
-            inside = !is_left_out(p, slice_head(target, i), i < target.len);
+        if (i == target.len)
+            inside = !is_left_out(p, target, false);
+        else if (target.ptr[i] == '/')
+            inside = !is_left_out(p, slice_head(target, i), true) &&
+                     (slice_starts(name, slice_head(target, i + 1)) || read_rules(p, slice_head(target, i + 1)));
+    p->arena = outer;
+    p->found.count = rules;
     arena_free(&one);
     return inside;
 }
@@ -232,7 +253,7 @@ static bool pack_entry(struct pack *p, struct slice name, unsigned depth)
         return leave_out(p, name, "its name is not UTF-8, and Ray could not open the archive: rename it");
     if (S_ISDIR(st.st_mode))
         return pack_entries(p, arena_printf(p->arena, "%.*s/", SLICE_ARG(name)), depth + 1);
-    if (link && (!leads_inside(p, place) || stat(place.ptr, &st) != 0 || !S_ISREG(st.st_mode)))
+    if (link && (!leads_inside(p, name, place) || stat(place.ptr, &st) != 0 || !S_ISREG(st.st_mode)))
         return leave_out(p, name, "a symbolic link to something else than a file that is packed");
     return S_ISREG(st.st_mode) ? pack_file(p, name, &st) : leave_out(p, name, "neither a file nor a folder");
 }
@@ -260,20 +281,6 @@ static bool read_names(struct pack *p, struct slice folder, struct slice **names
     closedir(dir);
     if (*count)
         qsort(*names, *count, sizeof **names, by_name);
-    return true;
-}
-
-static bool read_rules(struct pack *p, struct slice folder)
-{
-    static const char *const files[] = {".gitignore", ".rayignore"};
-    for (size_t i = 0; i < COUNT_OF(files); i++) {
-        struct slice text, place = arena_printf(p->arena, "%.*s%.*s%s", SLICE_ARG(p->root), SLICE_ARG(folder), files[i]);
-        struct stat st;
-        if (lstat(place.ptr, &st) != 0 || !S_ISREG(st.st_mode))
-            continue;
-        if (!cli_read_file(place, p->arena, &text, p->e) || !ignore_add(&p->found, folder, text, p->e))
-            return err_wrap(p->e, "%s", place.ptr);
-    }
     return true;
 }
 

@@ -271,6 +271,28 @@ static void test_over(void)
     buf_free(&zip);
 }
 
+static void test_other_rules(void)
+{
+    struct buf zip, names = {.max = MIB};
+    struct pack_result r;
+    struct flag_texts none = {.count = 0};
+    struct err e;
+    test_case("a link to a file that the .gitignore of its own folder leaves out");
+    CHECK(unlink(place("zz")) == 0);
+    CHECK(mkdir(place("app"), 0755) == 0 && mkdir(place("keys"), 0755) == 0);
+    write_file("keys/.gitignore", "*.pem\n", 0644);
+    write_file("keys/key.pem", "secret", 0644);
+    write_file("keys/key.pub", "public", 0644);
+    CHECK(symlink("../keys/key.pem", place("app/key.pem")) == 0);
+    CHECK(symlink("../keys/key.pub", place("app/key.pub")) == 0);
+    CHECK(pack(&none, &zip, &r, &e));
+    list(buf_slice(&zip), &names);
+    CHECK(slice_has(buf_slice(&names), "dir/app/key.pub 100644 public\n"));
+    CHECK(!slice_has(buf_slice(&names), "key.pem"));
+    buf_free(&zip);
+    buf_free(&names);
+}
+
 int main(void)
 {
     test_cases();
@@ -278,6 +300,7 @@ int main(void)
     test_folder();
     test_excludes();
     test_over();
+    test_other_rules();
     CHECK(slice_starts(slice_of(root), SLICE("/tmp/t_pack-")));
     CHECK(system(arena_printf(&texts, "rm -r '%s' '%s.zip'", root, root).ptr) == 0);
     arena_free(&texts);
