@@ -33,8 +33,10 @@ static void ask(struct call *c)
     hub_path(h, resource_of(c), c->project, c->name, SLICE_NONE);
     for (size_t i = 0; i < COUNT_OF(queries) && list; i++) {
         struct slice text, value = http_query_get(head->target, slice_of(queries[i]));
-        if (value.ptr && http_query_decode(value, &c->arena, &text))
-            kube_query(&h->path, queries[i], text);
+        if (value.ptr && http_query_decode(value, &c->arena, &text) && !kube_query(&h->path, queries[i], text)) {
+            call_refuse(c, &refuse_bad, "the query is too long");
+            return;
+        }
     }
     if (body)
         kube_query(&h->path, "fieldValidation", SLICE("Strict")); /* a misspelt member would be dropped without a word */
