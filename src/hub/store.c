@@ -46,10 +46,23 @@ static void workload_care(struct hub *h, struct workload *w)
 
 /* ---- clouds ---- */
 
+/* The cloud is not found by its deployment id any more; another one that has the same id is. */
+static void free_id(struct hub *h, const struct cloud *c)
+{
+    struct cloud *other;
+    if (!c->present || map_get(&h->ids, slice_of(c->id)) != c)
+        return;
+    map_del(&h->ids, slice_of(c->id));
+    for (uint32_t i = 0; (other = map_next(&h->clouds, &i)) != NULL;)
+        if (other != c && other->present && strcmp(other->id, c->id) == 0) {
+            map_put(&h->ids, slice_of(other->id), other);
+            return;
+        }
+}
+
 static void cloud_vanish(struct hub *h, struct cloud *c)
 {
-    if (c->present && map_get(&h->ids, slice_of(c->id)) == c)
-        map_del(&h->ids, slice_of(c->id));
+    free_id(h, c);
     c->present = false;
     c->version = 0;
     c->session = (struct session){0};
@@ -78,8 +91,7 @@ static void read_id(struct hub *h, struct cloud *c, struct jval object)
         id = c->marked && (!holder || holder == c) ? kept : (struct slice){made, sizeof made};
     if (c->present && slice_is(id, c->id))
         return;
-    if (c->present && map_get(&h->ids, slice_of(c->id)) == c)
-        map_del(&h->ids, slice_of(c->id));
+    free_id(h, c);
     slice_copy(id, c->id, sizeof c->id);
     struct cloud *other = map_get(&h->ids, slice_of(c->id));
     if (other)

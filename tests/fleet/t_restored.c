@@ -193,6 +193,33 @@ static void test_copies(void)
     finish(&h);
 }
 
+static void set_id(struct hubworld *h, const char *name, struct slice id)
+{
+    struct slice body = arena_printf(&h->w.arena, "{\"status\":{\"deploymentId\":\"%.*s\"}}", SLICE_ARG(id)),
+                 path = arena_printf(&h->w.arena, "%s/status", path_of(h, "clouds", name).ptr);
+    CHECK_INT(world_call(&h->w, "PATCH", path.ptr, "application/merge-patch+json", body), 200);
+    run(h, 1000);
+}
+
+static void test_one_id(bool deleted)
+{
+    struct hubworld h;
+    test_case("of two clouds with one deployment id the second has it when the first is %s", deleted ? "deleted" : "given another");
+    start(&h);
+    make_cloud(&h, "first");
+    make_cloud(&h, "second");
+    struct slice id = field(&h, "clouds", "first", "status.deploymentId"), other = field(&h, "clouds", "second", "status.deploymentId");
+    set_id(&h, "second", id);
+    if (deleted)
+        lose(&h, "clouds", "first");
+    else
+        set_id(&h, "first", other);
+    run(&h, 1000);
+    CHECK_INT(sync_ask(client_new(&h), "second", "one", "", ",\"wait\":0"), 200);
+    CHECK_STR(field(&h, "clouds", "second", "status.session.instance"), "one");
+    finish(&h);
+}
+
 static bool held(struct hubworld *h, const char *name)
 {
     return json_len(json_get(object_of(h, "workloads", name), "metadata.finalizers")) > 0;
@@ -232,6 +259,8 @@ int main(void)
     test_restored_store();
     test_deleted_workload();
     test_copies();
+    test_one_id(true);
+    test_one_id(false);
     test_namespace_goes(false);
     test_namespace_goes(true);
     return test_done();
