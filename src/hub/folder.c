@@ -45,7 +45,7 @@ static void create_map(struct call *c)
     }
     struct slice uid = json_get_str(doc, "metadata.uid", a);
     struct work_folder f = {.ns = c->project,
-                            .name = work_folder_map(uid, hash, a),
+                            .name = work_folder_map(identity_of_workload(h, doc, a), hash, a),
                             .uid = uid,
                             .owner_version = SLICE("mobula.dev/v1"),
                             .owner_kind = SLICE("Workload"),

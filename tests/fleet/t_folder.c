@@ -64,6 +64,27 @@ static void test_stored(void)
     finish(&h);
 }
 
+static void test_restored(void)
+{
+    struct hubworld h;
+    start(&h);
+    test_case("the folder of a workload that was restored, and has another uid than its operator knows");
+    make_cloud(&h, "edge");
+    struct slice object = arena_printf(
+        &h.w.arena,
+        "{\"apiVersion\":\"mobula.dev/v1\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"train\",\"namespace\":\"n\","
+        "\"annotations\":{\"mobula.dev/identity\":\"n/train 00000000-0000-4000-8000-000000000001\"}},\"spec\":{\"cloud\":\"edge\","
+        "\"workingDir\":\"upload:%s\",\"job\":{\"entrypoint\":\"x\"}}}",
+        hash_of(&h, SLICE("zip file")));
+    CHECK_INT(world_call(&h.w, "POST", path_of(&h, "workloads", "").ptr, "application/json", object), 201);
+    run(&h, 1000);
+    struct client *c = client_new(&h);
+    CHECK_INT(ask(c, "PUT", PATH, "ann", "{\"data\":\"" DATA "\"}"), 200);
+    CHECK_INT(ask(c, "GET", PATH, "operator", ""), 200);
+    CHECK_STR(said(&h, "data"), DATA);
+    finish(&h);
+}
+
 static void test_sizes(void)
 {
     struct hubworld h;
@@ -101,6 +122,7 @@ static void test_sizes(void)
 int main(void)
 {
     test_stored();
+    test_restored();
     test_sizes();
     return test_done();
 }
