@@ -220,7 +220,7 @@ const char *hidden_word(struct jval reason);     /* which of them it is; NULL: n
 struct weight weigh(struct slice json);
 /* Sets hidden and shown. */
 void workload_look(struct hub *h, struct workload *w);
-/* The same for all of a namespace that name a compute config, when one has come, changed or gone. */
+/* The same for all of a namespace (empty: of all) that name a compute config, when one has come, changed or gone. */
 void workloads_look(struct hub *h, struct slice ns);
 /* Writes to the status of a hidden workload why it is hidden, or that its compute config has come, unless the status says so. */
 void hidden_care(struct hub *h, const struct workload *w);

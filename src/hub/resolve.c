@@ -95,7 +95,7 @@ void workloads_look(struct hub *h, struct slice ns)
 {
     struct workload *w;
     for (uint32_t i = 0; (w = map_next(&h->workloads, &i)) != NULL;) {
-        if (slice_empty(w->config) || !slice_eq(w->ns, ns))
+        if (slice_empty(w->config) || !(slice_empty(ns) || slice_eq(w->ns, ns)))
             continue;
         const char *before = w->hidden, *now = why_hidden(h, w);
         if (now || !before || !workload_waits(w))

@@ -423,6 +423,8 @@ static void listed(struct hub *h, struct source *src, uint64_t version)
         workload_look(h, w);
     if (!whole)
         hub_store_care(h);
+    else if (src->kind == SOURCE_CONFIGS)
+        workloads_look(h, s->ns);
     struct cloud *c;
     for (uint32_t i = 0; (c = map_next(&h->clouds, &i)) != NULL;)
         cloud_touch(c);

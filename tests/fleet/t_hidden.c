@@ -27,10 +27,32 @@ static void test_lost_write(bool all)
     finish(&h);
 }
 
+/* Its watch has missed the deletion. */
+static void test_missed_deletion(void)
+{
+    struct hubworld h;
+    test_case("a config that a list does not have any more hides the workload that names it");
+    start(&h);
+    make_cloud(&h, "edge");
+    make(&h, "ComputeConfig", "computeconfigs", "small-v1", "{}");
+    make_job(&h, "train", "edge", ",\"computeConfig\":{\"name\":\"small\"}");
+    apiserver_faults(h.w.server)->watch_delay_ms = 5000;
+    CHECK_INT(world_call(&h.w, "DELETE", path_of(&h, "computeconfigs", "small-v1").ptr, "application/json", SLICE("{}")), 200);
+    world_cut_all(&h.w);
+    apiserver_compact(h.w.server, SLICE(""));
+    apiserver_faults(h.w.server)->watch_delay_ms = 0;
+    run(&h, 5000);
+    CHECK_STR(field(&h, "workloads", "train", "status.reason"), "ComputeConfigUnknown");
+    CHECK_INT(sync_ask(client_new(&h), "edge", "one", "", ",\"wait\":0"), 200);
+    CHECK_INT(workloads(&h), 0);
+    finish(&h);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = 1};
     test_lost_write(false);
     test_lost_write(true);
+    test_missed_deletion();
     return test_done();
 }
