@@ -203,14 +203,20 @@ def test_a_requested_rollback_waits_for_capacity(controller, operators, space, b
     assert (service.told("v1")["capacity"], service.told("v1")["weight"]) == (1, 0)
     eventually(lambda: old.puts[-1].get("target_capacity") == 1)
     assert pins(space)["X-Mobula-Version", "v1"] == "rag-v1"
-    old.status, put = "DEPLOYING", len(old.puts)  # its replicas do not start yet
+    put, seen = len(old.puts), set()
     generation = service.get()["metadata"]["generation"]
     kubectl("-n", space.name, "annotate", "vsvc", "rag", f"mobula.dev/rollback={generation}")
-    eventually(lambda: [p.get("target_capacity") for p in old.puts[put:]] == [51])
-    assert condition(service.get(), "Progressing")["reason"] == "RollingBack" and weights(space).get("rag-v2") >= 99
-    old.status = "RUNNING"
+
+    def look():
+        now = service.get()
+        share = {v["name"]: (v["capacity"], v["weight"]) for v in now["status"]["versions"]}
+        seen.add((condition(now, "Progressing")["reason"], *share["v1"], share["v2"][1]))
+        return condition(now, "Progressing")["reason"] == "RolledBack"
+
+    eventually(look, step=0.02)
+    assert all(weight <= capacity for _, capacity, weight, _ in seen) and ("RolledBack", 100, 100, 0) in seen, seen
+    assert any(reason == "RollingBack" and capacity == 51 for reason, capacity, *_ in seen), seen
     eventually(lambda: weights(space) == {"rag-v1": 100})
-    eventually(lambda: condition(service.get(), "Progressing")["reason"] == "RolledBack")
     assert [p.get("target_capacity") for p in old.puts[put:]] == [51, None]
 
 
