@@ -191,6 +191,37 @@ struct ray_drain {
 };
 bool ray_gcs_drain(struct ray_gcs *g, const struct ray_drain *drain, struct now now, struct err *e);
 
+/* ---- settings of a GCS client, and waiting for a GCS ---- */
+
+/* The text of a file, in a. */
+typedef bool ray_gcs_file(struct slice path, struct arena *a, struct slice *out, struct err *e);
+/* If Ray's RAY_USE_TLS is set: loads the files of RAY_TLS_CA_CERT, RAY_TLS_SERVER_CERT and RAY_TLS_SERVER_KEY into *o, which keeps them
+ * until the process ends. False: a file is missing or malformed. */
+bool ray_gcs_tls(struct ray_gcs_options *o, ray_gcs_file *read, struct err *e);
+/* "HOST:PORT" or "[V6]:PORT". */
+bool ray_gcs_address(struct slice text, struct endpoint *to, struct err *e);
+
+enum { RAY_GCS_RETRY_MS = 1000 }; /* between two attempts, with a quarter of jitter both ways */
+/* One health check after another until one says that the GCS serves. Driven like all owners of links: ray_gcs_wait_step, loop_wait,
+ * net_dispatch, again. */
+struct ray_gcs_wait {
+    struct ray_gcs_pool *pool;
+    struct ray_gcs *gcs;
+    int64_t until_ms; /* no attempt begins or goes on after this */
+    struct rng rng;
+    int64_t next_ms; /* when the next attempt begins */
+    bool asking;
+    bool serving;   /* done */
+    struct err why; /* why not, after the last attempt that ended */
+};
+bool ray_gcs_wait_begin(struct ray_gcs_wait *w, struct net *net, const struct endpoint *to, int64_t until_ms, uint64_t seed,
+                        ray_gcs_file *read, struct err *e);
+void ray_gcs_wait_end(struct ray_gcs_wait *w);
+/* Begins an attempt when one is due; returns when to call again. */
+int64_t ray_gcs_wait_step(struct ray_gcs_wait *w, struct now now);
+/* The GCS serves, or the time is over and w->why says why not. */
+bool ray_gcs_wait_over(const struct ray_gcs_wait *w, struct now now);
+
 /* ---- the dashboard of a head: jobs, Serve, its version ----
  *
  * Three parts, each usable alone: building an HTTP request, reading an answer, and a client that sends the one and receives the other.

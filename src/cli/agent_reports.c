@@ -1,5 +1,4 @@
 #include "agent.h"
-#include "wait_gcs.h"
 
 #include <stdlib.h>
 
@@ -140,7 +139,7 @@ bool agent_reports_open(struct agent *g, struct err *e)
     g->pool = ray_gcs_pool_new(loop_net(g->loop), rng_next(&g->rng));
     g->dash_pool = ray_dash_pool_new(loop_net(g->loop));
     struct ray_gcs_options gcs = {.host = host, .port = port, .token = slice_of(ray_token()), .done = on_state, .owner = g};
-    g->gcs = gcs_tls(&gcs, e) ? ray_gcs_open(g->pool, &gcs, e) : NULL;
+    g->gcs = ray_gcs_tls(&gcs, cli_read_file, e) ? ray_gcs_open(g->pool, &gcs, e) : NULL;
     if (g->gcs)
         ray_gcs_poll(g->gcs, POLL_MS, clock_now());
     return g->gcs != NULL;

@@ -1,7 +1,6 @@
 /* What the environment and the command line of submit and wait-gcs say, a line each: an address, a GCS's address, and the words of an
  * entrypoint. What is taken is a host that can be connected to; and a shell makes of the entrypoint the very words. */
-#include "src/cli/wait_gcs.h"
-
+#include <mobula/heads.h>
 #include <mobula/submit.h>
 
 #include <stdlib.h>
@@ -33,7 +32,7 @@ static void check_addresses(struct slice dashboard, struct slice gcs)
     bool ok = submit_address(dashboard, "--address", &host, &port, &e);
     check_place(ok, host, port, &e);
     e = (struct err){0};
-    ok = gcs_address(gcs, &to, &e);
+    ok = ray_gcs_address(gcs, &to, &e);
     check_place(ok, to.host, to.port, &e);
 }
 

@@ -55,7 +55,7 @@ WORDS = [
 # these phrases anywhere. There are none in src and include. Those of tests may only become fewer: lower the number when some are gone.
 RIDDLE_BEGINS = re.compile(r"(?:who|whose|what|whoever|nobody|somebody)\b", re.I)
 RIDDLE_HOLDS = re.compile(r"\b(?:is\s+told|anew|that\s+there\s+is|is\s+had)\b")
-RIDDLES_OF_TESTS = 443
+RIDDLES_OF_TESTS = 442
 C_TOKEN = re.compile(r"""/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*""", re.S)
 
 # Conversions that musl's printf has and src/base/format.c, which the product formats with, has not. "% o" is prose, %2F part of a URL.

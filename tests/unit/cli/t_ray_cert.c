@@ -2,7 +2,6 @@
 #include "said.h"
 
 #include "../../../src/cli/cli.h"
-#include "../../../src/cli/wait_gcs.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -117,33 +116,6 @@ static void trouble(void)
     make_ca();
 }
 
-static void environment(void)
-{
-    struct ray_gcs_options o = {.port = 1};
-    struct err e = {0};
-    char said[1024];
-    test_case("wait-gcs uses TLS if Ray's own variables are set");
-    CHECK_INT(command("localhost", NULL, said, sizeof said), STATUS_OK);
-    CHECK(gcs_tls(&o, &e) && !o.trust && !o.identity);
-    setenv("RAY_USE_TLS", "0", 1);
-    CHECK(gcs_tls(&o, &e) && !o.trust);
-    setenv("RAY_USE_TLS", "1", 1);
-    CHECK(!gcs_tls(&o, &e) && strcmp(e.text, "RAY_TLS_CA_CERT: not set") == 0);
-    setenv("RAY_TLS_CA_CERT", OUT "/ca.crt", 1);
-    setenv("RAY_TLS_SERVER_CERT", OUT "/tls.crt", 1);
-    setenv("RAY_TLS_SERVER_KEY", OUT "/none", 1);
-    e = (struct err){0};
-    CHECK(!gcs_tls(&o, &e));
-    CHECK(strstr(e.text, "RAY_TLS_SERVER_KEY: " OUT "/none: No such file"));
-    setenv("RAY_TLS_SERVER_KEY", OUT "/tls.key", 1);
-    e = (struct err){0};
-    if (!CHECK(gcs_tls(&o, &e) && o.trust && o.identity))
-        printf("  %s\n", e.text);
-    tls_trust_drop(o.trust);
-    tls_identity_drop(o.identity);
-    unsetenv("RAY_USE_TLS");
-}
-
 int main(void)
 {
     if (system("rm -rf " CA " " OUT " && mkdir -p " CA " " OUT) != 0)
@@ -152,6 +124,5 @@ int main(void)
     files();
     chain();
     trouble();
-    environment();
     return test_done();
 }
