@@ -79,6 +79,11 @@ void storage_sum_add(struct storage_sum *m, struct slice piece);
 void storage_sum_end(struct storage_sum *m, char hex[TLS_SHA256_HEX]);
 /* Reads an object and compares it with the CRC-32C or SHA-256 in its metadata, if any. */
 bool storage_get(struct storage *s, struct slice key, cloud_piece *piece, void *owner, struct err *e);
+/* Writes an object to the open file fd; name: of the file, for the error. */
+bool storage_get_to(struct storage *s, struct slice key, int fd, const char *name, struct err *e);
+/* Writes an object to FILE.part, which is renamed to the file when the object is complete: after an error the old file is as it was. A pipe
+ * or device is written directly. */
+bool storage_get_file(struct storage *s, struct slice key, struct slice file, struct err *e);
 bool storage_delete(struct storage *s, struct slice key, struct err *e);
 /* Reads one page of the list of objects with this prefix. deep: all objects, else objects and folders of one level. *more: continuation
  * token, empty for the first page and after the last one. *out is valid until the next call. */

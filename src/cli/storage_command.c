@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct options {
@@ -40,40 +39,13 @@ struct work {
     struct storage s;
     struct options o;
     struct cloud_place at;
-    int fd; /* output of get */
 };
 
-static bool write_piece(void *owner, struct slice piece, struct err *e)
-{
-    const struct work *w = owner;
-    while (!slice_empty(piece)) {
-        ssize_t n = write(w->fd, piece.ptr, piece.len);
-        if (n < 0)
-            return err_set(e, ERR_IO, "%s: %s", slice_empty(w->o.file) ? "standard output" : w->o.file.ptr, strerror(errno));
-        piece = slice_skip(piece, (size_t)n);
-    }
-    return true;
-}
-
-/* Writes to FILE.part and renames it when the object is complete, so that an error leaves the old file in place. A pipe or device is
- * written directly. */
 static int run_get(struct work *w, struct err *e)
 {
-    struct stat st;
     struct slice file = w->o.file;
-    bool standard = slice_empty(file) || slice_is(file, "-"), whole = !standard && (stat(file.ptr, &st) != 0 || S_ISREG(st.st_mode));
-    struct slice part = whole ? arena_printf(&w->s.a, "%s.part", file.ptr) : file;
-    w->fd = standard ? STDOUT_FILENO : open(part.ptr, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (w->fd < 0)
-        return err_set(e, ERR_IO, "%s: %s", part.ptr, strerror(errno));
-    bool well = storage_get(&w->s, w->at.key, write_piece, w, e);
-    if (!standard && close(w->fd) != 0 && well)
-        well = err_set(e, ERR_IO, "%s: %s", part.ptr, strerror(errno));
-    if (well && whole && rename(part.ptr, file.ptr) != 0)
-        well = err_set(e, ERR_IO, "%s: %s", file.ptr, strerror(errno));
-    if (whole && !well)
-        unlink(part.ptr);
-    return well;
+    bool standard = slice_empty(file) || slice_is(file, "-");
+    return standard ? storage_get_to(&w->s, w->at.key, STDOUT_FILENO, "standard output", e) : storage_get_file(&w->s, w->at.key, file, e);
 }
 
 static int run_put(struct work *w, struct err *e)
