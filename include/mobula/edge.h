@@ -40,6 +40,22 @@ struct tls_identity *const *edge_identity(const struct edge *g);
 /* Reads token files again. Tokens of a file that is missing (ERR_MISSING of `read`) are not accepted any more; all else that is wrong with
  * a file, or with that of an upstream, leaves what was read before. */
 void edge_reload(struct edge *g);
+/* The files of an edge. Zero-initialise it, set the first members, and keep it until the edge's end. */
+struct edge_files {
+    struct edge *edge;
+    struct slice config;                         /* path of the file of routes; empty: it has one route, of the next four: */
+    struct slice upstream, auth, cluster, token; /* as in the file; auth, cluster and token may be empty */
+    struct slice cert, key;                      /* paths; empty: no TLS */
+    /* Lists the files with routes of services, in a, and returns their number; NULL: there are none. */
+    uint32_t (*list)(const void *of, struct arena *a, const struct slice **files);
+    const void *of;
+    int64_t next_ms;     /* when edge_files_reload is due */
+    uint64_t configured; /* hash of the routes in use */
+    struct log_memory said;
+};
+bool edge_files_read(struct edge_files *f, struct err *e); /* before the edge runs: what is wrong is an error */
+/* Reads all of them again, and token files, every EDGE_RELOAD_MS. What is wrong is logged, and what was read before stays in use. */
+void edge_files_reload(struct edge_files *f, struct now now);
 /* Does what is due and returns when to call again. Call it after every net_dispatch. */
 int64_t edge_step(struct edge *g, struct now now);
 void edge_renew(struct edge *g, struct now now); /* reads the credentials again now */
