@@ -68,7 +68,8 @@ struct apply_object {
 enum { APPLY_OBJECTS_MAX = 128, APPLY_FAILURES_MAX = 16, APPLY_WORDS_MAX = 8 * KIB };
 struct apply {
     struct ask *ask;
-    void (*say)(struct slice line); /* of each object that is changed or waited for; NULL: nothing is said */
+    void (*say)(struct slice line);  /* of each object that is changed or waited for; NULL: nothing is said */
+    void (*note)(struct slice line); /* warnings of install_change_apply and uninstall_apply, which need say as well */
     struct arena *a;
     struct apply_object *list;
     uint32_t count;
@@ -279,6 +280,9 @@ void install_of_operator(struct install_options *o, install_flag *value, const v
 /* The rules of the ClusterRoles and of the Roles in namespace ns, as a JSON array in a. ns SLICE_NONE: those of the first Role,
  * which is for the watched namespaces, and of ClusterRoles. */
 bool install_rights(const struct install_options *o, struct slice ns, struct arena *a, struct slice *rules, struct err *e);
+/* The rules that an operator with these flags, in namespace ns, needs in the namespaces `watch`, in keep; SLICE_NONE: they are not known.
+ * Those of kinds that are needed on demand only are left out: the object that needs one names it in a condition. */
+struct slice install_rights_needed(install_flag *value, const void *of, struct slice ns, struct slice watch, struct arena *keep);
 /* The name of what is installed: of its account, Deployment, labels and so on. */
 struct slice install_name(bool plane);
 /* The name of the Role in a watched namespace. Outside of the installation's own namespace it has that namespace in it, as the names of
@@ -395,6 +399,46 @@ bool revision_allows(const struct revision *r, const struct apply_object *o, str
 struct slice revision_gives(const struct apply_object *o, struct jval live, struct arena *a);
 /* Deletes what the other revision has and the list has not, and programs that neither needs. */
 bool revision_prune(struct apply *p, const struct revision *r, int64_t until_ms, struct err *e);
+
+/* ---- migration ---- */
+
+/* `mobula crds migrate`: objects that are stored in a version other than the storage version of their definition are written again; then
+ * status.storedVersions of the definition has that version alone, and a definition without the others can be applied. */
+
+struct migration {
+    struct ask *ask;
+    struct arena *a;
+    void (*say)(struct slice line); /* of each page of objects, and of each definition before and after */
+    bool dry_run;                   /* counts the objects, and changes nothing */
+    struct arena page;              /* private from here: of one page of objects */
+    const char *plural;             /* "rayclusters.ray.io" */
+    struct slice group, version, resource;
+    uint64_t done;
+};
+/* *any: the definition exists, and has other stored versions. */
+bool migrate_definition(struct migration *m, const char *plural, bool *any, struct err *e);
+/* The same of the definitions of all kinds, a control plane's, too. *any: one of them has other stored versions. */
+bool migrate_all(struct migration *m, bool *any, struct err *e);
+
+/* ---- changes of an installation as a whole ---- */
+
+/* `mobula install --apply`, from the first look at the cluster to the deletion of the surplus. */
+struct install_change {
+    struct inventory now;     /* before the change */
+    struct apply gone;        /* objects that exist and that the new manifests lack */
+    struct revision revision; /* private from here */
+    int64_t until_ms;
+};
+/* Looks at what exists and tries everything in a dry run; nothing is changed. False with *e and p's failures: the change would not work, or
+ * namespaces or flags would be given up. Sets p->installation. */
+bool install_change_read(struct install_change *c, struct apply *p, const struct install_options *o, struct slice manifests, struct err *e);
+/* Makes the change that was read: records the revision, applies the objects, waits, and deletes former ones. Without the right to Secrets
+ * no revision is recorded, and a note says so. After a failure the objects of p that were changed are marked as such. */
+bool install_change_apply(struct install_change *c, struct apply *p, const struct install_options *o, struct err *e);
+
+/* `mobula uninstall --apply`: deletes the work with o->purge, or fails if some is left; then the objects of the installation in p's
+ * namespace; with o->leave_work it removes the work's finalizers. Sets o->watch or o->all_namespaces, unless given, from the Deployment. */
+bool uninstall_apply(struct uninstall_options *o, struct apply *p, struct err *e);
 
 /* ---- values ---- */
 

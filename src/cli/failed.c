@@ -11,3 +11,8 @@ int cli_apply_failed(const struct apply *p, const struct err *e)
     cli_fail(e);
     return p->ask->signal ? 128 + p->ask->signal : STATUS_ERROR;
 }
+
+void cli_apply_note(struct slice line)
+{
+    fprintf(stderr, "mobula: %.*s\n", SLICE_ARG(line));
+}

@@ -1,5 +1,6 @@
 /* `mobula install` and `mobula upgrade`: the manifests of an installation, printed or applied. */
 #include "install_command.h"
+#include "failed.h"
 
 #include <stdio.h>
 
@@ -59,6 +60,7 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
     struct ask ask = {0};
     struct apply p = {.ask = &ask,
                       .say = cli_say,
+                      .note = cli_apply_note,
                       .a = &a,
                       .replaces = upgrade,
                       .shows = o.mode.dry_run,

@@ -1,4 +1,5 @@
 /* The rights that an installation gives its account. */
+#include <mobula/kinds.h>
 #include <mobula/release.h>
 #include <mobula/yaml.h>
 
@@ -25,4 +26,17 @@ bool install_rights(const struct install_options *o, struct slice ns, struct are
     }
     *rules = arena_printf(a, "[%.*s]", SLICE_ARG(all));
     return true;
+}
+
+struct slice install_rights_needed(install_flag *value, const void *of, struct slice ns, struct slice watch, struct arena *keep)
+{
+    struct install_options i;
+    struct slice rules = SLICE_NONE;
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    install_of_operator(&i, value, of);
+    for (size_t k = 0; kinds[k]; k++)
+        i.optional[k] &= !kinds[k]->on_demand;
+    i.ns = ns;
+    i.watch = i.all_namespaces ? SLICE_NONE : watch;
+    return install_rights(&i, SLICE_NONE, &a, &rules, NULL) ? arena_dup(keep, rules) : SLICE_NONE;
 }

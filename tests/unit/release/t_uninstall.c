@@ -187,6 +187,10 @@ static void of_operators(struct arena *a)
         const char *own = strstr(rules.ptr, "rayclusters/status");
         CHECK(own && !strstr(own + 1, "rayclusters/status") && !strstr(rules.ptr, "leases"));
         CHECK(!strstr(rules.ptr, "tokenreviews") == !o.with.agent);
+        test_case("… without those of kinds that are needed on demand only, %zu", i);
+        struct slice needed = install_rights_needed(given, cases[i].flags, SLICE("mobula"), SLICE("a,b"), a);
+        CHECK(needed.ptr && strstr(needed.ptr, "rayclusters/status") && !strstr(needed.ptr, "leases"));
+        CHECK(!strstr(needed.ptr, "ingresses") && !strstr(needed.ptr, "httproutes"));
     }
 }
 
