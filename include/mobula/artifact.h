@@ -40,6 +40,11 @@ struct bundle {
 bool bundle_open(struct slice bytes, const struct tls_key *key, struct bundle *out, struct err *e);
 /* The file of that name; NULL: there is none. */
 const struct tar_file *bundle_find(const struct bundle *b, struct slice name);
+/* Writes the bundle's files into a folder that does not exist yet; those below bin/ can be executed. After an error the folder is not
+ * complete, and *e says so. */
+bool bundle_unpack(const struct bundle *b, struct slice to, struct err *e);
+/* Writes a file that does not exist yet. */
+bool bundle_write(const char *path, struct slice bytes, struct err *e);
 /* Appends what follows the signature of a bundle: all files of the folder, without owners and times. */
 bool bundle_body(struct slice from, struct arena *a, struct buf *out, struct err *e);
 /* Appends the bundle of such a body and its signature. */
@@ -65,6 +70,8 @@ void registry_close(struct registry *r);
 /* Every image of the archive, under PREFIX/NAME:TAG, where NAME is the last part of its name in the archive; `name` is for messages. A line
  * for each goes to *out. */
 bool registry_push(struct registry *r, struct slice tar, const char *name, struct buf *out, struct err *e);
+/* The same of a file, which is mapped: an image of Ray is larger than the memory that this program wants to use. */
+bool registry_push_file(struct registry *r, struct slice path, struct buf *out, struct err *e);
 
 /* The file of this name in a tar of anybody's; SLICE_NONE when there is none. */
 struct slice tar_find(struct slice tar, struct slice name);

@@ -3,13 +3,6 @@
 
 #include <mobula/artifact.h>
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 struct bundle_options {
     struct slice file, key, to, user, password_file, ca, from, signature;
     struct flag_texts images;
@@ -37,52 +30,6 @@ static const struct flags flags = {
     .count = COUNT_OF(list),
 };
 
-/* ---- unpacking: names were found plain, the folder is new, and no link is followed ---- */
-
-static bool write_bytes(int folder, const char *path, struct slice content, mode_t mode, struct err *e)
-{
-    int fd = openat(folder, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd < 0)
-        return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
-    ssize_t n = 1;
-    while (!slice_empty(content) && (n = write(fd, content.ptr, content.len)) > 0)
-        content = slice_skip(content, (size_t)n);
-    if (n <= 0)
-        err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
-    if (close(fd) != 0)
-        err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
-    return e->code == ERR_NONE;
-}
-
-static bool write_file(int folder, struct slice name, struct slice content, mode_t mode, struct err *e)
-{
-    char path[TAR_BLOCK];
-    snprintf(path, sizeof path, "%.*s", SLICE_ARG(name));
-    for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdirat(folder, path, 0755) != 0 && errno != EEXIST)
-            return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
-        *slash = '/';
-    }
-    return write_bytes(folder, path, content, mode, e);
-}
-
-static bool unpack(const struct bundle *b, struct slice to, struct err *e)
-{
-    if (mkdir(to.ptr, 0755) != 0)
-        return err_set(e, ERR_IO, "%s: %s: want a folder that is not there yet", to.ptr, strerror(errno));
-    int folder = open(to.ptr, O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0)
-        return err_set(e, ERR_IO, "%s: %s", to.ptr, strerror(errno));
-    for (uint32_t i = 0; i < b->count; i++)
-        if (!write_file(folder, b->files[i].name, b->files[i].content, slice_starts(b->files[i].name, SLICE("bin/")) ? 0755 : 0644, e))
-            break;
-    close(folder);
-    return e->code == ERR_NONE || err_wrap(e, "%s is not complete: delete it, and load again. What was in the way", to.ptr);
-}
-
-/* ---- the command ---- */
-
 static bool read_bundle(const struct bundle_options *o, struct arena *a, struct tls_key *key, struct bundle *b, struct slice *bytes,
                         struct err *e)
 {
@@ -97,22 +44,6 @@ static bool read_bundle(const struct bundle_options *o, struct arena *a, struct 
 
 /* ---- to a registry ---- */
 
-/* Mapped: an image of Ray is larger than what this program wants to hold. */
-static bool push_file(struct registry *r, struct slice path, struct buf *out, struct err *e)
-{
-    struct stat st;
-    int fd = open(path.ptr, O_RDONLY | O_CLOEXEC);
-    void *at = fd >= 0 && fstat(fd, &st) == 0 ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-    bool well = at != MAP_FAILED || err_set(e, ERR_IO, "%s: %s: want an OCI archive", path.ptr, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    if (!well)
-        return false;
-    well = registry_push(r, (struct slice){at, (size_t)st.st_size}, path.ptr, out, e);
-    munmap(at, (size_t)st.st_size);
-    return well;
-}
-
 static bool push(const struct bundle_options *o, const struct bundle *b, struct arena *a, struct buf *out, struct err *e)
 {
     struct registry_options to = {.to = o->to, .user = o->user, .ca = o->ca, .timeout_ms = o->timeout_ms};
@@ -121,7 +52,7 @@ static bool push(const struct bundle_options *o, const struct bundle *b, struct 
     struct registry *r = registry_open(&to, e);
     bool well = r && registry_push(r, bundle_find(b, SLICE("image/mobula.tar"))->content, "image/mobula.tar", out, e);
     for (uint32_t i = 0; well && i < o->images.count; i++)
-        well = push_file(r, o->images.list[i], out, e);
+        well = registry_push_file(r, o->images.list[i], out, e);
     registry_close(r);
     return well;
 }
@@ -145,14 +76,14 @@ static bool create(const struct bundle_options *o, struct arena *a, struct buf *
     if (slice_empty(o->signature)) {
         buf_printf(said, "%s: to be signed: openssl dgst -sha256 -sign KEY -out SIGNATURE %s, then create --signature SIGNATURE\n",
                    o->file.ptr, o->file.ptr);
-        return write_bytes(AT_FDCWD, o->file.ptr, buf_slice(&body), 0644, e);
+        return bundle_write(o->file.ptr, buf_slice(&body), e);
     }
     struct bundle *b = arena_new(a, struct bundle);
     if (!cli_read_file(o->signature, a, &signature, e) || !cli_read_file(o->key, a, &pem, e) || !tls_key_load(pem, &key, e) ||
         !bundle_sign(buf_slice(&body), signature, &all, e) || !bundle_open(buf_slice(&all), &key, b, e))
         return false;
     buf_printf(said, "%s: %u files, %zu bytes\n", o->file.ptr, b->count, all.len);
-    return write_bytes(AT_FDCWD, o->file.ptr, buf_slice(&all), 0644, e);
+    return bundle_write(o->file.ptr, buf_slice(&all), e);
 }
 
 int cli_bundle(int argc, char **argv)
@@ -182,7 +113,7 @@ int cli_bundle(int argc, char **argv)
     buf_init(&out, MIB);
     if (make)
         return create(&o, &a, &out, &e) ? cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR : cli_fail(&e);
-    if (!read_bundle(&o, &a, &key, b, &bytes, &e) || (load && !registry && !unpack(b, o.to, &e)))
+    if (!read_bundle(&o, &a, &key, b, &bytes, &e) || (load && !registry && !bundle_unpack(b, o.to, &e)))
         return cli_fail(&e);
     if (registry && !push(&o, b, &a, &out, &e)) {
         cli_print(buf_slice(&out)); /* received bytes */

@@ -147,6 +147,51 @@ static void flips(struct slice good)
     buf_free(&copy);
 }
 
+static mode_t mode_of(const char *folder, const char *name)
+{
+    char path[256];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return lstat(path, &st) == 0 ? st.st_mode & (S_IFMT | 0777) : 0;
+}
+
+/* `bundle` is the sound one. */
+static void unpacked(void)
+{
+    char folder[] = "/tmp/mobula-bundle-XXXXXX", to[64], file[64], command[64];
+    struct arena a = {0};
+    struct err e = {0};
+    mode_t mask = umask(022);
+    if (!mkdtemp(folder))
+        fatal("no folder in /tmp");
+    snprintf(to, sizeof to, "%s/to", folder);
+    snprintf(file, sizeof file, "%s/to/bin/arm64/mobula", folder);
+    test_case("unpacked");
+    CHECK(bundle_unpack(&bundle, slice_of(to), &e) || !printf("  %s\n", e.text));
+    CHECK_STR(read_file(file, &a), "bin/arm64/mobula");
+    CHECK_INT(mode_of(to, "bin/arm64/mobula"), S_IFREG | 0755);
+    CHECK_INT(mode_of(to, "manifests/crds.yaml"), S_IFREG | 0644);
+    test_case("into a folder that exists");
+    CHECK(!bundle_unpack(&bundle, slice_of(to), &e));
+    CHECK(slice_has(slice_of(e.text), "File exists: want a folder that is not there yet"));
+    test_case("a file where a folder is needed");
+    struct bundle *bad = arena_new(&a, struct bundle);
+    bad->files[bad->count++] = (struct tar_file){SLICE("a"), SLICE("x")};
+    bad->files[bad->count++] = (struct tar_file){SLICE("a/b"), SLICE("x")};
+    snprintf(to, sizeof to, "%s/bad", folder);
+    e = (struct err){0};
+    CHECK(!bundle_unpack(bad, slice_of(to), &e));
+    CHECK(slice_has(slice_of(e.text), "/bad is not complete: delete it, and load again. What was in the way: a/b: Not a directory"));
+    test_case("a file that exists stays");
+    e = (struct err){0};
+    CHECK(!bundle_write(file, SLICE("other"), &e) && slice_has(slice_of(e.text), "File exists"));
+    CHECK_STR(read_file(file, &a), "bin/arm64/mobula");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK_INT(system(command), 0);
+    umask(mask);
+    arena_free(&a);
+}
+
 static void sound(void)
 {
     struct buf body, all;
@@ -159,6 +204,7 @@ static void sound(void)
     CHECK(opens(buf_slice(&all), NULL));
     CHECK_INT(bundle.count, COUNT_OF(parts) + 1);
     CHECK_STR(bundle_find(&bundle, SLICE("bin/arm64/mobula"))->content, "bin/arm64/mobula");
+    unpacked();
     flips(buf_slice(&all));
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
         test_case("without %s", parts[i]);

@@ -172,6 +172,33 @@ static void pushes(struct server *s, struct slice tar, struct slice empty)
     }
 }
 
+/* The archive in a file. */
+static void files(struct server *s, struct slice tar)
+{
+    static const char path[] = "build/test/t_registry.tar";
+    char to[64];
+    struct err e = {0};
+    struct buf out;
+    FILE *f = fopen(path, "w");
+    buf_init(&out, KIB);
+    CHECK(f && fwrite(tar.ptr, 1, tar.len, f) == tar.len && fclose(f) == 0);
+    snprintf(to, sizeof to, "http://127.0.0.1:%u/p", s->port);
+    s->other = NULL;
+    struct registry *r = registry_open(&(struct registry_options){.to = slice_of(to), .timeout_ms = 20000}, &e);
+    test_case("the archive of a file");
+    CHECK(r && registry_push_file(r, slice_of(path), &out, &e) && slice_has(buf_slice(&out), "/p/ray:2"));
+    test_case("a file that is missing, an empty one, and a folder");
+    CHECK(!registry_push_file(r, SLICE("build/test/none.tar"), &out, &e));
+    CHECK_STR(slice_of(e.text), "build/test/none.tar: No such file or directory: want an OCI archive");
+    e = (struct err){0};
+    CHECK((f = fopen(path, "w")) && fclose(f) == 0 && !registry_push_file(r, slice_of(path), &out, &e));
+    e = (struct err){0};
+    CHECK(!registry_push_file(r, SLICE("build/test"), &out, &e) && slice_has(slice_of(e.text), "want an OCI archive"));
+    registry_close(r);
+    buf_free(&out);
+    unlink(path);
+}
+
 /* Nothing of an address that has a password in it is said. */
 static void addresses(void)
 {
@@ -204,6 +231,7 @@ int main(void)
     pthread_create(&thread, NULL, serve, &s);
     addresses();
     pushes(&s, buf_slice(&tar), buf_slice(&empty));
+    files(&s, buf_slice(&tar));
     shutdown(s.listener, SHUT_RDWR);
     pthread_join(thread, NULL);
     close(s.listener);
