@@ -105,4 +105,27 @@ struct remote_stats {
 };
 const struct remote_stats *remote_stats(const struct remote *r);
 
+/* ---- an agent's reports ---- */
+
+/* An agent runs beside Ray in a pod and reports how Ray is. A control plane gives it a credential that is valid for some minutes for the
+ * pod's projected token (POST /v1/bootstrap), and takes reports with it (POST /v1/report); an operator takes them with the token itself. */
+
+enum { REMOTE_AGENT_LEAST_MS = 6 * 1000, REMOTE_AGENT_REPORT_MAX = 16 * KIB }; /* between two reports; bytes of one */
+
+struct remote_agent_options {
+    struct slice cloud;      /* deployment id at the control plane; empty: an operator is called */
+    struct slice token_file; /* of the pod: read for each call that needs it */
+    int64_t every_ms;        /* a report is sent again after this though nothing changed; the longest pause after failures */
+    uint64_t seed;
+    bool (*read)(struct slice path, struct arena *a, struct slice *out, struct err *e); /* the text of a file, in a */
+};
+struct remote_agent;
+/* config stays the caller's, and the slices. */
+struct remote_agent *remote_agent_new(struct net *net, struct kube_config *config, const struct remote_agent_options *o);
+void remote_agent_free(struct remote_agent *g);
+/* The report, JSON, that is sent next: soon if it is another one than the last that was accepted. Before the first one no call is made. */
+void remote_agent_report(struct remote_agent *g, struct slice report);
+void remote_agent_renew(struct remote_agent *g, struct now now);   /* reads the CA again now */
+int64_t remote_agent_tick(struct remote_agent *g, struct now now); /* call it after every net_dispatch; returns when to call again */
+
 #endif

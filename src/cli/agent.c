@@ -44,8 +44,8 @@ static int64_t step(void *of, struct now now)
 static void renew(void *of, struct now now)
 {
     struct agent *g = of;
-    if (g->client)
-        kube_client_renew(g->client, now);
+    if (g->calls)
+        remote_agent_renew(g->calls, now);
 }
 
 static bool stop(void *of, struct now now)
@@ -83,14 +83,11 @@ static void release(struct agent *g)
         ray_gcs_pool_free(g->pool);
     if (g->dash_pool)
         ray_dash_pool_free(g->dash_pool);
-    kube_client_free(g->client);
+    remote_agent_free(g->calls);
     if (g->loop)
         loop_free(g->loop);
     kube_config_free(g->config);
     net_allow_free(g->allow);
-    arena_free(&g->arena);
-    buf_free(&g->report);
-    mem_wipe(g->credential, sizeof g->credential);
 }
 
 int cli_agent(int argc, char **argv)
@@ -109,7 +106,6 @@ int cli_agent(int argc, char **argv)
         return status;
     signal(SIGPIPE, SIG_IGN);
     rng_seed_system(&g.rng);
-    buf_init(&g.report, AGENT_REPORT_MAX);
     bool started = start(&g, &e);
     daemon.stop_ms = slice_empty(g.o.bucket) ? STOP_MS : SHIP_END_MS;
     if (started)

@@ -5,10 +5,9 @@
 #include "cli.h"
 
 #include <mobula/heads.h>
+#include <mobula/remote.h>
 #include <mobula/ship.h>
 #include <mobula/storage.h>
-
-enum { AGENT_REPORT_LEAST_MS = 6 * 1000, AGENT_REPORT_MAX = 16 * KIB }; /* between two reports; bytes of one */
 
 struct agent_options {
     struct slice url, operator_url, ca, cloud, token_file, gcs, dashboard, sandbox;
@@ -23,7 +22,7 @@ struct agent {
     struct net_allow *allow;
     struct loop *loop;
     struct kube_config *config;
-    struct kube_client *client;
+    struct remote_agent *calls; /* NULL: nothing is reported */
     struct ray_gcs_pool *pool;
     struct ray_gcs *gcs;
     struct ray_dash_pool *dash_pool;
@@ -31,16 +30,8 @@ struct agent {
     int64_t dash_ms; /* the dashboard is asked then; TIME_NEVER: its answer is awaited */
     bool dash_known; /* it has answered, or failed to; why: the latter */
     struct err dash_why;
-    char version[64];   /* of Ray, as the dashboard has said it */
-    struct arena arena; /* of one event */
+    char version[64]; /* of Ray, as the dashboard has said it */
     struct rng rng;
-    struct buf report;
-    uint64_t hash, sent;     /* of the report; of the last one that the control plane accepted */
-    int64_t next_ms, due_ms; /* no call earlier; then a report is due though nothing changed */
-    char credential[1024];   /* empty: none */
-    bool busy;
-    unsigned failures;
-    struct log_limit log;
     bool reports; /* of Ray's state are sent */
     struct storage storage;
     struct ship *ship; /* NULL: no logs are shipped (yet) */
