@@ -180,6 +180,8 @@ bool cli_submitter(struct slice text, const struct ray_options *tools, bool *pod
 bool cli_projects(struct slice given, bool all, struct slice otherwise, struct cli_namespaces *out, struct err *e);
 /* --tls-name: what a certificate of the control plane's own making is for, "localhost" before them. */
 bool cli_server_names(struct slice text, struct arena *a, const struct slice **out, uint32_t *count, struct err *e);
+/* Environment variables of KubeRay's operator, for Deployments that were written for it. */
+bool cli_kuberay_settings(struct operator_options *to, struct err *e);
 
 /* ---- findings ---- */
 

@@ -5,7 +5,6 @@
 #include <mobula/health.h>
 #include <mobula/release.h>
 
-#include <stdlib.h>
 #include <unistd.h>
 
 static bool take_executable(void *carrier, struct slice *out)
@@ -26,17 +25,6 @@ static bool read_zone(const void *folder, struct slice name, struct arena *a, st
     const struct slice *in = folder;
     return cli_read_file(arena_printf(a, "%.*s/%.*s", SLICE_ARG(*in), SLICE_ARG(name)), a, out, e) ||
            err_wrap(e, "time zone %.*s (--zoneinfo)", SLICE_ARG(name));
-}
-
-/* Reads environment variables of KubeRay's operator, for Deployments that were written for it. */
-static bool read_peers(struct operator_options *to, struct err *e)
-{
-    struct slice silence = slice_of(getenv("RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS")),
-                 remove = slice_of(getenv("DELETE_RAYJOB_CR_AFTER_JOB_FINISHES"));
-    if (!slice_empty(silence) && (!slice_int(silence, &to->job_silence_s) || to->job_silence_s < 1 || to->job_silence_s > INT32_MAX))
-        return err_set(e, ERR_CONFIG, "RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS is \"%.*s\": want a number of seconds", SLICE_ARG(silence));
-    to->delete_jobs = slice_eq_nocase(remove, SLICE("true"));
-    return true;
 }
 
 static bool read_options(struct operator_setup *p, struct operator_options *to, struct err *e)
@@ -82,7 +70,7 @@ static bool read_options(struct operator_setup *p, struct operator_options *to, 
         !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) ||
         !cli_resources("tools-resources", o->tools_resources, &to->ray.tools_resources, e) ||
         !cli_resources("agent-resources", o->plane.agent_resources, &to->ray.agent_resources, e) ||
-        !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) || !read_peers(to, e) ||
+        !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) || !cli_kuberay_settings(to, e) ||
         !cli_projects(o->namespaces, o->all_namespaces, p->config->namespace_, &p->watched, e))
         return false;
     to->namespaces = p->watched.list;
@@ -93,20 +81,6 @@ static bool read_options(struct operator_setup *p, struct operator_options *to, 
 static struct slice flag_of(const void *of, const char *flag)
 {
     return flags_value(&operator_flags, of, flag);
-}
-
-/* The rights that an installation with these flags has. */
-static struct slice needed_rights(const struct operator_flags *o, const struct operator_options *to, struct arena *keep)
-{
-    struct install_options i;
-    struct slice rules = SLICE_NONE;
-    __attribute__((cleanup(arena_free))) struct arena a = {0};
-    install_of_operator(&i, flag_of, o);
-    for (size_t k = 0; kinds[k]; k++) /* a right that nobody needs yet: the object that needs it names it in a condition */
-        i.optional[k] &= !kinds[k]->on_demand;
-    i.ns = to->settings_ns;
-    i.watch = o->all_namespaces ? SLICE_NONE : slice_empty(o->namespaces) ? to->settings_ns : o->namespaces;
-    return install_rights(&i, SLICE_NONE, &a, &rules, NULL) ? arena_dup(keep, rules) : SLICE_NONE;
 }
 
 static bool read_checks(struct operator_setup *p, struct operator_options *to, struct err *e)
@@ -130,7 +104,8 @@ static bool read_checks(struct operator_setup *p, struct operator_options *to, s
     c->ingress_class = o->route.ingress_class;
     c->on = p->plane || !slice_empty(o->serve.status) || !slice_empty(o->bucket.url);
     if (c->on)
-        c->rights = needed_rights(o, to, &p->arena);
+        c->rights =
+            install_rights_needed(flag_of, o, to->settings_ns, slice_empty(o->namespaces) ? to->settings_ns : o->namespaces, &p->arena);
     return true;
 }
 

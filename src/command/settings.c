@@ -1,6 +1,8 @@
 #include <mobula/command.h>
 #include <mobula/kinds.h>
 
+#include <stdlib.h>
+
 bool cli_tools(struct slice text, struct ray_options *out, struct err *e)
 {
     struct slice image = text;
@@ -181,5 +183,15 @@ bool cli_server_names(struct slice text, struct arena *a, const struct slice **o
             return err_set(e, ERR_LIMIT, "--tls-name: more than %d names (LIMIT_HUB_NAMES)", LIMIT_HUB_NAMES);
         names[(*count)++] = name;
     }
+    return true;
+}
+
+bool cli_kuberay_settings(struct operator_options *to, struct err *e)
+{
+    struct slice silence = slice_of(getenv("RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS")),
+                 remove = slice_of(getenv("DELETE_RAYJOB_CR_AFTER_JOB_FINISHES"));
+    if (!slice_empty(silence) && (!slice_int(silence, &to->job_silence_s) || to->job_silence_s < 1 || to->job_silence_s > INT32_MAX))
+        return err_set(e, ERR_CONFIG, "RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS is \"%.*s\": want a number of seconds", SLICE_ARG(silence));
+    to->delete_jobs = slice_eq_nocase(remove, SLICE("true"));
     return true;
 }
