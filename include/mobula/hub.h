@@ -35,6 +35,10 @@ struct hub_options {
     struct net_allow *allow; /* the egress allowlist, which other replicas are put on and taken off; NULL: everything is allowed */
 };
 
+/* hub_options.url of a process that listens at `address` ([HOST]:PORT) and is reached at an IP address. False: ip is none, or the address
+ * is empty. */
+bool hub_replica_url(struct slice ip, struct slice address, struct arena *a, struct slice *url);
+
 struct hub;
 /* The caller keeps config, net and all slices alive until hub_free. */
 struct hub *hub_new(struct net *net, struct kube_config *config, const struct hub_options *o, struct err *e);

@@ -39,5 +39,6 @@ int cli_images(int argc, char **argv);          /* the images that manifests nee
 int cli_bundle(int argc, char **argv);          /* an air-gap bundle: verify, list, unpack, push to a registry */
 int cli_storage(int argc, char **argv);         /* lists, reads and writes objects of a bucket, and checks it */
 int cli_submit(int argc, char **argv);          /* submits a job to Ray's dashboard and follows it */
+int cli_completion(int argc, char **argv);      /* completion of these commands in shells */
 
 #endif

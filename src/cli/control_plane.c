@@ -1,49 +1,15 @@
 /* mobula control-plane: the hub in the event loop. */
+#include "control_plane.h"
+
 #include "cli.h"
 
-#include <mobula/command.h>
 #include <mobula/hub.h>
 
 #include <signal.h>
-#include <stdio.h>
 #include <unistd.h>
 
-struct options {
-    struct slice namespaces, kubeconfig, context, http, https, cert, key, secret, names, replica, metrics, log_level, log_format, identity,
-        sandbox, sts;
-    bool all_namespaces;
-};
-
-#define AT(field) offsetof(struct options, field)
-static const struct flag list[] = {
-    {"namespace", FLAG_LIST, AT(namespaces), "NS[,NS…]"},
-    {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL},
-    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE"},
-    {"context", FLAG_TEXT, AT(context), "NAME"},
-    {"https-addr", FLAG_TEXT, AT(https), "[HOST]:PORT"},
-    {"tls-cert", FLAG_TEXT, AT(cert), "FILE"},
-    {"tls-key", FLAG_TEXT, AT(key), "FILE"},
-    {"tls-secret", FLAG_TEXT, AT(secret), "NAME"},
-    {"tls-name", FLAG_LIST, AT(names), "NAME[,...]"},
-    {"replica-addr", FLAG_TEXT, AT(replica), "IP"},
-    {"http-addr", FLAG_TEXT, AT(http), "HOST:PORT"},
-    {"sts-url", FLAG_TEXT, AT(sts), "URL"},
-    {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT"},
-    {"identity", FLAG_TEXT, AT(identity), "NAME"},
-    TLS_FLAG,
-    SANDBOX_FLAG(AT(sandbox)),
-    {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error"},
-    {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json"},
-};
-#undef AT
-static const struct flags flags = {
-    .usage = "mobula control-plane [--namespace NS[,NS…]] [FLAG…]",
-    .list = list,
-    .count = COUNT_OF(list),
-};
-
 struct process {
-    struct options o;
+    struct control_plane_options o;
     struct cli_namespaces projects;
     struct arena arena;
     struct net_allow *allow;
@@ -78,47 +44,16 @@ static void reload(struct process *p, struct now now)
     p->reload_ms = now.mono_ms + RELOAD_MS;
 }
 
-/* Tokens do not go over a network in the clear. */
-static bool check_addresses(const struct options *o, struct err *e)
-{
-    bool files = !slice_empty(o->cert) && !slice_empty(o->key);
-    if (slice_empty(o->cert) != slice_empty(o->key) || (files && !slice_empty(o->secret)) ||
-        (!slice_empty(o->https) && !files && slice_empty(o->secret)))
-        return err_set(e, ERR_CONFIG,
-                       "--https-addr needs --tls-secret, or --tls-cert and --tls-key, PEM files such as those of a mounted Secret of type "
-                       "kubernetes.io/tls");
-    struct slice address = o->http;
-    return slice_empty(address) || slice_starts(address, SLICE("127.")) || slice_starts(address, SLICE("[::1]:")) ||
-           slice_starts(address, SLICE("localhost:")) ||
-           err_set(e, ERR_CONFIG,
-                   "--http-addr: \"%.*s\" is no loopback address (127.0.0.1:PORT, [::1]:PORT), and tokens do not go over a "
-                   "network in the clear",
-                   SLICE_ARG(address));
-}
-
-/* A pod knows its address; the port is that of --https-addr. */
-static bool replica_url(const struct options *o, struct arena *a, struct slice *url, struct err *e)
-{
-    struct slice host = o->replica, port = o->https;
-    if (slice_empty(host))
-        return true;
-    while (port.ptr && slice_find(port, ':') >= 0)
-        slice_cut(&port, ':');
-    bool v6 = slice_find(host, ':') >= 0;
-    *url = arena_printf(a, "https://%s%.*s%s:%.*s", v6 ? "[" : "", SLICE_ARG(host), v6 ? "]" : "", SLICE_ARG(port));
-    return (net_is_ip(host) && !slice_empty(port)) || err_set(e, ERR_CONFIG, "--replica-addr: want an IP address, and --https-addr");
-}
-
 static bool start(struct process *p, struct err *e)
 {
-    const struct options *o = &p->o;
+    const struct control_plane_options *o = &p->o;
     struct hub_options h = {.replica = o->identity};
     char host[256] = "mobula";
     struct rng rng;
     const char *sandbox;
     struct kube_config_options config = {o->kubeconfig.ptr, o->context.ptr, isatty(STDERR_FILENO)};
     p->allow = net_allow_new();
-    p->config = check_addresses(o, e) ? kube_config_load(&config, e) : NULL;
+    p->config = control_plane_flags_check(o, e) ? kube_config_load(&config, e) : NULL;
     if (!p->config || !kube_config_allow(p->config, p->allow, e) ||
         !cli_projects(o->namespaces, o->all_namespaces, p->config->namespace_, &p->projects, e))
         return false;
@@ -134,8 +69,8 @@ static bool start(struct process *p, struct err *e)
     h.namespace_count = p->projects.count;
     h.allow = p->allow;
     h.sts = slice_empty(o->sts) ? NULL : o->sts.ptr;
-    if (!replica_url(o, &p->arena, &h.url, e))
-        return false;
+    if (!slice_empty(o->replica) && !hub_replica_url(o->replica, o->https, &p->arena, &h.url))
+        return err_set(e, ERR_CONFIG, "--replica-addr: want an IP address, and --https-addr");
     h.cert.ns = p->config->namespace_;
     h.cert.secret = o->secret;
     h.cert.ca_secret = arena_printf(&p->arena, "%.*s-ca", SLICE_ARG(o->secret));
@@ -176,17 +111,14 @@ static bool stop(void *of, struct now now)
 int cli_control_plane(int argc, char **argv)
 {
     static const struct cli_daemon daemon = {.renew = renew, .step = step, .stop = stop, .stop_ms = HUB_STOP_MS + HUB_LEAVE_MS};
-    struct process p = {.o = {.http = SLICE("127.0.0.1:8480"),
-                              .metrics = SLICE(":8080"),
-                              .sandbox = SLICE("auto"),
-                              .log_level = SLICE("info"),
-                              .log_format = SLICE("logfmt")}};
+    struct process p = {0};
     int status;
     struct err e = {0};
-    if (!flags_parse(&flags, argc, argv, &p.o, &status))
+    control_plane_flags_init(&p.o);
+    if (!flags_parse(&control_plane_flags, argc, argv, &p.o, &status))
         return status;
     if (!cli_log(p.o.log_level, p.o.log_format, &e))
-        return flags_wrong(&flags, "%s", e.text);
+        return flags_wrong(&control_plane_flags, "%s", e.text);
     signal(SIGPIPE, SIG_IGN);
     bool started = start(&p, &e);
     if (started)
@@ -197,5 +129,5 @@ int cli_control_plane(int argc, char **argv)
     kube_config_free(p.config);
     net_allow_free(p.allow);
     arena_free(&p.arena);
-    return cli_daemon_end(&flags, started, &e);
+    return cli_daemon_end(&control_plane_flags, started, &e);
 }

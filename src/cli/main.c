@@ -1,14 +1,11 @@
 /* The table of subcommands: `mobula NAME …` runs one of them. Exit statuses: 0 well, 1 an error that was printed, 2 wrong usage. */
 #include "cli.h"
 
-#include <mobula/schema.h>
-
 #include <errno.h>
 #include <stdio.h>
 
 static int run_help(int argc, char **argv);
 static int run_version(int argc, char **argv);
-static int run_completion(int argc, char **argv);
 
 static const struct subcommand {
     const char *name;
@@ -44,7 +41,7 @@ static const struct subcommand {
     {"ray-cert", "make a Ray pod's certificate, signed by its cluster's CA", cli_ray_cert},
     {"wait-gcs", "wait until the control service of a Ray cluster answers", cli_wait_gcs},
     {"submit", "submit a job to a Ray cluster and follow it", cli_submit},
-    {"completion", "print the completion of these commands for bash, zsh or fish", run_completion},
+    {"completion", "print the completion of these commands for bash, zsh or fish", cli_completion},
     {"version", "print the version of this binary", run_version},
     {"help", "print this list, or the flags of one command", run_help},
 };
@@ -102,26 +99,6 @@ static int run_version(int argc, char **argv)
         return status;
     printf("mobula %s\n", MOBULA_VERSION);
     return STATUS_OK;
-}
-
-static int run_completion(int argc, char **argv)
-{
-    static const struct flags flags = {
-        .usage = "mobula completion bash|zsh|fish",
-    };
-    int status, named = argc > 1 && argv[1][0] != '-';
-    struct arena a = {0};
-    if (!flags_parse(&flags, argc - named, argv + named, NULL, &status))
-        return status;
-    const char *shell = named ? argv[1] : "";
-    struct slice all = embed_all(&a), text = embed_optional(all, arena_printf(&a, EMBED_COMPLETE, shell).ptr);
-    if (slice_empty(text))
-        status = flags_wrong(&flags, "\"%s\" is no shell that is known here: bash, zsh or fish", shell);
-    else
-        status = cli_print(text) && (strcmp(shell, "zsh") != 0 || cli_print(embed_file(all, "src/cli/complete_bash.txt"))) ? STATUS_OK
-                                                                                                                           : STATUS_ERROR;
-    arena_free(&a);
-    return status;
 }
 
 /* Global flags before the word start: the command line of the Anyscale operator. */

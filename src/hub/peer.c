@@ -175,3 +175,12 @@ void peer_answers(struct call *c, struct slice answers)
         send_to_holder(c, c->cloud, &r, on_peer_answer, &ignored);
     buf_free(&b);
 }
+
+bool hub_replica_url(struct slice ip, struct slice address, struct arena *a, struct slice *url)
+{
+    while (address.ptr && slice_find(address, ':') >= 0)
+        slice_cut(&address, ':');
+    bool v6 = slice_find(ip, ':') >= 0;
+    *url = arena_printf(a, "https://%s%.*s%s:%.*s", v6 ? "[" : "", SLICE_ARG(ip), v6 ? "]" : "", SLICE_ARG(address));
+    return net_is_ip(ip) && !slice_empty(address);
+}

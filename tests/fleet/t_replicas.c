@@ -166,8 +166,29 @@ static void test_lost(void)
     pair_finish(&x);
 }
 
+static void urls(void)
+{
+    static const struct {
+        const char *ip, *address, *url; /* NULL: refused */
+    } cases[] = {
+        {"10.1.2.3", ":8443", "https://10.1.2.3:8443"},   {"fd00::9", "0.0.0.0:8443", "https://[fd00::9]:8443"},
+        {"10.1.2.3", "[::]:443", "https://10.1.2.3:443"}, {"10.1.2.3", "", NULL},
+        {"replica.example.org", ":8443", NULL},           {"10.1.2", ":8443", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct arena a = {0};
+        struct slice url;
+        test_case("where %s with %s is reached", cases[i].ip, cases[i].address);
+        CHECK_INT(hub_replica_url(guarded(slice_of(cases[i].ip)), slice_of(cases[i].address), &a, &url), cases[i].url != NULL);
+        if (cases[i].url)
+            CHECK_STR(url, cases[i].url);
+        arena_free(&a);
+    }
+}
+
 int main(void)
 {
+    urls();
     log_global = (struct log){.level = LOG_ERROR, .fd = 1};
     test_question();
     test_pods();
