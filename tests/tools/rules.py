@@ -15,6 +15,7 @@ from pathlib import Path
 import mutation
 
 FILE_LINES, FUNCTION_LINES, COLUMNS = 600, 60, 140
+CLI_LINES = 150  # of a subcommand: flags, output and exit status; the rest belongs to the rooms below
 
 TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clang-format .gitignore".split()) | {
     "README.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"}
@@ -173,8 +174,9 @@ def check_lengths():
         if not is_code(path):
             continue
         lines = text(path).splitlines()
-        if len(lines) > FILE_LINES:
-            yield f"{path}: {len(lines)} lines, at most {FILE_LINES}"
+        most = CLI_LINES if path.parts[:2] == ("src", "cli") and path.suffix == ".c" else FILE_LINES
+        if len(lines) > most:
+            yield f"{path}: {len(lines)} lines, at most {most}"
         for number, line in enumerate(lines, 1):
             if len(line) > COLUMNS:
                 yield f"{path}:{number}: {len(line)} columns, at most {COLUMNS}"
