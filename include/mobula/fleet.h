@@ -125,71 +125,71 @@ bool fleet_is_silent(struct desk *d, struct jval cloud);
 /* ---- clouds ---- */
 
 /* The file's fields of the spec, overridden by those of o.site. */
-bool cloud_spec(struct desk *d, struct slice *spec, struct err *e);
+bool fleet_cloud_spec(struct desk *d, struct slice *spec, struct err *e);
 /* Writes the commands that connect an operator, in the order and layout of docs/control-plane.md. id: its deployment id. */
-void cloud_install(struct desk *d, struct slice cloud, struct slice id, struct buf *out);
+void fleet_cloud_install(struct desk *d, struct slice cloud, struct slice id, struct buf *out);
 /* A list of the cloud's checks in JSON: the operator's calls, and what it has checked itself. Once it is silent, each component is UNKNOWN,
  * with what it was before. *failed is set if one of them has failed. */
-struct slice cloud_checks(struct jval status, bool silent, bool *failed, struct arena *a);
+struct slice fleet_cloud_checks(struct jval status, bool silent, bool *failed, struct arena *a);
 
 /* How many workloads of the cloud o.name have not ended, and one of them. After a failure the desk is of no more use. */
-bool cloud_workloads(struct desk *d, uint32_t *running, struct slice *first, struct err *e);
+bool fleet_cloud_workloads(struct desk *d, uint32_t *running, struct slice *first, struct err *e);
 
 /* ---- compute configs ---- */
 
 /* Whether the object is a version, NAME-vN, of the compute config NAME; *n: N. */
-bool config_is_version(struct slice object, struct slice name, int64_t *n);
+bool fleet_config_is_version(struct slice object, struct slice name, int64_t *n);
 /* The object name NAME-vN as "NAME:N"; any other name unchanged. */
-struct slice config_shown(struct slice object, struct arena *a);
+struct slice fleet_config_shown(struct slice object, struct arena *a);
 /* The object name of NAME:N; of NAME that of its newest version. */
-struct slice config_object(struct desk *d, struct slice typed);
-bool config_next(struct desk *d, struct slice name, struct slice *object, struct err *e); /* the object name of its next version */
-struct jval config_read(struct desk *d, struct slice typed, struct err *e);               /* NAME or NAME:N. NO_VALUE: it cannot be read */
+struct slice fleet_config_object(struct desk *d, struct slice typed);
+bool fleet_config_next(struct desk *d, struct slice name, struct slice *object, struct err *e); /* the object name of its next version */
+struct jval fleet_config_read(struct desk *d, struct slice typed, struct err *e); /* NAME or NAME:N. NO_VALUE: it cannot be read */
 /* Writes a warning for each node of a compute config whose instance type the cloud (empty: any) has not reported. No warnings if no
  * instance types are reported at all. */
-void config_warn(struct jval spec, struct jval clouds, struct slice cloud, struct arena *a, struct buf *out);
+void fleet_config_warn(struct jval spec, struct jval clouds, struct slice cloud, struct arena *a, struct buf *out);
 /* Tells these warnings. An account that may not list the clouds gets none. */
-void config_warn_spec(struct desk *d, struct jval spec, struct slice cloud);
+void fleet_config_warn_spec(struct desk *d, struct jval spec, struct slice cloud);
 /* The same for the compute config of a job, or one warning if the compute config does not exist. */
-void config_warn_job(struct desk *d);
+void fleet_config_warn_job(struct desk *d);
 
 /* ---- jobs, and other workloads ---- */
 
 /* Writes the spec of a job. dir: URL of the working directory; may be empty. */
-bool job_put_spec(struct desk *d, struct slice dir, struct jout *w, struct err *e);
+bool fleet_job_put_spec(struct desk *d, struct slice dir, struct jout *w, struct err *e);
 /* Writes the lines of the file o.requirements as member "requirements", but for comments; nothing without that file. */
-bool job_put_requirements(struct desk *d, struct jout *w, struct err *e);
+bool fleet_job_put_requirements(struct desk *d, struct jout *w, struct err *e);
 /* Packs the folder o.dir. One that the control plane does not store, for its size, goes into the Cloud's bucket; *dir: what the spec says.
  */
-bool job_pack(struct desk *d, struct work_folder *f, struct slice *dir, struct err *e);
+bool fleet_job_pack(struct desk *d, struct work_folder *f, struct slice *dir, struct err *e);
 /* Stores the packed folder, if there is one. made: the job as it was created. A job whose folder is not stored would wait for it for ever,
  * so it is deleted when that fails. */
-bool job_upload(struct desk *d, struct work_folder *f, struct slice made, struct err *e);
+bool fleet_job_upload(struct desk *d, struct work_folder *f, struct slice made, struct err *e);
 
-bool job_ended(struct slice state); /* by its name, such as SUCCEEDED */
+bool fleet_job_ended(struct slice state); /* by its name, such as SUCCEEDED */
 /* *state: PENDING if the job has none yet. */
-bool job_read(struct desk *d, struct json *doc, struct slice *state, struct err *e);
-bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e);
+bool fleet_job_read(struct desk *d, struct json *doc, struct slice *state, struct err *e);
+bool fleet_job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e);
 /* One look at a workload, which tells its state when that is another one; *said: hash of what was told last. False: it cannot be read, or
  * has not ended well. */
 typedef bool fleet_look(struct desk *d, uint64_t *said, bool *over, struct err *e);
-fleet_look job_look;
+fleet_look fleet_job_look;
 /* Until `look` says that it is over. However long that takes, only one answer is kept. A control plane that has answered once may be away
  * for any time: the workload goes on. */
 bool fleet_wait(struct desk *d, fleet_look *look, struct err *e);
 void fleet_say(struct desk *d, struct slice state, struct slice message); /* tells the state, and its message line by line */
 /* Whether to go on behind a failure: the job has been answered for before, and now there is no answer. It tells that once, and clears *e.
  */
-bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e);
+bool fleet_job_outlasts(struct desk *d, bool answered, bool *away, struct err *e);
 
 /* The end of a workload's log, o.lines of it, as it stands now, through the API of the control plane. version: of a service; empty: its
  * primary one, or a job's log. */
-bool job_log_tail(struct desk *d, struct slice version, struct slice *text, struct err *e);
+bool fleet_job_log_tail(struct desk *d, struct slice version, struct slice *text, struct err *e);
 /* The part of the window that the one before, `known`, did not show: they overlap, unless more than a window was printed meanwhile. */
-struct slice job_log_behind(struct slice window, struct slice known);
+struct slice fleet_job_log_behind(struct slice window, struct slice known);
 /* The log goes with the job's cluster, but for the lines that its status keeps, in `message`. *rest: what of them comes behind `known`, at
  * most `most` lines. False: there are none, or they do not follow what was shown before. */
-bool job_log_kept(struct slice message, struct slice known, int64_t most, struct slice *rest);
+bool fleet_job_log_kept(struct slice message, struct slice known, int64_t most, struct slice *rest);
 
 /* ---- a working directory in a bucket ---- */
 
@@ -201,6 +201,6 @@ bool bucket_store(struct desk *d, struct slice *url, struct err *e);
 bool bucket_of_cloud(struct desk *d, struct err *e);
 /* Says in *e that the packed folder is larger than the `most` bytes that `what` ("fit in a bucket"), and names its largest files. Returns
  * false. */
-bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e);
+bool fleet_job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e);
 
 #endif

@@ -15,13 +15,13 @@ bool cloud_register(struct desk *d, struct err *e)
     char id[HUB_DEPLOYMENT_ID];
     if (slice_empty(o->site.provider))
         o->site.provider = SLICE("generic");
-    if (!cloud_spec(d, &spec, e) || !fleet_create(d, o->name, spec, &a, e) || !fleet_print(d, a.body, e) ||
+    if (!fleet_cloud_spec(d, &spec, e) || !fleet_create(d, o->name, spec, &a, e) || !fleet_print(d, a.body, e) ||
         !json_parse(&doc, a.body, &d->a, e))
         return false;
     hub_deployment_id(json_get_str(json_root(&doc), "metadata.uid", &d->a), id);
     o->site.identity = json_get_str(json_root(&doc), "spec.operatorIdentity", &d->a);
     o->site.region = json_get_str(json_root(&doc), "spec.region", &d->a);
-    cloud_install(d, json_get_str(json_root(&doc), "metadata.name", &d->a), (struct slice){id, HUB_DEPLOYMENT_ID}, &out);
+    fleet_cloud_install(d, json_get_str(json_root(&doc), "metadata.name", &d->a), (struct slice){id, HUB_DEPLOYMENT_ID}, &out);
     fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(&out)));
     return true;
 }
@@ -30,7 +30,7 @@ bool cloud_update(struct desk *d, struct err *e)
 {
     struct slice spec;
     struct ask_answer a;
-    return cloud_spec(d, &spec, e) && fleet_update(d, spec, &a, e) && fleet_print(d, a.body, e);
+    return fleet_cloud_spec(d, &spec, e) && fleet_update(d, spec, &a, e) && fleet_print(d, a.body, e);
 }
 
 /* The values it was registered with, and those its operator is started with. */
@@ -55,7 +55,7 @@ bool cloud_delete(struct desk *d, struct err *e)
     uint32_t running;
     if (d->o.force)
         return fleet_remove(d, e);
-    if (!cloud_workloads(d, &running, &first, e))
+    if (!fleet_cloud_workloads(d, &running, &first, e))
         return false;
     return running
                ? err_set(e, ERR_CONFIG,
@@ -82,7 +82,7 @@ bool cloud_verify(struct desk *d, struct err *e)
     struct jval status = json_get(json_root(&doc), "status");
     struct slice seen = json_get_str(status, "lastContactTime", &d->a);
     bool calls = !slice_empty(seen) && !fleet_is_silent(d, json_root(&doc));
-    if (!json_read(&list, cloud_checks(status, !calls, &failed, &d->a), &d->a, e))
+    if (!json_read(&list, fleet_cloud_checks(status, !calls, &failed, &d->a), &d->a, e))
         return false;
     d->status = STATUS_FINDINGS;
     return fleet_print_rows(d, columns, list, e) && calls && !failed;

@@ -12,25 +12,25 @@ bool config_create(struct desk *d, struct err *e)
     struct jval doc;
     if (!fleet_file(d, &text, &spec, e) || !compute_is_sound(d->o.file, text, &d->a, e) || !json_read(&doc, spec, &d->a, e))
         return false;
-    if (!config_next(d, d->o.name, &object, e))
+    if (!fleet_config_next(d, d->o.name, &object, e))
         return false;
-    config_warn_spec(d, doc, json_get_str(doc, "cloud", &d->a));
+    fleet_config_warn_spec(d, doc, json_get_str(doc, "cloud", &d->a));
     return fleet_create(d, object, spec, &a, e) && fleet_print(d, a.body, e);
 }
 
 bool config_get(struct desk *d, struct err *e)
 {
-    d->o.name = config_object(d, d->o.name);
+    d->o.name = fleet_config_object(d, d->o.name);
     return fleet_show(d, e);
 }
 
 bool config_archive(struct desk *d, struct err *e)
 {
     struct ask_answer a;
-    d->o.name = config_object(d, d->o.name);
+    d->o.name = fleet_config_object(d, d->o.name);
     if (!fleet_delete(d, &a, e))
         return false;
-    struct slice shown = config_shown(d->o.name, &d->a);
+    struct slice shown = fleet_config_shown(d->o.name, &d->a);
     fprintf(stderr, "compute-config %.*s is archived\n", SLICE_ARG(shown));
     return true;
 }

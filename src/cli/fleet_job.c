@@ -24,7 +24,7 @@ const struct flag job_flags[JOB_FLAGS] = {
 
 bool job_wait(struct desk *d, struct err *e)
 {
-    return fleet_wait(d, job_look, e);
+    return fleet_wait(d, fleet_job_look, e);
 }
 
 /* The table has no room for what is said about the state. */
@@ -35,7 +35,7 @@ bool job_status(struct desk *d, struct err *e)
     if (!fleet_show(d, e))
         return false;
     if (slice_is(d->o.output, "table"))
-        job_look(d, &said, &over, &(struct err){0});
+        fleet_job_look(d, &said, &over, &(struct err){0});
     return true;
 }
 
@@ -56,16 +56,16 @@ bool job_submit(struct desk *d, struct err *e)
         return err_set(e, ERR_CONFIG, "--bucket is for the folder of --working-dir, and that is %s",
                        slice_empty(o->dir) ? "not given" : "a URL already");
     if (folder) {
-        if (!(slice_empty(o->site.bucket) ? job_pack(d, &f, &dir, e) : bucket_store(d, &dir, e)))
+        if (!(slice_empty(o->site.bucket) ? fleet_job_pack(d, &f, &dir, e) : bucket_store(d, &dir, e)))
             return false;
     }
-    config_warn_job(d);
+    fleet_config_warn_job(d);
     rng_seed_system(&rng);
     hash_suffix(rng_next(&rng), suffix);
     if (slice_empty(o->name))
         o->name = arena_printf(&d->a, "job-%.*s", NAME_SUFFIX, suffix);
     jout_init(&w, &b);
-    return job_put_spec(d, dir, &w, e) && fleet_create(d, o->name, buf_slice(&b), &a, e) && job_upload(d, &f, a.body, e) &&
+    return fleet_job_put_spec(d, dir, &w, e) && fleet_create(d, o->name, buf_slice(&b), &a, e) && fleet_job_upload(d, &f, a.body, e) &&
            fleet_print(d, a.body, e) && (!o->wait || job_wait(d, e));
 }
 

@@ -80,7 +80,7 @@ static bool cluster_logs(struct desk *d, struct err *e)
 
 static bool show(struct slice window, struct buf *before)
 {
-    bool well = cli_print(job_log_behind(window, buf_slice(before)));
+    bool well = cli_print(fleet_job_log_behind(window, buf_slice(before)));
     buf_clear(before);
     return buf_put(before, window) && well;
 }
@@ -89,7 +89,7 @@ static bool show(struct slice window, struct buf *before)
 static bool show_last(struct slice message, const struct buf *before, int64_t most)
 {
     struct slice rest;
-    if (!job_log_kept(message, buf_slice(before), most, &rest))
+    if (!fleet_job_log_kept(message, buf_slice(before), most, &rest))
         return false;
     return slice_empty(rest) || (cli_print(rest) && cli_print(SLICE("\n")));
 }
@@ -112,14 +112,14 @@ static bool hub_logs(struct desk *d, struct err *e)
     d->a = (struct arena){0};
     do {
         arena_reset(&d->a, MIB);
-        well = over || job_is_over(d, &over, &message, e);
+        well = over || fleet_job_is_over(d, &over, &message, e);
         answered |= well;
-        well = well && job_log_tail(d, SLICE(""), &text, e) && show(text, &before);
+        well = well && fleet_job_log_tail(d, SLICE(""), &text, e) && show(text, &before);
         away &= !well;
-        well = well || (!over && job_outlasts(d, answered, &away, e));
+        well = well || (!over && fleet_job_outlasts(d, answered, &away, e));
     } while (well && !over && (well = ask_pause(&d->ask, LOOK_MS)));
     struct err why = {0};
-    if (!well && !d->o.follow && !job_is_over(d, &over, &message, &why)) {
+    if (!well && !d->o.follow && !fleet_job_is_over(d, &over, &message, &why)) {
         over = false;
         *e = why;
     }

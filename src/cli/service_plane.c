@@ -74,7 +74,7 @@ static bool logs(struct desk *d, struct err *e)
         return err_set(e, ERR_CONFIG, "%s: give --kubeconfig of the cluster that the service runs in",
                        o->follow ? "--follow: the control plane has the end of the logs only"
                                  : "logs come through the API of the control plane");
-    if (!is_named(d, e) || !job_log_tail(d, o->version, &text, e))
+    if (!is_named(d, e) || !fleet_job_log_tail(d, o->version, &text, e))
         return false;
     if (slice_empty(text))
         fprintf(stderr, "mobula: service %.*s has no logs yet: mobula service status has its state\n", SLICE_ARG(o->name));

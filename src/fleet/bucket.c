@@ -7,7 +7,7 @@
 
 enum { URL_MAX = 2048 /* of a Workload's workingDir */, SHORT_S = 24 * 3600 };
 
-bool job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e)
+bool fleet_job_too_large(struct desk *d, const struct pack_result *r, uint64_t most, const char *what, struct err *e)
 {
     struct slice sizes = SLICE(""), flags = SLICE("");
     for (size_t i = 0; i < COUNT_OF(r->largest) && r->largest[i].size; i++) {
@@ -97,7 +97,7 @@ bool bucket_store(struct desk *d, struct slice *url, struct err *e)
         return err_set(e, ERR_IO, "a temporary file for the packed folder: %s", strerror(errno));
     bool well = pack_folder(d->o.dir, &d->o.excludes, &d->a, &zip, fileno(file), LIMIT_PACK_BUCKET, &r, e) || err_wrap(e, "--working-dir");
     if (well && r.over)
-        well = job_too_large(d, &r, LIMIT_PACK_BUCKET, "fit in a bucket (LIMIT_PACK_BUCKET)", e);
+        well = fleet_job_too_large(d, &r, LIMIT_PACK_BUCKET, "fit in a bucket (LIMIT_PACK_BUCKET)", e);
     if (well)
         fleet_tell(d,
                    arena_printf(&d->a, "%.*s: %u files, packed %llu bytes\n", SLICE_ARG(r.name), r.files, (unsigned long long)r.spilled));

@@ -53,7 +53,7 @@ static void name_bucket(struct fleet_options *o, struct arena *a)
     o->site.bucket = arena_printf(a, "%s://%.*s", slice_eq(o->site.provider, SLICE("gcp")) ? "gs" : "s3", SLICE_ARG(name));
 }
 
-bool cloud_spec(struct desk *d, struct slice *spec, struct err *e)
+bool fleet_cloud_spec(struct desk *d, struct slice *spec, struct err *e)
 {
     struct fleet_options *o = &d->o;
     struct arena *a = &d->a;
@@ -83,7 +83,7 @@ static struct slice ca_file(struct desk *d)
     return slice_empty(d->o.server) || (login_read(&l, &d->a, &(struct err){0}) && l.ca) ? SLICE("ca.crt") : SLICE_NONE;
 }
 
-void cloud_install(struct desk *d, struct slice cloud, struct slice id, struct buf *out)
+void fleet_cloud_install(struct desk *d, struct slice cloud, struct slice id, struct buf *out)
 {
     const struct fleet_options *o = &d->o;
     struct slice ca = ca_file(d), spaces = slice_empty(o->site.spaces) ? SLICE("ray") : o->site.spaces, ns = slice_cut(&spaces, ',');
@@ -118,7 +118,7 @@ void cloud_install(struct desk *d, struct slice cloud, struct slice id, struct b
                aws ? ".amazonaws.com" : "", SLICE_ARG(url), SLICE_ARG(id));
 }
 
-struct slice cloud_checks(struct jval status, bool silent, bool *failed, struct arena *a)
+struct slice fleet_cloud_checks(struct jval status, bool silent, bool *failed, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf b = {.max = MIB};
     struct jout w;
@@ -142,7 +142,7 @@ struct slice cloud_checks(struct jval status, bool silent, bool *failed, struct 
     return arena_dup(a, buf_slice(&b));
 }
 
-bool cloud_workloads(struct desk *d, uint32_t *running, struct slice *first, struct err *e)
+bool fleet_cloud_workloads(struct desk *d, uint32_t *running, struct slice *first, struct err *e)
 {
     static const struct noun jobs = {.kind = "Workload", .word = "job", .resource = &hub_workloads};
     const struct noun *own = d->noun;

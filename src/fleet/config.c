@@ -18,18 +18,18 @@ static struct jval read(struct desk *d, const struct noun *noun, struct slice na
 
 /* ---- names of versions: NAME:N for users, NAME-vN for the API server ---- */
 
-bool config_is_version(struct slice object, struct slice name, int64_t *n)
+bool fleet_config_is_version(struct slice object, struct slice name, int64_t *n)
 {
     struct slice rest = slice_skip(object, slice_starts(object, name) ? name.len : object.len);
     return slice_starts(rest, SLICE("-v")) && slice_int(slice_skip(rest, 2), n) && *n > 0;
 }
 
-struct slice config_shown(struct slice object, struct arena *a)
+struct slice fleet_config_shown(struct slice object, struct arena *a)
 {
     int64_t n;
     ptrdiff_t at = slice_find_text_last(object, "-v");
     struct slice name = slice_head(object, at > 0 ? (size_t)at : 0);
-    return at > 0 && config_is_version(object, name, &n) ? arena_printf(a, "%.*s:%lld", SLICE_ARG(name), (long long)n) : object;
+    return at > 0 && fleet_config_is_version(object, name, &n) ? arena_printf(a, "%.*s:%lld", SLICE_ARG(name), (long long)n) : object;
 }
 
 /* Number of the newest version of a name; 0: none exists. *exact: an object has exactly this name. */
@@ -41,13 +41,13 @@ static int64_t newest_of(struct jval list, struct slice name, bool *exact, struc
     for (struct jiter it = json_iter(json_get(list, "items")); json_next(&it, &k, &one);) {
         struct slice object = json_get_str(one, "metadata.name", a);
         *exact |= slice_eq(object, name);
-        if (config_is_version(object, name, &n) && n > newest)
+        if (fleet_config_is_version(object, name, &n) && n > newest)
             newest = n;
     }
     return newest;
 }
 
-struct slice config_object(struct desk *d, struct slice typed)
+struct slice fleet_config_object(struct desk *d, struct slice typed)
 {
     struct slice version = typed, name = slice_cut(&version, ':');
     struct err ignored = {0};
@@ -58,7 +58,7 @@ struct slice config_object(struct desk *d, struct slice typed)
     return exact || !newest ? name : arena_printf(&d->a, "%.*s-v%lld", SLICE_ARG(name), (long long)newest);
 }
 
-bool config_next(struct desk *d, struct slice name, struct slice *object, struct err *e)
+bool fleet_config_next(struct desk *d, struct slice name, struct slice *object, struct err *e)
 {
     bool exact;
     struct jval list = read(d, &configs, SLICE_NONE, e);
@@ -101,7 +101,7 @@ static void warn_node(struct jval node, const char *where, struct jval all, stru
                near.best.ptr ? "; did you mean " : "", SLICE_ARG(near.best), near.best.ptr ? "?" : "");
 }
 
-void config_warn(struct jval spec, struct jval all, struct slice cloud, struct arena *a, struct buf *out)
+void fleet_config_warn(struct jval spec, struct jval all, struct slice cloud, struct arena *a, struct buf *out)
 {
     struct jval k, node, workers = json_key(spec, SLICE("worker_nodes"));
     warn_node(json_key(spec, SLICE("head_node")), "head_node", all, cloud, a, out);
@@ -109,27 +109,27 @@ void config_warn(struct jval spec, struct jval all, struct slice cloud, struct a
         warn_node(node, "worker_nodes", all, cloud, a, out);
 }
 
-void config_warn_spec(struct desk *d, struct jval spec, struct slice cloud)
+void fleet_config_warn_spec(struct desk *d, struct jval spec, struct slice cloud)
 {
     __attribute__((cleanup(buf_free))) struct buf out = {.max = MIB};
     struct err ignored = {0};
-    config_warn(spec, json_get(read(d, &clouds, SLICE_NONE, &ignored), "items"), cloud, &d->a, &out);
+    fleet_config_warn(spec, json_get(read(d, &clouds, SLICE_NONE, &ignored), "items"), cloud, &d->a, &out);
     fleet_tell(d, buf_slice(&out));
 }
 
-struct jval config_read(struct desk *d, struct slice typed, struct err *e)
+struct jval fleet_config_read(struct desk *d, struct slice typed, struct err *e)
 {
-    return read(d, &configs, config_object(d, typed), e);
+    return read(d, &configs, fleet_config_object(d, typed), e);
 }
 
-void config_warn_job(struct desk *d)
+void fleet_config_warn_job(struct desk *d)
 {
     struct err e = {0};
     if (slice_empty(d->o.config))
         return;
-    struct jval config = config_read(d, d->o.config, &e);
+    struct jval config = fleet_config_read(d, d->o.config, &e);
     if (json_there(config))
-        config_warn_spec(d, json_get(config, "spec"), d->o.cloud);
+        fleet_config_warn_spec(d, json_get(config, "spec"), d->o.cloud);
     else if (e.code == ERR_STATUS)
         fleet_tell(d, arena_printf(&d->a, "mobula: warning: --compute-config: %s\n", e.text));
 }

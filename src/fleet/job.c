@@ -16,7 +16,7 @@ static bool put_env(struct jout *w, const struct flag_texts *env, struct err *e)
     return true;
 }
 
-bool job_put_requirements(struct desk *d, struct jout *w, struct err *e)
+bool fleet_job_put_requirements(struct desk *d, struct jout *w, struct err *e)
 {
     struct slice text;
     if (slice_empty(d->o.requirements))
@@ -50,14 +50,14 @@ static bool put_modules(struct jout *w, const struct flag_texts *modules, struct
     return true;
 }
 
-bool job_put_spec(struct desk *d, struct slice dir, struct jout *w, struct err *e)
+bool fleet_job_put_spec(struct desk *d, struct slice dir, struct jout *w, struct err *e)
 {
     const struct fleet_options *o = &d->o;
     if (slice_has(dir, "://") && !slice_starts(dir, SLICE(WORK_FOLDER)) && !ray_package_check(dir, false, e))
         return err_wrap(e, "--working-dir");
     jout_form(w, "{cloud:'%.*s',image?:'%.*s',workingDir?:'%.*s',job:{entrypoint:'%.*s',maxRetries:%lld}", SLICE_ARG(o->cloud),
               SLICE_ARG(o->image), SLICE_ARG(dir), SLICE_ARG(d->command), (long long)o->retries);
-    if (!job_put_requirements(d, w, e) || !put_modules(w, &o->modules, e))
+    if (!fleet_job_put_requirements(d, w, e) || !put_modules(w, &o->modules, e))
         return false;
     if (!slice_empty(o->config))
         jout_form(w, "computeConfig:{name:'%.*s'}", SLICE_ARG(o->config));
@@ -70,7 +70,7 @@ bool job_put_spec(struct desk *d, struct slice dir, struct jout *w, struct err *
 
 /* ---- the folder that goes along ---- */
 
-bool job_pack(struct desk *d, struct work_folder *f, struct slice *dir, struct err *e)
+bool fleet_job_pack(struct desk *d, struct work_folder *f, struct slice *dir, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf zip = {.max = LIMIT_WORK_FOLDER}, base64 = {.max = MIB};
     struct pack_result r;
@@ -80,7 +80,7 @@ bool job_pack(struct desk *d, struct work_folder *f, struct slice *dir, struct e
     if (r.over && bucket_of_cloud(d, &(struct err){0}))
         return bucket_store(d, dir, e);
     if (r.over)
-        return job_too_large(d, &r, LIMIT_WORK_FOLDER, "the control plane stores (LIMIT_WORK_FOLDER)", e);
+        return fleet_job_too_large(d, &r, LIMIT_WORK_FOLDER, "the control plane stores (LIMIT_WORK_FOLDER)", e);
     tls_sha256_hex(buf_slice(&zip), hex);
     f->hash = arena_dup(&d->a, slice_of(hex));
     *dir = arena_printf(&d->a, WORK_FOLDER "%s", hex);
@@ -91,7 +91,7 @@ bool job_pack(struct desk *d, struct work_folder *f, struct slice *dir, struct e
     return true;
 }
 
-bool job_upload(struct desk *d, struct work_folder *f, struct slice made, struct err *e)
+bool fleet_job_upload(struct desk *d, struct work_folder *f, struct slice made, struct err *e)
 {
     struct ask_answer a;
     struct json doc;

@@ -1,7 +1,7 @@
 /* The log of a job: its end as the control plane has it, and what of it was not shown before. */
 #include <mobula/fleet.h>
 
-bool job_log_tail(struct desk *d, struct slice version, struct slice *text, struct err *e)
+bool fleet_job_log_tail(struct desk *d, struct slice version, struct slice *text, struct err *e)
 {
     struct ask_answer a;
     struct buf path;
@@ -19,18 +19,18 @@ bool job_log_tail(struct desk *d, struct slice version, struct slice *text, stru
     return asked && a.code == 200;
 }
 
-struct slice job_log_behind(struct slice window, struct slice known)
+struct slice fleet_job_log_behind(struct slice window, struct slice known)
 {
     while (!slice_starts(window, known))
         slice_cut(&known, '\n');
     return slice_skip(window, known.len);
 }
 
-bool job_log_kept(struct slice message, struct slice known, int64_t most, struct slice *rest)
+bool fleet_job_log_kept(struct slice message, struct slice known, int64_t most, struct slice *rest)
 {
     ptrdiff_t log = slice_find_text(message, "log:\n");
     struct slice kept = slice_skip(message, log < 0 ? message.len : (size_t)log + 5);
-    *rest = job_log_behind(kept, known);
+    *rest = fleet_job_log_behind(kept, known);
     if (log < 0 || (known.len && rest->len == kept.len))
         return false;
     for (size_t at = rest->len, lines = 0; at-- > 0;)

@@ -36,7 +36,7 @@ static bool read_file(struct plane_service *p, struct service_change *c, struct 
         return false;
     config = json_get(file, "compute_config");
     if (!slice_empty(d->o.config)) {
-        config = config_read(d, d->o.config, e);
+        config = fleet_config_read(d, d->o.config, e);
         if (!json_there(config))
             return false;
         config = json_get(config, "spec");
@@ -175,11 +175,11 @@ bool plane_look(struct desk *d, uint64_t *said, bool *over, struct err *e)
 {
     struct json doc;
     struct slice state;
-    if (!job_read(d, &doc, &state, e) || !plane_is_service(d, json_root(&doc), e))
+    if (!fleet_job_read(d, &doc, &state, e) || !plane_is_service(d, json_root(&doc), e))
         return false;
     struct jval all = json_root(&doc);
     struct slice message = json_get_str(all, "status.message", &d->a), reason = json_get_str(all, "status.reason", &d->a);
-    enum work_rollout rollout = work_rollout(all, state, job_ended(state), reason);
+    enum work_rollout rollout = work_rollout(all, state, fleet_job_ended(state), reason);
     *over = rollout == WORK_ROLLOUT_OVER;
     uint64_t news = hash64(message, hash64(state, 0));
     if (news != *said)

@@ -27,7 +27,7 @@ static bool read_requirements(struct desk *d, struct jval file, struct jval *pip
         return true;
     jout_init(&w, &out);
     jout_object(&w);
-    if (!job_put_requirements(d, &w, e))
+    if (!fleet_job_put_requirements(d, &w, e))
         return false;
     jout_end(&w);
     if (!json_read(&all, arena_dup(&d->a, buf_slice(&out)), &d->a, e))

@@ -4,7 +4,7 @@
 
 enum { LOOK_MS = 1000 };
 
-bool job_ended(struct slice state)
+bool fleet_job_ended(struct slice state)
 {
     static const char *const words[] = {"SUCCEEDED", "FAILED", "TERMINATED", "REFUSED"};
     for (size_t i = 0; i < COUNT_OF(words); i++)
@@ -13,7 +13,7 @@ bool job_ended(struct slice state)
     return false;
 }
 
-bool job_read(struct desk *d, struct json *doc, struct slice *state, struct err *e)
+bool fleet_job_read(struct desk *d, struct json *doc, struct slice *state, struct err *e)
 {
     struct ask_answer a;
     if (!fleet_get(d, d->o.name, &a, e) || !json_parse(doc, a.body, &d->a, e))
@@ -24,18 +24,18 @@ bool job_read(struct desk *d, struct json *doc, struct slice *state, struct err 
     return true;
 }
 
-bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e)
+bool fleet_job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e)
 {
     struct json doc;
     struct slice state;
-    if (!job_read(d, &doc, &state, e))
+    if (!fleet_job_read(d, &doc, &state, e))
         return false;
-    *over = job_ended(state);
+    *over = fleet_job_ended(state);
     *message = json_get_str(json_root(&doc), "status.message", &d->a);
     return true;
 }
 
-bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e)
+bool fleet_job_outlasts(struct desk *d, bool answered, bool *away, struct err *e)
 {
     if (!answered || e->code == ERR_STATUS || e->code == ERR_NONE || d->ask.signal)
         return false;
@@ -61,14 +61,14 @@ void fleet_say(struct desk *d, struct slice state, struct slice message)
         fleet_tell(d, arena_printf(&d->a, "%s%s\n", indent, utf8_clean(slice_cut(&message, '\n'), line, sizeof line).ptr));
 }
 
-bool job_look(struct desk *d, uint64_t *said, bool *over, struct err *e)
+bool fleet_job_look(struct desk *d, uint64_t *said, bool *over, struct err *e)
 {
     struct json doc;
     struct slice state;
-    if (!job_read(d, &doc, &state, e))
+    if (!fleet_job_read(d, &doc, &state, e))
         return false;
     struct slice message = json_get_str(json_root(&doc), "status.message", &d->a);
-    *over = job_ended(state);
+    *over = fleet_job_ended(state);
     bool once = *over && !slice_eq(state, SLICE("SUCCEEDED")) && slice_empty(message); /* the error below has the same words */
     if (hash64(state, 0) != *said && !once)
         fleet_say(d, state, message);
@@ -95,7 +95,7 @@ bool fleet_wait(struct desk *d, fleet_look *look_at, struct err *e)
         well = look_at(d, &said, &over, e);
         if (over)
             break;
-        well = well || job_outlasts(d, said != 0, &away, e);
+        well = well || fleet_job_outlasts(d, said != 0, &away, e);
         if (well && clock_now().mono_ms >= until_ms)
             well = err_set(e, ERR_TIMEOUT, "%s %.*s has not ended within --%stimeout; it goes on", word, SLICE_ARG(d->o.name),
                            d->noun->part ? "wait-" : "");

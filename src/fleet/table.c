@@ -21,7 +21,7 @@ bool fleet_is_silent(struct desk *d, struct jval cloud)
 
 struct slice fleet_shown(struct desk *d, struct slice name)
 {
-    return d->noun->resource == &hub_configs ? config_shown(name, &d->a) : name;
+    return d->noun->resource == &hub_configs ? fleet_config_shown(name, &d->a) : name;
 }
 
 /* Others have written the texts: nothing in them is for a terminal to act on. Of a list its texts, with commas between. */

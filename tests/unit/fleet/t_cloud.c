@@ -20,7 +20,7 @@ static void check_spec(void)
         struct err e = {0};
         struct slice spec;
         test_case("the spec of a cloud, %zu", i);
-        bool well = cloud_spec(&d, &spec, &e);
+        bool well = fleet_cloud_spec(&d, &spec, &e);
         CHECK(well == (cases[i].want != NULL));
         if (cases[i].want)
             CHECK_SLICE(spec, quoted(cases[i].want, &d.a));
@@ -51,7 +51,7 @@ static void check_install(void)
                   .site = {.provider = slice_of(cases[i].provider), .identity = slice_of(cases[i].identity), .region = SLICE("eu-1")}}};
         struct buf out = {.max = 64 * KIB};
         test_case("commands that connect an operator, %zu: %s", i, cases[i].text);
-        cloud_install(&d, SLICE("edge"), SLICE("cld_1"), &out);
+        fleet_cloud_install(&d, SLICE("edge"), SLICE("cld_1"), &out);
         CHECK(slice_has(buf_slice(&out), cases[i].text) == cases[i].is_there);
         CHECK(slice_has(buf_slice(&out), "--cloud-deployment-id=cld_1\n"));
         buf_free(&out);
@@ -79,7 +79,7 @@ static void check_checks(void)
         struct arena a = {0};
         bool failed = false;
         test_case("checks of a cloud, %zu", i);
-        CHECK_SLICE(cloud_checks(parsed(cases[i].status, &a), cases[i].silent, &failed, &a), quoted(cases[i].want, &a));
+        CHECK_SLICE(fleet_cloud_checks(parsed(cases[i].status, &a), cases[i].silent, &failed, &a), quoted(cases[i].want, &a));
         CHECK(failed == cases[i].failed);
         arena_free(&a);
     }

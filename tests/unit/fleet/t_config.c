@@ -10,7 +10,7 @@ static void names(void)
     struct arena a = {0};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("a compute config's name is shown, %zu", i);
-        CHECK_STR(config_shown(slice_of(cases[i][0]), &a), cases[i][1]);
+        CHECK_STR(fleet_config_shown(slice_of(cases[i][0]), &a), cases[i][1]);
     }
     arena_free(&a);
 }
@@ -39,7 +39,7 @@ static void types(void)
         struct jval all = NO_VALUE, config = NO_VALUE;
         test_case("instance types that no operator has reported, %zu", i);
         CHECK(json_read(&all, quoted(clouds, &a), &a, NULL) && json_read(&config, quoted(cases[i].config, &a), &a, NULL));
-        config_warn(config, all, slice_of(cases[i].cloud), &a, &out);
+        fleet_config_warn(config, all, slice_of(cases[i].cloud), &a, &out);
         CHECK_STR(buf_slice(&out), cases[i].want);
         buf_free(&out);
         arena_free(&a);

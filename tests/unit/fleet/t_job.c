@@ -29,7 +29,7 @@ static void check_spec(void)
         struct jout w;
         test_case("the spec of a job, %zu", i);
         jout_init(&w, &out);
-        if (job_put_spec(&d, slice_of(cases[i].dir), &w, &e))
+        if (fleet_job_put_spec(&d, slice_of(cases[i].dir), &w, &e))
             CHECK_SLICE(buf_slice(&out), quoted(cases[i].want, &d.a));
         else
             CHECK_STR(slice_of(e.text), cases[i].want);
@@ -56,12 +56,12 @@ static void check_log(void)
     };
     for (size_t i = 0; i < COUNT_OF(windows); i++) {
         test_case("a window of a log behind what was shown, %zu", i);
-        CHECK_STR(job_log_behind(slice_of(windows[i][0]), slice_of(windows[i][1])), windows[i][2]);
+        CHECK_STR(fleet_job_log_behind(slice_of(windows[i][0]), slice_of(windows[i][1])), windows[i][2]);
     }
     for (size_t i = 0; i < COUNT_OF(kept); i++) {
         struct slice rest;
         test_case("lines of a log that a status keeps, %zu", i);
-        bool there = job_log_kept(slice_of(kept[i].message), slice_of(kept[i].known), kept[i].most, &rest);
+        bool there = fleet_job_log_kept(slice_of(kept[i].message), slice_of(kept[i].known), kept[i].most, &rest);
         CHECK(there == (kept[i].want != NULL));
         if (there)
             CHECK_STR(rest, kept[i].want);
@@ -101,7 +101,7 @@ static void check_outlasts(void)
         test_case("a control plane is away, %zu", i);
         for (int k = 0; k < 2; k++) {
             struct err e = {.code = cases[i].code, .text = "no answer"};
-            CHECK(job_outlasts(&d, cases[i].answered, &away, &e) == cases[i].outlasts);
+            CHECK(fleet_job_outlasts(&d, cases[i].answered, &away, &e) == cases[i].outlasts);
             CHECK(e.code == (cases[i].outlasts ? ERR_NONE : cases[i].code));
         }
         CHECK(away == cases[i].outlasts);
@@ -120,7 +120,7 @@ static void check_ended(void)
     } cases[] = {{"SUCCEEDED", true}, {"FAILED", true}, {"TERMINATED", true}, {"REFUSED", true}, {"RUNNING", false}, {"", false}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("state %s", cases[i].state);
-        CHECK(job_ended(slice_of(cases[i].state)) == cases[i].ended);
+        CHECK(fleet_job_ended(slice_of(cases[i].state)) == cases[i].ended);
     }
 }
 
