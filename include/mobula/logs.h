@@ -1,6 +1,6 @@
 /* logs: logs of Ray jobs and clusters. A live one comes from the head's dashboard, through the API server's proxy, or from the kubelet of a
  * submitter pod; one that `mobula agent` has stored comes from a bucket. Calls block, and a download writes files. The text of a log and
- * the lines beside it go to a sink, so that tests need no output; commands give logs_std. */
+ * the lines beside it go to the caller's sink. */
 #ifndef MOBULA_LOGS_H
 #define MOBULA_LOGS_H
 
@@ -16,7 +16,6 @@ struct logs_sink {
     void (*row)(void *owner, struct slice row);   /* of a list of stored files */
     void (*note)(void *owner, struct slice line); /* to people, beside the log */
 };
-extern const struct logs_sink logs_std; /* standard output; notes: standard error */
 
 /* ---- a log that is read again and again ---- */
 

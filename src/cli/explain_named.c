@@ -24,7 +24,7 @@ static const struct flags cluster_flags = {
     .word = offsetof(struct named_options, name),
 };
 
-static const struct flags job_flags = {
+static const struct flags cli_job_flags = {
     .usage = "mobula explain job NAME [-n NS] [FLAG...]",
     .list = list,
     .count = COUNT_OF(list),
@@ -69,7 +69,7 @@ int cli_explain_cluster(int argc, char **argv)
 
 int cli_explain_job(int argc, char **argv)
 {
-    return explain_named(&job_flags, &kind_rayjob, argc, argv, explain_job_named);
+    return explain_named(&cli_job_flags, &kind_rayjob, argc, argv, explain_job_named);
 }
 
 int cli_explain_service(int argc, char **argv)

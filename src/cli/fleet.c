@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-const struct flag fleet_flags[FLEET_FLAGS] = {
+const struct flag cli_fleet_flags[FLEET_FLAGS] = {
     {"server", FLAG_TEXT, FLEET_AT(server), "URL"},
     {"token-file", FLAG_TEXT, FLEET_AT(token_file), "FILE"},
     {"ca-file", FLAG_TEXT, FLEET_AT(ca_file), "FILE"},
@@ -54,7 +54,7 @@ static bool cut_command(int argc, char **argv, struct desk *d, int *end, struct 
 }
 
 /* How many of the arguments are the verb; 0: it is none. */
-static int find_verb(const struct fleet_command *n, int argc, char **argv, size_t *v)
+static int find_verb(const struct cli_fleet_command *n, int argc, char **argv, size_t *v)
 {
     for (*v = 0; *v < FLEET_VERBS && n->verbs[*v].name; ++*v) {
         struct slice rest = slice_of(n->verbs[*v].name);
@@ -67,7 +67,7 @@ static int find_verb(const struct fleet_command *n, int argc, char **argv, size_
     return 0;
 }
 
-static int wrong_verb(const struct fleet_command *n, const char *typed)
+static int wrong_verb(const struct cli_fleet_command *n, const char *typed)
 {
     struct slice rest = slice_of(n->flags.usage), verbs;
     slice_cut(&rest, ' ');
@@ -76,25 +76,25 @@ static int wrong_verb(const struct fleet_command *n, const char *typed)
 }
 
 /* A word that is no flag is the name of what the command is about. Returns what is wrong, if anything. */
-static const char *place_word(fleet_verb *run, struct desk *d)
+static const char *place_word(cli_fleet_verb *run, struct desk *d)
 {
     struct fleet_options *o = &d->o;
-    struct slice *name = run == node_list ? &o->cloud : &o->name;
-    if (run == job_submit && (o->word.ptr || slice_empty(o->cloud) || slice_empty(d->command)))
+    struct slice *name = run == cli_node_list ? &o->cloud : &o->name;
+    if (run == cli_job_submit && (o->word.ptr || slice_empty(o->cloud) || slice_empty(d->command)))
         return "--cloud NAME and a command behind -- are needed";
     if (o->word.ptr)
         *name = o->word;
-    if (slice_empty(*name) && run != fleet_show && run != job_submit)
+    if (slice_empty(*name) && run != cli_fleet_show && run != cli_job_submit)
         return "NAME is needed";
-    if (run == config_create && slice_empty(o->file))
+    if (run == cli_config_create && slice_empty(o->file))
         return "-f FILE is needed: the compute config";
     return strstr("table json yaml name", o->output.ptr) ? NULL : "-o is table, json, yaml or name";
 }
 
-int fleet_run(const struct fleet_command *n, int argc, char **argv)
+int cli_fleet_run(const struct cli_fleet_command *n, int argc, char **argv)
 {
     struct desk d = {.noun = &n->noun,
-                     .told = fleet_note,
+                     .told = cli_fleet_note,
                      .o = {.output = SLICE("table"), .retries = 1, .lines = 1000},
                      .command = SLICE(""),
                      .status = STATUS_ERROR};
@@ -113,11 +113,11 @@ int fleet_run(const struct fleet_command *n, int argc, char **argv)
         return flags_wrong(&n->flags, "%s", e.text);
     if (!words)
         return wrong_verb(n, "");
-    fleet_verb *run = n->verbs[v].run;
+    cli_fleet_verb *run = n->verbs[v].run;
     const char *wrong = place_word(run, &d);
     if (wrong)
         return flags_wrong(&n->flags, "%s", wrong);
-    bool waits = run == job_wait || (run == job_submit && d.o.wait);
+    bool waits = run == cli_job_wait || (run == cli_job_submit && d.o.wait);
     d.ask.timeout_ms = waits && d.o.timeout_ms > ASK_MS ? ASK_MS : d.o.timeout_ms;
     bool ok = fleet_open(&d, &e) && run(&d, &e);
     ask_close(&d.ask);

@@ -5,7 +5,7 @@
 
 enum { STATUS_FINDINGS = 3 };
 
-bool cloud_register(struct desk *d, struct err *e)
+bool cli_cloud_register(struct desk *d, struct err *e)
 {
     struct fleet_options *o = &d->o;
     struct slice spec;
@@ -15,7 +15,7 @@ bool cloud_register(struct desk *d, struct err *e)
     char id[HUB_DEPLOYMENT_ID];
     if (slice_empty(o->site.provider))
         o->site.provider = SLICE("generic");
-    if (!fleet_cloud_spec(d, &spec, e) || !fleet_create(d, o->name, spec, &a, e) || !fleet_print(d, a.body, e) ||
+    if (!fleet_cloud_spec(d, &spec, e) || !fleet_create(d, o->name, spec, &a, e) || !cli_fleet_print(d, a.body, e) ||
         !json_parse(&doc, a.body, &d->a, e))
         return false;
     hub_deployment_id(json_get_str(json_root(&doc), "metadata.uid", &d->a), id);
@@ -26,15 +26,15 @@ bool cloud_register(struct desk *d, struct err *e)
     return true;
 }
 
-bool cloud_update(struct desk *d, struct err *e)
+bool cli_cloud_update(struct desk *d, struct err *e)
 {
     struct slice spec;
     struct ask_answer a;
-    return fleet_cloud_spec(d, &spec, e) && fleet_update(d, spec, &a, e) && fleet_print(d, a.body, e);
+    return fleet_cloud_spec(d, &spec, e) && fleet_update(d, spec, &a, e) && cli_fleet_print(d, a.body, e);
 }
 
 /* The values it was registered with, and those its operator is started with. */
-bool cloud_config(struct desk *d, struct err *e)
+bool cli_cloud_config(struct desk *d, struct err *e)
 {
     struct ask_answer a;
     struct json doc;
@@ -43,18 +43,18 @@ bool cloud_config(struct desk *d, struct err *e)
     struct slice id = json_raw(json_get(json_root(&doc), "status.deploymentId")), spec = json_raw(json_get(json_root(&doc), "spec"));
     if (slice_eq(d->o.output, SLICE("table")))
         d->o.output = SLICE("yaml");
-    return fleet_print(
+    return cli_fleet_print(
         d, arena_printf(&d->a, "{\"deploymentId\":%.*s,\"spec\":%.*s}", SLICE_ARG(slice_empty(id) ? SLICE("null") : id), SLICE_ARG(spec)),
         e);
 }
 
 /* Jobs that run there would go on without anybody who can see or end them. */
-bool cloud_delete(struct desk *d, struct err *e)
+bool cli_cloud_delete(struct desk *d, struct err *e)
 {
     struct slice first;
     uint32_t running;
     if (d->o.force)
-        return fleet_remove(d, e);
+        return cli_fleet_remove(d, e);
     if (!fleet_cloud_workloads(d, &running, &first, e))
         return false;
     return running
@@ -62,7 +62,7 @@ bool cloud_delete(struct desk *d, struct err *e)
                          "Cloud %.*s: %u workloads of it have not ended, such as %.*s: end them (mobula job terminate), or give --force, "
                          "and what runs goes on without a control plane",
                          SLICE_ARG(d->o.name), running, SLICE_ARG(first))
-               : fleet_remove(d, e);
+               : cli_fleet_remove(d, e);
 }
 
 static bool read_cloud(struct desk *d, struct slice name, struct json *doc, struct err *e)
@@ -71,7 +71,7 @@ static bool read_cloud(struct desk *d, struct slice name, struct json *doc, stru
     return fleet_get(d, name, &a, e) && json_parse(doc, a.body, &d->a, e);
 }
 
-bool cloud_verify(struct desk *d, struct err *e)
+bool cli_cloud_verify(struct desk *d, struct err *e)
 {
     static const struct column columns[FLEET_COLUMNS] = {{"CHECK", "name"}, {"STATUS", "status"}, {"DETAILS", "details"}};
     struct json doc;
@@ -85,10 +85,10 @@ bool cloud_verify(struct desk *d, struct err *e)
     if (!json_read(&list, fleet_cloud_checks(status, !calls, &failed, &d->a), &d->a, e))
         return false;
     d->status = STATUS_FINDINGS;
-    return fleet_print_rows(d, columns, list, e) && calls && !failed;
+    return cli_fleet_print_rows(d, columns, list, e) && calls && !failed;
 }
 
-bool node_list(struct desk *d, struct err *e)
+bool cli_node_list(struct desk *d, struct err *e)
 {
     static const struct column columns[FLEET_COLUMNS] = {{"NAME", "name"},     {"ZONE", "zone"}, {"CPU", "cpu"},
                                                          {"MEMORY", "memory"}, {"GPU", "gpu"},   {"STATE", "pressure"}};
@@ -103,5 +103,5 @@ bool node_list(struct desk *d, struct err *e)
                        slice_empty(message) ? "" : ": ", SLICE_ARG(utf8_clean(message, clean, sizeof clean)));
     if (!slice_empty(message))
         fprintf(stderr, "mobula: %.*s\n", SLICE_ARG(utf8_clean(message, clean, sizeof clean)));
-    return fleet_print_rows(d, columns, list, e);
+    return cli_fleet_print_rows(d, columns, list, e);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* Creates the next version of the name. */
-bool config_create(struct desk *d, struct err *e)
+bool cli_config_create(struct desk *d, struct err *e)
 {
     struct slice spec, text, object;
     struct ask_answer a;
@@ -15,16 +15,16 @@ bool config_create(struct desk *d, struct err *e)
     if (!fleet_config_next(d, d->o.name, &object, e))
         return false;
     fleet_config_warn_spec(d, doc, json_get_str(doc, "cloud", &d->a));
-    return fleet_create(d, object, spec, &a, e) && fleet_print(d, a.body, e);
+    return fleet_create(d, object, spec, &a, e) && cli_fleet_print(d, a.body, e);
 }
 
-bool config_get(struct desk *d, struct err *e)
+bool cli_config_get(struct desk *d, struct err *e)
 {
     d->o.name = fleet_config_object(d, d->o.name);
-    return fleet_show(d, e);
+    return cli_fleet_show(d, e);
 }
 
-bool config_archive(struct desk *d, struct err *e)
+bool cli_config_archive(struct desk *d, struct err *e)
 {
     struct ask_answer a;
     d->o.name = fleet_config_object(d, d->o.name);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-const struct flag job_flags[JOB_FLAGS] = {
+const struct flag cli_job_flags[JOB_FLAGS] = {
     {"cloud", FLAG_TEXT, FLEET_AT(cloud), "NAME"},
     {"compute-config", FLAG_TEXT, FLEET_AT(config), "NAME[:N]"},
     {"image-uri", FLAG_TEXT, FLEET_AT(image), "IMAGE"},
@@ -22,24 +22,24 @@ const struct flag job_flags[JOB_FLAGS] = {
     {"tail", FLAG_INT, FLEET_AT(lines), "N"},
 };
 
-bool job_wait(struct desk *d, struct err *e)
+bool cli_job_wait(struct desk *d, struct err *e)
 {
     return fleet_wait(d, fleet_job_look, e);
 }
 
 /* The table has no room for what is said about the state. */
-bool job_status(struct desk *d, struct err *e)
+bool cli_job_status(struct desk *d, struct err *e)
 {
     uint64_t said = 0;
     bool over;
-    if (!fleet_show(d, e))
+    if (!cli_fleet_show(d, e))
         return false;
     if (slice_is(d->o.output, "table"))
         fleet_job_look(d, &said, &over, &(struct err){0});
     return true;
 }
 
-bool job_submit(struct desk *d, struct err *e)
+bool cli_job_submit(struct desk *d, struct err *e)
 {
     struct fleet_options *o = &d->o;
     __attribute__((cleanup(buf_free))) struct buf b = {.max = MIB};
@@ -66,10 +66,10 @@ bool job_submit(struct desk *d, struct err *e)
         o->name = arena_printf(&d->a, "job-%.*s", NAME_SUFFIX, suffix);
     jout_init(&w, &b);
     return fleet_job_put_spec(d, dir, &w, e) && fleet_create(d, o->name, buf_slice(&b), &a, e) && fleet_job_upload(d, &f, a.body, e) &&
-           fleet_print(d, a.body, e) && (!o->wait || job_wait(d, e));
+           cli_fleet_print(d, a.body, e) && (!o->wait || cli_job_wait(d, e));
 }
 
-bool job_terminate(struct desk *d, struct err *e)
+bool cli_job_terminate(struct desk *d, struct err *e)
 {
     struct ask_answer a;
     if (!fleet_update(d, SLICE("{\"terminate\":true}"), &a, e))

@@ -1,8 +1,8 @@
 /* mobula job logs: from the API of the control plane, from the cluster that the job runs in, or from the bucket of its cloud. */
 #include "cli.h"
 #include "fleet.h"
+#include "logs_std.h"
 
-#include <mobula/logs.h>
 #include <mobula/submit.h>
 
 #include <stdio.h>
@@ -31,9 +31,9 @@ static bool bucket_logs(struct desk *d)
         return false;
     struct jval job = json_at(json_get(json_root(&doc), "status.objects"), 0);
     const struct logs_bucket_options from = bucket_of_job(d, json_root(&doc));
-    bool well =
-        !slice_empty(from.url) && json_str_eq(json_get(job, "kind"), SLICE("RayJob")) &&
-        logs_bucket_driver(&from, &logs_std, json_get_str(job, "namespace", &d->a), json_get_str(job, "name", &d->a), SLICE(""), 0, &why);
+    bool well = !slice_empty(from.url) && json_str_eq(json_get(job, "kind"), SLICE("RayJob")) &&
+                logs_bucket_driver(&from, &cli_logs_std, json_get_str(job, "namespace", &d->a), json_get_str(job, "name", &d->a), SLICE(""),
+                                   0, &why);
     if (why.code != ERR_NONE)
         fprintf(stderr, "mobula: the job's log cannot be read from %.*s: %s\n", SLICE_ARG(from.url), why.text);
     return well;
@@ -143,7 +143,7 @@ static bool hub_logs(struct desk *d, struct err *e)
     return well;
 }
 
-bool job_logs(struct desk *d, struct err *e)
+bool cli_job_logs(struct desk *d, struct err *e)
 {
     return (d->way->api ? hub_logs : cluster_logs)(d, e);
 }

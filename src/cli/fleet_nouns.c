@@ -25,7 +25,7 @@ static const struct flag cloud_list[] = {
 static const struct flag config_list[] = {{"f", FLAG_TEXT, FLEET_AT(file), "FILE"}};
 static const struct flag node_list_flags[] = {{"cloud", FLAG_TEXT, FLEET_AT(cloud), "NAME"}};
 
-static const struct fleet_command cloud = {
+static const struct cli_fleet_command cloud = {
     {"Cloud",
      "cloud",
      &hub_clouds,
@@ -36,28 +36,28 @@ static const struct fleet_command cloud = {
       {"HEALTH", FLEET_HEALTH},
       {"LAST CONTACT", "status.lastContactTime"},
       {"DEPLOYMENT ID", "status.deploymentId"}}},
-    {"mobula cloud register|list|get|update|verify|delete|config get|config update [[--name] NAME] [FLAG…]", cloud_list, fleet_flags,
+    {"mobula cloud register|list|get|update|verify|delete|config get|config update [[--name] NAME] [FLAG…]", cloud_list, cli_fleet_flags,
      COUNT_OF(cloud_list), FLEET_FLAGS, FLEET_AT(word), NULL, NULL},
-    {{"register", cloud_register},
-     {"list", fleet_show},
-     {"get", fleet_show},
-     {"config get", cloud_config},
-     {"config update", cloud_update},
-     {"update", cloud_update},
-     {"verify", cloud_verify},
-     {"delete", cloud_delete}},
+    {{"register", cli_cloud_register},
+     {"list", cli_fleet_show},
+     {"get", cli_fleet_show},
+     {"config get", cli_cloud_config},
+     {"config update", cli_cloud_update},
+     {"update", cli_cloud_update},
+     {"verify", cli_cloud_verify},
+     {"delete", cli_cloud_delete}},
 };
-static const struct fleet_command config = {
+static const struct cli_fleet_command config = {
     {"ComputeConfig",
      "compute-config",
      &hub_configs,
      NULL,
      {{"NAME", FLEET_NAME}, {"CLOUD", "spec.cloud"}, {"HEAD", FLEET_HEAD}, {"CREATED", "metadata.creationTimestamp"}}},
-    {"mobula compute-config create|list|get|archive|render|check [[--name] NAME] [FLAG…]", config_list, fleet_flags, COUNT_OF(config_list),
-     FLEET_FLAGS, FLEET_AT(word), NULL, "compute-config create"},
-    {{"create", config_create}, {"list", fleet_show}, {"get", config_get}, {"archive", config_archive}},
+    {"mobula compute-config create|list|get|archive|render|check [[--name] NAME] [FLAG…]", config_list, cli_fleet_flags,
+     COUNT_OF(config_list), FLEET_FLAGS, FLEET_AT(word), NULL, "compute-config create"},
+    {{"create", cli_config_create}, {"list", cli_fleet_show}, {"get", cli_config_get}, {"archive", cli_config_archive}},
 };
-static const struct fleet_command job = {
+static const struct cli_fleet_command job = {
     {"Workload",
      "job",
      &hub_workloads,
@@ -68,39 +68,39 @@ static const struct fleet_command job = {
       {"REASON", "status.reason"},
       {"RAY", "status.ray.health"},
       {"CREATED", "metadata.creationTimestamp"}}},
-    {"mobula job submit|list|status|logs|wait|terminate|delete [[--name] NAME] [FLAG…] [-- COMMAND…]", job_flags, fleet_flags, JOB_FLAGS,
-     FLEET_FLAGS, FLEET_AT(word), NULL, NULL},
-    {{"submit", job_submit},
-     {"list", fleet_show},
-     {"status", job_status},
-     {"logs", job_logs},
-     {"wait", job_wait},
-     {"terminate", job_terminate},
-     {"delete", fleet_remove}},
+    {"mobula job submit|list|status|logs|wait|terminate|delete [[--name] NAME] [FLAG…] [-- COMMAND…]", cli_job_flags, cli_fleet_flags,
+     JOB_FLAGS, FLEET_FLAGS, FLEET_AT(word), NULL, NULL},
+    {{"submit", cli_job_submit},
+     {"list", cli_fleet_show},
+     {"status", cli_job_status},
+     {"logs", cli_job_logs},
+     {"wait", cli_job_wait},
+     {"terminate", cli_job_terminate},
+     {"delete", cli_fleet_remove}},
 };
-static const struct fleet_command node = {
+static const struct cli_fleet_command node = {
     .noun = {.kind = "Cloud", .word = "cloud", .resource = &hub_clouds},
-    .flags = {"mobula node list [--cloud] NAME", node_list_flags, fleet_flags, COUNT_OF(node_list_flags), FLEET_FLAGS, FLEET_AT(word), NULL,
-              NULL},
-    .verbs = {{"list", node_list}},
+    .flags = {"mobula node list [--cloud] NAME", node_list_flags, cli_fleet_flags, COUNT_OF(node_list_flags), FLEET_FLAGS, FLEET_AT(word),
+              NULL, NULL},
+    .verbs = {{"list", cli_node_list}},
 };
 
 int cli_cloud(int argc, char **argv)
 {
-    return fleet_run(&cloud, argc, argv);
+    return cli_fleet_run(&cloud, argc, argv);
 }
 
 int cli_compute_config(int argc, char **argv)
 {
-    return fleet_run(&config, argc, argv);
+    return cli_fleet_run(&config, argc, argv);
 }
 
 int cli_job(int argc, char **argv)
 {
-    return fleet_run(&job, argc, argv);
+    return cli_fleet_run(&job, argc, argv);
 }
 
 int cli_node(int argc, char **argv)
 {
-    return fleet_run(&node, argc, argv);
+    return cli_fleet_run(&node, argc, argv);
 }

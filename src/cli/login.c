@@ -47,7 +47,7 @@ static bool login(struct desk *d, struct err *e)
 
 static const struct flags flags = {
     .usage = "mobula login --server URL [FLAG…]",
-    .list = fleet_flags,
+    .list = cli_fleet_flags,
     .count = FLEET_FLAGS_LOGIN,
 };
 

@@ -1,8 +1,8 @@
 /* `mobula logs`: what a job has printed. The head's dashboard has it, asked through the API server's proxy; where a submitter pod shows it,
  * the API server has it from the kubelet. Both give all of it each time: what was shown is passed over. */
 #include "cli.h"
+#include "logs_std.h"
 
-#include <mobula/logs.h>
 #include <mobula/submit.h>
 
 #include <signal.h>
@@ -38,7 +38,7 @@ static int read_bucket(struct logs_live *l)
     if (slice_empty(ns) && !seek_open(&l->seek, &o->seek, &l->a, &l->e))
         return cli_fail(&l->e);
     ns = slice_empty(ns) ? l->seek.ns : ns;
-    return logs_bucket_read(&o->bucket, &logs_std, ns, o->name,
+    return logs_bucket_read(&o->bucket, &cli_logs_std, ns, o->name,
                             o->cluster   ? NULL
                             : o->service ? "rayservice."
                                          : "rayjob.",
@@ -64,7 +64,7 @@ static int read_live(struct logs_live *l)
     struct err why = {0};
     l->deleted = !open && bucket;
     int status = open ? follow(l) : STATUS_ERROR;
-    if (l->deleted && !slice_empty(ns) && logs_bucket_driver(&o->bucket, &logs_std, ns, o->name, SLICE(""), 0, &why))
+    if (l->deleted && !slice_empty(ns) && logs_bucket_driver(&o->bucket, &cli_logs_std, ns, o->name, SLICE(""), 0, &why))
         return STATUS_OK;
     if (why.code != ERR_NONE)
         cli_fail(&why);
@@ -109,7 +109,7 @@ int cli_logs(int argc, char **argv)
     if (!seek_group_known(&o.seek))
         return flags_wrong(&flags, "--group is ray.io or cluster.ray.io");
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is reported as an error */
-    struct logs_live l = {.o = &o, .view.sink = &logs_std};
+    struct logs_live l = {.o = &o, .view.sink = &cli_logs_std};
     status = stored ? read_bucket(&l) : read_live(&l);
     seek_close(&l.seek);
     arena_free(&l.a);

@@ -114,7 +114,7 @@ static const struct {
 int cli_service(int argc, char **argv)
 {
     __attribute__((cleanup(arena_free))) struct arena a = {0};
-    struct service_desk d = {.o = {.canary = -1, .surge = -1}, .live = NO_VALUE, .told = fleet_note};
+    struct service_desk d = {.o = {.canary = -1, .surge = -1}, .live = NO_VALUE, .told = cli_fleet_note};
     struct err e = {0};
     int status;
     size_t verb = 0;

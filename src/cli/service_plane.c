@@ -27,7 +27,7 @@ static bool deploy(struct desk *d, struct err *e)
 {
     struct plane_service *p = (struct plane_service *)d;
     struct ask_answer a;
-    return plane_send(p, &a, e) && fleet_print(d, a.body, e) && (!p->from->o.wait || wait(d, e));
+    return plane_send(p, &a, e) && cli_fleet_print(d, a.body, e) && (!p->from->o.wait || wait(d, e));
 }
 
 /* All versions but the primary one get no requests any more. */
@@ -48,19 +48,19 @@ static bool is_named(struct desk *d, struct err *e)
 
 static bool terminate(struct desk *d, struct err *e)
 {
-    return is_named(d, e) && job_terminate(d, e);
+    return is_named(d, e) && cli_job_terminate(d, e);
 }
 
 static bool remove_service(struct desk *d, struct err *e)
 {
-    return is_named(d, e) && fleet_remove(d, e);
+    return is_named(d, e) && cli_fleet_remove(d, e);
 }
 
 static bool show(struct desk *d, struct err *e)
 {
     uint64_t said = 0;
     bool over;
-    if (!fleet_show(d, e))
+    if (!cli_fleet_show(d, e))
         return false;
     return !slice_is(d->o.output, "table") || plane_look(d, &said, &over, e) || e->code == ERR_STATUS;
 }
@@ -96,8 +96,8 @@ int service_plane(struct service_desk *from, const char *verb)
 {
     static const struct {
         const char *name;
-        fleet_verb *run;
-    } verbs[] = {{"deploy", deploy}, {"status", show},         {"list", fleet_show},       {"rollback", rollback},
+        cli_fleet_verb *run;
+    } verbs[] = {{"deploy", deploy}, {"status", show},         {"list", cli_fleet_show},   {"rollback", rollback},
                  {"wait", wait},     {"terminate", terminate}, {"delete", remove_service}, {"logs", logs}};
     const struct service_options *o = &from->o;
     struct plane_service p = {.desk = {.noun = &noun,
@@ -121,7 +121,7 @@ int service_plane(struct service_desk *from, const char *verb)
                                              .output = slice_empty(o->output) ? SLICE("table") : o->output,
                                              .timeout_ms = o->wait_ms ? o->wait_ms : SERVICE_WAIT_MS},
                                        .status = STATUS_ERROR,
-                                       .told = fleet_note},
+                                       .told = cli_fleet_note},
                               .from = from};
     struct err e = {0};
     size_t i = 0;

@@ -1,5 +1,4 @@
-/* Prints logs to standard output, notes to standard error. */
-#include <mobula/logs.h>
+#include "logs_std.h"
 
 #include <stdio.h>
 
@@ -21,4 +20,4 @@ static void print_note(void *owner, struct slice line)
     fprintf(stderr, "%.*s\n", SLICE_ARG(line));
 }
 
-const struct logs_sink logs_std = {.text = print_text, .row = print_row, .note = print_note};
+const struct logs_sink cli_logs_std = {.text = print_text, .row = print_row, .note = print_note};
