@@ -4,7 +4,7 @@
 /* An answer to requests whose first line has this in it. */
 #define TO(path, status, body)                                                                                                             \
     {                                                                                                                                      \
-        .bytes = SLICE("HTTP/1.1 " status "\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n" body), .to = path              \
+        .bytes = SLICE("HTTP/1.1 " status "\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n" body), .to = (path)            \
     }
 #define EMPTY(path) TO(path, "200 OK", "{\"items\":[]}")
 #define ABSENT                                                                                                                             \
