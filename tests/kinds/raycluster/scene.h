@@ -35,6 +35,8 @@ struct scene {
     struct scale_news news; /* what the autoscaler has to say */
     struct service own[RAY_SERVICES];
     bool same; /* that is what this very status became */
+    bool kept; /* services are made once, for all decisions */
+    struct service_want wants[RAY_SERVICES];
 };
 
 static int group_slot(struct slice name)
@@ -285,9 +287,12 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
     if (s->broken)
         return;
     for (enum ray_service k = 0; k < RAY_SERVICES; k++) {
-        make_service(s, k, &s->own[k]);
+        if (!s->kept || !s->wants[k].hash) {
+            make_service(s, k, &s->own[k]);
+            s->wants[k] = service_want_made(&s->cluster, k, NULL, &s->a);
+        }
         v->own[k] = s->unserved && k == RAY_SERVICE_HEAD ? NULL : &s->own[k];
-        v->wants[k] = service_want_made(&s->cluster, k, NULL, &s->a);
+        v->wants[k] = s->wants[k];
     }
 }
 

@@ -124,7 +124,7 @@ static void run_course(int32_t want, int32_t surge, int32_t unavailable, int32_t
 {
     test_case("%d replicas, surge %d %%, unavailable %d %%, %d fail%s%s", want, surge, unavailable, failures,
               broken ? ", the others stay Pending" : "", drains ? ", drained" : "");
-    struct scene s = {.hosts = 1, .max = INT32_MAX, .workers = want, .drains = drains};
+    struct scene s = {.hosts = 1, .max = INT32_MAX, .workers = want, .drains = drains, .kept = true};
     struct course c = {.want = want,
                        .surge = (want * surge + 99) / 100,
                        .unavailable = want * unavailable / 100,
