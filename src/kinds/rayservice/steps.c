@@ -136,8 +136,8 @@ static int32_t onward(struct service_decision *d, const struct shares *s)
     const struct service_options *o = &d->s->options;
     if (s->traffic >= s->pending)
         return s->traffic;
-    if (!slice_empty(route_trouble(d->in->route, d->a)) && d->in->route->have && !slice_empty(d->in->route->want.text)) {
-        wait_for(d, route_trouble(d->in->route, d->a));
+    if (d->in->route->have && d->in->route->have->trouble.len) { /* route_trouble needs `want`, which follows from this decision */
+        wait_for(d, d->in->route->have->trouble);
         return s->traffic;
     }
     if (o->step == 0) {
