@@ -37,6 +37,15 @@ static const struct service_cluster *find_active(const struct service_decision *
     return c;
 }
 
+/* An invalid spec changes nothing: status keeps both clusters. */
+static void keep_clusters(struct service_decision *d)
+{
+    d->active = find_active(d);
+    d->pending = cluster_of(d, json_get_str(d->prior, "pendingServiceStatus.rayClusterName", d->a));
+    d->pending = d->pending == d->active ? NULL : d->pending;
+    d->waits = SLICE("the spec is invalid");
+}
+
 /* Whether the cluster can be kept: it has the spec's hash, the spec only appends worker groups, or a rolling update can make the change. */
 bool rayservice_fits(const struct service_decision *d, const struct service_cluster *c)
 {
@@ -340,8 +349,8 @@ static void decide_course(struct service_decision *d)
     rayservice_steps(d);
     if (d->active)
         rayservice_ask(d, d->active);
-    if (d->pending)
-        rayservice_ask(d, d->pending);
+    if (d->pending && !(rayservice_in_steps(d) && rayservice_routes_unknown(d)))
+        rayservice_ask(d, d->pending); /* with a capacity that follows from the route, if status has none */
     decide_services(d);
     decide_unused(d);
 }
@@ -357,6 +366,6 @@ void rayservice_decide(const struct service_view *in, struct arena *a, struct pl
     if (in->errors->count == 0)
         decide_course(&d);
     else
-        d.active = find_active(&d);
+        keep_clusters(&d);
     rayservice_decide_status(&d);
 }

@@ -61,7 +61,8 @@ static void write_apps(struct jout *w, const struct service_cluster *c, struct j
     jout_end(w);
 }
 
-/* Percents of an upgrade in steps. stamp: see struct status_writer. Without steps they go. */
+/* Percents of an upgrade in steps. stamp: see struct status_writer. Without steps they go. They stay as they are while
+ * the spec is invalid or the route is not known. */
 static void write_shares(const struct service_decision *d, struct jout *w, struct jval prior, const struct service_cluster *c,
                          struct slice stamp)
 {
@@ -70,6 +71,8 @@ static void write_shares(const struct service_decision *d, struct jout *w, struc
     int32_t traffic = rayservice_traffic(d, c), capacity = rayservice_capacity(d, c);
     bool steps = rayservice_in_steps(d), same = json_get_int(said, "trafficRoutedPercent", -1) == traffic;
     struct slice time = same ? json_get_str(said, "lastTrafficMigratedTime", d->a) : stamp;
+    if (d->in->errors->count || (steps && rayservice_routes_unknown(d)))
+        return;
     if (steps || capacity != 100)
         jout_kint(w, "targetCapacity", capacity);
     if (steps && traffic >= 0)
@@ -205,18 +208,11 @@ static struct condition routes_condition(const struct service_decision *d)
     return c;
 }
 
-/* Before its list is there, nothing new is known of a route. */
-static bool routes_unknown(const struct service_decision *d)
-{
-    const struct route_view *both[] = {d->in->gateway, d->in->route};
-    return (!both[0]->known && slice_empty(both[0]->why_not)) || (!both[1]->known && slice_empty(both[1]->why_not));
-}
-
 static bool has_routes_condition(const struct service_decision *d, struct condition *out)
 {
     if (!rayservice_in_steps(d) || !d->in->gateway || d->in->errors->count || d->s->suspend || d->timed_out)
         return false;
-    if (routes_unknown(d))
+    if (rayservice_routes_unknown(d))
         return route_prior_condition(d->prior, "RoutesReady", d->a, out);
     *out = routes_condition(d);
     return true;
@@ -265,6 +261,8 @@ static struct condition upgrade_condition(const struct service_decision *d)
         c.message = arena_cut(d->a, c.message, LIMIT_JOB_MESSAGE);
     else if (c.yes && d->pending && rayservice_in_steps(d))
         c.message = step_words(d);
+    else if (c.yes && d->in->errors->count)
+        c.message = d->waits;
     else if (c.yes && d->pending)
         rayservice_runs(d, d->pending, &c.message);
     else if (c.yes)

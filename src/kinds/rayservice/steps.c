@@ -36,7 +36,8 @@ struct jval rayservice_prior(const struct service_decision *d, const struct serv
 
 int32_t rayservice_capacity(const struct service_decision *d, const struct service_cluster *c)
 {
-    int64_t otherwise = rayservice_in_steps(d) && d->active && c != d->active ? 0 : 100;
+    int32_t traffic = rayservice_traffic(d, c);
+    int64_t otherwise = !rayservice_in_steps(d) || !d->active || c == d->active ? 100 : traffic > 0 ? traffic : 0;
     return c->said.scaled ? c->said.capacity : (int32_t)json_get_int(rayservice_prior(d, c), "targetCapacity", otherwise);
 }
 
@@ -122,6 +123,15 @@ struct slice rayservice_routes_trouble(const struct service_decision *d)
             return text;
     }
     return SLICE("");
+}
+
+bool rayservice_routes_unknown(const struct service_decision *d)
+{
+    const struct route_view *both[] = {d->in->gateway, d->in->route};
+    for (size_t i = 0; i < COUNT_OF(both) && both[i]; i++)
+        if (!both[i]->known && slice_empty(both[i]->why_not))
+            return true;
+    return false;
 }
 
 static int32_t least(int32_t a, int32_t b)

@@ -6,8 +6,6 @@
 
 #include "tests/model/sim/fakeray.h"
 
-#include "src/kinds/rayservice/rayservice.h"
-
 /* Each program uses some of these. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
