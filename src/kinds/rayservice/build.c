@@ -169,6 +169,17 @@ bool rayservice_build_update(const struct rayservice *s, struct slice uid, struc
     return !out->full;
 }
 
+struct slice rayservice_build_marks(const struct rayservice *s, struct slice uid, bool serve, bool hashes, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = KIB};
+    struct slice hash = hashes ? hash_text(s->cluster_hash, a) : SLICE(""), scale = hashes ? hash_text(s->scale_hash, a) : SLICE("");
+    struct jout w;
+    jout_init(&w, &out);
+    jout_form(&w, "{metadata:{uid:'%.*s',annotations:{%s?:'%s',%s?:'%.*s',%s?:'%.*s'}}}", SLICE_ARG(uid), RAY_ANNOTATION_SERVE,
+              serve ? "true" : "", RAYSERVICE_HASH, SLICE_ARG(hash), RAYSERVICE_SCALE, SLICE_ARG(scale));
+    return arena_dup(a, buf_slice(&out));
+}
+
 /* ---- services ---- */
 
 bool rayservice_build_service(const struct rayservice *s, const struct ray_cluster *to, bool head, struct arena *a, struct buf *out,

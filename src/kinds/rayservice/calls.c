@@ -111,6 +111,8 @@ static void cluster_done(struct op *op, struct flight *f, const struct kube_answ
         bool create = f->verb == &rayservice_create_cluster;
         failures_clear(op, f->c);
         object_answered(op, f, a, &kind_raycluster);
+        if (f->verb == &rayservice_announce_cluster) /* only annotations were set */
+            return;
         say(op, f, create ? "CreatedRayCluster" : "UpdatedRayCluster", create ? "cluster created" : "cluster updated",
             create ? "created" : "updated the worker groups of");
     }

@@ -187,11 +187,12 @@ static bool backs_off(struct service_decision *d)
     return true;
 }
 
-/* Clusters that the routes lead to have a Service of their own, which RayCluster's controller makes for this annotation. */
+/* Clusters that the routes lead to have a Service of their own, which RayCluster's controller makes for an annotation. */
 static void announce(struct service_decision *d, const struct service_cluster *c)
 {
-    if (c && rayservice_in_steps(d) && !c->announced && !c->deleting && !backs_off(d))
-        rayservice_add(d, &rayservice_announce_cluster, c);
+    bool serve = c && rayservice_in_steps(d) && !c->announced;
+    if (c && (serve || c->unmarked) && !c->deleting && !backs_off(d))
+        rayservice_add(d, &rayservice_announce_cluster, c)->text = rayservice_build_marks(d->s, c->uid, serve, c->unmarked, d->a);
 }
 
 /* If a cluster of the wanted name is still being deleted, its end is waited for: it causes the next decision. */

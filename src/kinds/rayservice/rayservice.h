@@ -88,6 +88,8 @@ bool rayservice_build_cluster(const struct rayservice *s, struct slice name, boo
  * and scaleStrategy are kept. */
 bool rayservice_build_update(const struct rayservice *s, struct slice uid, struct slice version, struct jval live, struct buf *out,
                              struct arena *a);
+/* A merge patch that gives a cluster annotations: the one that asks for a Service of its own, and those with the hashes of the spec. */
+struct slice rayservice_build_marks(const struct rayservice *s, struct slice uid, bool serve, bool hashes, struct arena *a);
 bool rayservice_build_service(const struct rayservice *s, const struct ray_cluster *to, bool head, struct arena *a, struct buf *out,
                               struct err *e);
 
@@ -154,6 +156,7 @@ struct service_cluster {
     uint32_t group_count;
     struct slice apart;             /* SERVICE_UPGRADE_ROLLING: why it cannot be upgraded in place; empty: it can, or has the spec */
     bool other_roll;                /* its RAY_ANNOTATION_ROLL differs from rayservice_roll_text */
+    bool unmarked;                  /* another operator made it for the present spec: it gets the annotations with both hashes */
     uint32_t outdated;              /* workers of an older template */
     bool head_ready;                /* requests to its dashboard can be sent */
     const struct pod *head;         /* the running head pod; NULL: none */
@@ -200,7 +203,7 @@ extern const struct verb rayservice_look;                /* name, uid: asks the 
 extern const struct verb rayservice_put;   /* name, uid: sends the configuration to the head; index: with this target_capacity, or -1 */
 extern const struct verb rayservice_scale; /* name, uid; index: the target_capacity that the head is sent, with the configuration that
                                               it has; version: rayservice_given of that */
-extern const struct verb rayservice_announce_cluster; /* name, uid: it gets the annotation RAY_ANNOTATION_SERVE */
+extern const struct verb rayservice_announce_cluster; /* name, uid; text: the merge patch of its annotations */
 extern const struct verb rayservice_apply_gateway;    /* name; text: the object */
 extern const struct verb rayservice_apply_route;      /* name; text: the object */
 extern const struct verb rayservice_remove_finalizer; /* text: the finalizer's name */

@@ -46,6 +46,5 @@ bool rayservice_make_announcement(struct op *op, struct record *c, const struct 
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
     kube_path(&op->out.path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
     kube_query(&op->out.path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return buf_printf(&op->out.body, "{\"metadata\":{\"uid\":\"%.*s\",\"annotations\":{\"" RAY_ANNOTATION_SERVE "\":\"true\"}}}",
-                      SLICE_ARG(act->uid));
+    return buf_put(&op->out.body, act->text);
 }

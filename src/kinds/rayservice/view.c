@@ -11,14 +11,27 @@ void read_rayservice(struct op *op, struct record *c, const struct spec_object *
 
 /* ---- one cluster ---- */
 
-/* A cluster made by KubeRay lacks our annotations: its hash is computed from its spec, and its scale_hash stays unknown. */
-static void view_hashes(const struct record *c, const struct rayservice *s, struct service_cluster *v, struct arena *a)
+/* Whether a cluster without our annotations has the present spec, although KubeRay has stored that in another form: status reports no
+ * upgrade. That says nothing if the strategy may keep a cluster of another spec. */
+static bool is_current(struct jval said, const struct rayservice *s, struct slice name)
+{
+    return (s->upgrade == SERVICE_NEW_CLUSTER || s->upgrade == SERVICE_UPGRADE_STEPS) &&
+           json_str_eq(json_get(said, "activeServiceStatus.rayClusterName"), name) &&
+           !json_there(json_get(said, "pendingServiceStatus.rayClusterName")) && !condition_is(said, "UpgradeInProgress", "True") &&
+           json_get_int(said, "observedGeneration", 0) == s->generation;
+}
+
+/* said: the service's status. Without our annotations and if it is not current, the cluster's hash is computed from its spec, and its
+ * scale_hash stays unknown. */
+static void view_hashes(const struct record *c, const struct rayservice *s, struct jval said, struct service_cluster *v, struct arena *a)
 {
     struct jval meta = json_document(istr_slice(c->seen.meta), a, NULL), spec = json_document(istr_slice(c->seen.spec), a, NULL);
     struct jval notes = json_get(meta, "annotations");
     v->group_count = (uint32_t)json_len(json_get(spec, "workerGroupSpecs"));
-    if (!ray_hash_parse(json_str(json_child(notes, RAYSERVICE_HASH), a), &v->hash))
-        v->hash = rayservice_hash(spec, UINT32_MAX, a);
+    if (!ray_hash_parse(json_str(json_child(notes, RAYSERVICE_HASH), a), &v->hash)) {
+        v->unmarked = is_current(said, s, v->name);
+        v->hash = v->unmarked ? s->cluster_hash : rayservice_hash(spec, UINT32_MAX, a);
+    }
     if (!ray_hash_parse(json_str(json_child(notes, RAYSERVICE_SCALE), a), &v->scale_hash))
         v->scale_hash = 0;
     v->other_roll = !slice_eq(json_str(json_child(notes, RAY_ANNOTATION_ROLL), a), rayservice_roll_text(s, a));
@@ -78,7 +91,7 @@ static void view_cluster(struct op *op, struct record *c, struct record *own, st
     *v = (struct service_cluster){
         .name = slice_of(own->name), .uid = slice_of(own->uid), .deleting = own->deleting, .status = record_status(own, a)};
     v->why = why_not_ready(v->status, a);
-    view_hashes(own, s, v, a);
+    view_hashes(own, s, record_status(c, a), v, a);
     view_pods_of(own, s->exclude_head, v);
     struct jval meta = json_document(istr_slice(own->seen.meta), a, NULL);
     const struct service_record *serve = service_of(own, rayservice_own_name(v->name, a));

@@ -89,6 +89,8 @@ static void take_word(struct service_scene *s, struct service_cluster *c, struct
         c->head_ready = false;
     else if (slice_is(word, "headless"))
         c->head = NULL;
+    else if (slice_is(word, "unmarked"))
+        c->unmarked = true;
     else if (slice_is(word, "first"))
         c->first_hash = c->hash;
     else if (!take_rolling(s, c, word) && !CHECK(false))

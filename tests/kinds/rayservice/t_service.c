@@ -272,6 +272,72 @@ static void test_corrected(void)
     world_free(&w);
 }
 
+/* ---- from KubeRay ---- */
+
+/* `text` with the first `from` replaced. */
+static struct slice edited(struct world *w, struct slice text, const char *from, const char *to)
+{
+    const char *at = strstr(text.ptr, from);
+    size_t before = (size_t)(at - text.ptr), behind = before + strlen(from);
+    return arena_printf(&w->arena, "%.*s%s%.*s", (int)before, text.ptr, to, (int)(text.len - behind), text.ptr + behind);
+}
+
+/* A RayService whose cluster KubeRay made: the stored spec has members of Go structs. observed: status.observedGeneration. */
+static void make_kuberay_service(struct world *w, int observed)
+{
+    make_service_world(w, false);
+    world_kill_operator(w);
+    create_service(w);
+    struct slice uid = value_of(w, "rayservices.ray.io", "s", "metadata.uid"),
+                 spec = edited(w, cluster_spec(w, "2.52.0", false), "\"rayStartParams\"", "\"resources\":{},\"rayStartParams\"");
+    CHECK_INT(world_call(w, "POST", v1, "application/json",
+                         arena_printf(&w->arena,
+                                      "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"s-go\","
+                                      "\"namespace\":\"n\",\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayService\","
+                                      "\"name\":\"s\",\"uid\":\"%.*s\",\"controller\":true}]},\"spec\":%.*s}",
+                                      SLICE_ARG(uid), SLICE_ARG(spec))),
+              201);
+    CHECK_INT(world_call(w, "PATCH", arena_printf(&w->arena, "%s/s/status", services_path).ptr, "application/merge-patch+json",
+                         arena_printf(&w->arena,
+                                      "{\"status\":{\"observedGeneration\":%d,\"activeServiceStatus\":{\"rayClusterName\":\"s-go\"},"
+                                      "\"pendingServiceStatus\":{}}}",
+                                      observed)),
+              200);
+    world_start_operator(w, false);
+    world_run(w, 10 * 1000);
+}
+
+static void test_from_kuberay(void)
+{
+    struct world w;
+    test_case("a cluster that KubeRay made for this spec stays, and gets our annotations");
+    make_kuberay_service(&w, 1);
+    CHECK_INT(apiserver_count(w.server, SLICE("rayclusters.ray.io")), 1);
+    CHECK_STR(slice_of(active(&w)), "s-go");
+    struct jval notes = json_get(world_object(&w, "rayclusters.ray.io", "s-go"), "metadata.annotations");
+    CHECK(json_there(json_child(notes, RAYSERVICE_HASH)) && json_there(json_child(notes, RAYSERVICE_SCALE)));
+    CHECK(!tells(&w, "UpdatedRayCluster", "")); /* no worker group has changed */
+    world_run(&w, 20 * 1000);
+    check_fixed_point(&w);
+    test_case("… then other numbers of replicas reach it");
+    struct slice path = arena_printf(&w.arena, "%s/s", services_path),
+                 spec = edited(&w, service_spec(&w, "2.52.0", "m:a"), "\"replicas\":1", "\"replicas\":2");
+    CHECK_INT(world_call(&w, "PATCH", path.ptr, "application/merge-patch+json", arena_printf(&w.arena, "{%.*s}", SLICE_ARG(spec))), 200);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(apiserver_count(w.server, SLICE("rayclusters.ray.io")), 1);
+    struct jval group = json_at(json_get(world_object(&w, "rayclusters.ray.io", "s-go"), "spec.workerGroupSpecs"), 0);
+    CHECK_INT(json_get_int(group, "replicas", 0), 2);
+    test_case("… and another spec replaces it");
+    change_service(&w, "2.60.0", "m:b");
+    CHECK(strcmp(run_until_active(&w, "s-go"), "s-go") != 0);
+    world_free(&w);
+    test_case("a cluster that KubeRay made for an earlier spec is replaced");
+    make_kuberay_service(&w, 7);
+    CHECK_INT(apiserver_count(w.server, SLICE("rayclusters.ray.io")), 2);
+    CHECK(strcmp(run_until_active(&w, "s-go"), "s-go") != 0);
+    world_free(&w);
+}
+
 /* ---- answers of heads ---- */
 
 /* What is longer than a limit is refused as a whole. LIMIT_APPS_NAMES: names and states, of the application, too. */
@@ -449,6 +515,7 @@ int main(void)
     test_head_forgets();
     test_many();
     test_corrected();
+    test_from_kuberay();
     test_limits();
     test_words();
     test_taken();
