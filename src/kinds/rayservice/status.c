@@ -5,15 +5,25 @@
 
 /* ---- one cluster ---- */
 
-/* Writes null for members that `prior` has and `now` lacks: a merge patch would keep them. */
-static void write_absent(struct jout *w, struct jval prior, struct jval now, struct arena *a)
+/* Writes the members of a merge patch that turns `prior` into `now`: null for what `now` lacks. */
+static void write_over(struct jout *w, struct jval prior, struct jval now, struct arena *a)
 {
     struct jval k, v;
-    for (struct jiter it = json_iter(prior); json_next(&it, &k, &v);) {
-        struct slice key = json_str(k, a);
-        if (json_there(json_key(now, key)))
+    for (struct jiter it = json_iter(now); json_next(&it, &k, &v);) {
+        struct jval was = json_key(prior, json_str(k, a));
+        jout_key(w, json_str(k, a));
+        if (json_type(v) != JSON_OBJECT || json_type(was) != JSON_OBJECT) {
+            jout_val(w, v);
             continue;
-        jout_key(w, key);
+        }
+        jout_object(w);
+        write_over(w, was, v, a);
+        jout_end(w);
+    }
+    for (struct jiter it = json_iter(prior); json_next(&it, &k, &v);) {
+        if (json_there(json_key(now, json_str(k, a))))
+            continue;
+        jout_key(w, json_str(k, a));
         jout_null(w);
     }
 }
@@ -104,10 +114,8 @@ static void write_cluster(const struct service_decision *d, struct jout *w, cons
     jout_kstr(w, "rayClusterName", c->name);
     write_shares(d, w, prior, c, stamp);
     if (json_type(c->status) == JSON_OBJECT) {
-        static const char *const none[] = {NULL};
         jout_kobject(w, "rayClusterStatus");
-        splice_members(w, c->status, none, d->a);
-        write_absent(w, json_get(prior, "rayClusterStatus"), c->status, d->a);
+        write_over(w, json_get(prior, "rayClusterStatus"), c->status, d->a);
         jout_end(w);
     }
     if (c->said.known || other)

@@ -36,6 +36,8 @@ static bool take_rolling(struct service_scene *s, struct service_cluster *c, str
         c->outdated = (uint32_t)n;
     else if (slice_is(word, "other-roll"))
         c->other_roll = true;
+    else if ((v = word_value(word, "status")).ptr)
+        CHECK(json_read(&c->status, v, &s->a, NULL));
     else if (!drift.ptr)
         return false;
     v = arena_printf(&s->a, "{\"conditions\":[{\"type\":\"TemplateDrift\",\"reason\":\"%.*s\",\"message\":\"why\"}]}", SLICE_ARG(drift));
@@ -233,27 +235,32 @@ static void decide(struct service_scene *s, struct json *doc, struct plan *p)
     rayservice_decide(&v, &s->a, p);
 }
 
+static struct service_scene scene(void)
+{
+    static struct slice apps[] = {{"hello", 5}};
+    return (struct service_scene){.service = {.ns = SLICE("n"),
+                                              .name = SLICE("svc"),
+                                              .uid = SLICE("u"),
+                                              .generation = 1,
+                                              .created_us = now_us - 60 * 1000000,
+                                              .deletion_delay_ms = 60 * 1000,
+                                              .config = SLICE("{}"),
+                                              .config_hash = 0xc0f1,
+                                              .apps = apps,
+                                              .app_count = 1,
+                                              .cluster_hash = SPEC_HASH,
+                                              .scale_hash = SCALE_HASH,
+                                              .group_count = 1,
+                                              .cluster_spec = NO_VALUE,
+                                              .serve_service = NO_VALUE}};
+}
+
 static void run_case(struct slice text)
 {
     static struct service_scene s;
-    static struct slice apps[] = {{"hello", 5}};
     struct plan p, q;
     struct json doc;
-    s = (struct service_scene){.service = {.ns = SLICE("n"),
-                                           .name = SLICE("svc"),
-                                           .uid = SLICE("u"),
-                                           .generation = 1,
-                                           .created_us = now_us - 60 * 1000000,
-                                           .deletion_delay_ms = 60 * 1000,
-                                           .config = SLICE("{}"),
-                                           .config_hash = 0xc0f1,
-                                           .apps = apps,
-                                           .app_count = 1,
-                                           .cluster_hash = SPEC_HASH,
-                                           .scale_hash = SCALE_HASH,
-                                           .group_count = 1,
-                                           .cluster_spec = NO_VALUE,
-                                           .serve_service = NO_VALUE}};
+    s = scene();
     for (struct slice line; text.ptr && !slice_is(line = slice_cut(&text, '\n'), "---");)
         read_line(&s, line);
     decide(&s, &doc, &p);
