@@ -440,7 +440,6 @@ bool route_tls_make(struct op *op, struct record *c, const struct action *act, s
         return err_set(e, ERR_MISSING, "the route no longer asks for it");
     bool there = tls->part[i].there;
     f->fresh = !there;
-    tls->part[i].write = false;
     *t = (struct call_text){there ? SLICE("PUT") : SLICE("POST"), SLICE(KUBE_TYPE_JSON), there};
     kube_path(&op->out.path, objects[i].resource, istr_slice(c->ns), there ? act->name : SLICE_NONE, SLICE_NONE);
     if (i == TLS_SECRET)

@@ -201,6 +201,31 @@ static void test_broken(void)
     world_free(&w);
 }
 
+/* Flow control refuses it for longer than a plan lasts. */
+static void test_unsent(void)
+{
+    struct world w;
+    struct counter count = {.hooks = {.arrived = on_arrived}};
+    test_case("a write that the server did not take is sent again before the next read");
+    open_world(&w, ROUTE_CA_OWN);
+    create(&w, "\"host\":\"a.example.com\"");
+    world_run(&w, 10 * 1000);
+    CHECK_INT(world_call(&w, "DELETE", one, "application/json", SLICE("{}")), 200);
+    override(&w, "POST", secrets, 429, false, 1000);
+    w.hooks = &count.hooks;
+    for (int64_t end_ms = w.now.mono_ms + 2 * ROUTE_TLS_LOOK_MS; count.reads == 0 && w.now.mono_ms < end_ms;)
+        world_step(&w, w.now.mono_ms + 50);
+    world_run(&w, OPERATOR_PLAN_MS + 5000);
+    override(&w, "GET", "/none", 500, false, 0);
+    world_run(&w, 15 * 1000);
+    CHECK_INT(count.reads, 1);
+    CHECK_INT(days_left(&w, "c-head-tls", "a.example.com"), TLS_ISSUED_DAYS - 1);
+    CHECK(told(&w, "is valid until") && !told(&w, "no longer asks"));
+    check_fixed_point(&w);
+    w.hooks = NULL;
+    world_free(&w);
+}
+
 static void test_failing_ca(void)
 {
     struct world w;
@@ -294,6 +319,7 @@ int main(void)
     test_hosts();
     test_unfit_hosts();
     test_broken();
+    test_unsent();
     test_failing_ca();
     test_ca();
     return test_done();
