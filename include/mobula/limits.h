@@ -123,11 +123,12 @@ enum {
     LIMIT_SERVE_ANSWER = LIMIT_HTTP_BODY,
 };
 
-/* rayservice: Serve applications of one cluster. status holds those of two clusters, and etcd takes 1.5 MiB for the whole object */
+/* rayservice: status and Serve applications of one cluster. status has those of two, and etcd takes 1.5 MiB for the whole object */
 enum {
-    LIMIT_APPS_LISTED = 1024,     /* applications and deployments that a head lists … */
-    LIMIT_APPS_NAMES = 128 * KIB, /* … bytes of their names and states … */
-    LIMIT_APPS_WORDS = 128 * KIB, /* … bytes of their messages, each of which is cut to an equal share */
+    LIMIT_STATUS_COPY = 128 * KIB, /* bytes of the cluster's status; a longer one is not copied */
+    LIMIT_APPS_LISTED = 1024,      /* applications and deployments that a head lists … */
+    LIMIT_APPS_NAMES = 128 * KIB,  /* … bytes of their names and states … */
+    LIMIT_APPS_WORDS = 128 * KIB,  /* … bytes of their messages, each of which is cut to an equal share */
 };
 
 /* kube */

@@ -23,11 +23,11 @@ struct status_writer {
 
 /* Fills next and next_hash. Returns whether that is another status than the one written last. */
 bool status_next(struct status_writer *s);
-struct jval status_next_object(const struct status_writer *s); /* `next`, in the plan's arena */
+struct jval status_next_object(const struct status_writer *s); /* `next`, in the plan's arena; NO_VALUE: it is too large to be written */
 
 enum status_news {
     STATUS_SAME, /* the server has it, or was sent it */
-    STATUS_HELD, /* it waits: the plan looks again when that is over */
+    STATUS_HELD, /* it waits: the plan looks again when that is over; or it is too large to be written */
     STATUS_NEWS,
 };
 enum status_news status_look(struct status_writer *s);

@@ -1,5 +1,6 @@
 #include <mobula/status.h>
 
+/* Empty: it does not fit, because of what another client has put into it, or into a status that is copied. */
 static struct slice text_of(const struct status_writer *s, struct slice stamp)
 {
     struct buf b;
@@ -9,9 +10,7 @@ static struct slice text_of(const struct status_writer *s, struct slice stamp)
     jout_object(&w);
     s->write(s->about, &w, stamp);
     jout_end(&w);
-    if (b.full)
-        fatal("plan: a status of our own exceeds %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
-    struct slice text = arena_dup(s->plan->arena, buf_slice(&b));
+    struct slice text = b.full ? SLICE("") : arena_dup(s->plan->arena, buf_slice(&b));
     buf_free(&b);
     return text;
 }
@@ -26,15 +25,19 @@ bool status_next(struct status_writer *s)
 struct jval status_next_object(const struct status_writer *s)
 {
     struct jval next;
-    struct err e = {0};
-    if (!json_read(&next, s->next, s->plan->arena, &e))
-        fatal("plan: a status of our own cannot be read: %s", e.text);
+    if (!json_read(&next, s->next, s->plan->arena, NULL))
+        log_warn("a status is too large, and is not written", LF("uid", s->uid));
     return next;
 }
 
 enum status_news status_look(struct status_writer *s)
 {
-    if (!status_next(s) || status_has(s->prior, status_next_object(s)))
+    if (!status_next(s))
+        return STATUS_SAME;
+    struct jval next = status_next_object(s);
+    if (!json_there(next))
+        return STATUS_HELD;
+    if (status_has(s->prior, next))
         return STATUS_SAME;
     if (s->now.mono_ms >= s->not_before_ms)
         return STATUS_NEWS;
@@ -46,6 +49,8 @@ void status_send(struct status_writer *s)
 {
     char now[TIME_TEXT_MAX];
     struct slice status = text_of(s, time_format(s->now.wall_us, now));
+    if (!status.len)
+        return;
     plan_add(s->plan, &verb_status)->text =
         arena_printf(s->plan->arena, "{\"metadata\":{\"uid\":\"%.*s\"},\"status\":%.*s}", SLICE_ARG(s->uid), SLICE_ARG(status));
     s->plan->status_hash = s->next_hash;

@@ -113,7 +113,9 @@ static void write_cluster(const struct service_decision *d, struct jout *w, cons
     jout_kobject(w, key);
     jout_kstr(w, "rayClusterName", c->name);
     write_shares(d, w, prior, c, stamp);
-    if (json_type(c->status) == JSON_OBJECT) {
+    if (json_type(c->status) == JSON_OBJECT && json_raw(c->status).len > LIMIT_STATUS_COPY) {
+        status_put(w, prior, "rayClusterStatus", SLICE(""));
+    } else if (json_type(c->status) == JSON_OBJECT) {
         jout_kobject(w, "rayClusterStatus");
         write_over(w, json_get(prior, "rayClusterStatus"), c->status, d->a);
         jout_end(w);

@@ -271,8 +271,35 @@ static void run_case(struct slice text)
     arena_free(&s.a);
 }
 
+/* RayClusters' statuses of LIMIT_STATUS_COPY bytes, and one more. */
+static void test_copies(void)
+{
+    for (size_t more = 0; more < 2; more++) {
+        static struct service_scene s;
+        struct plan p;
+        struct json doc, patch;
+        struct buf text;
+        test_case("a cluster's status of LIMIT_STATUS_COPY bytes and %zu", more);
+        s = scene();
+        buf_init(&text, MIB);
+        buf_printf(&text, "{\"state\":\"");
+        while (text.len < LIMIT_STATUS_COPY + more - 2)
+            buf_putc(&text, 'x');
+        buf_printf(&text, "\"}");
+        read_cluster(&s, SLICE("svc-jjpvk"));
+        CHECK(json_read(&s.clusters[0].status, buf_slice(&text), &s.a, NULL));
+        read_line(&s, SLICE("prior \"activeServiceStatus\":{\"rayClusterName\":\"svc-jjpvk\",\"rayClusterStatus\":{\"state\":\"ready\"}}"));
+        decide(&s, &doc, &p);
+        struct jval copy = json_get(plan_status(&p, s.service.uid, &patch, &s.a), "activeServiceStatus.rayClusterStatus");
+        CHECK_INT(json_type(copy), more ? JSON_NULL : JSON_OBJECT);
+        arena_free(&s.a);
+        buf_free(&text);
+    }
+}
+
 int main(void)
 {
+    test_copies();
     run_cases("tests/kinds/rayservice/decide.case", run_case);
     return test_done();
 }

@@ -106,6 +106,45 @@ static void check_status(void)
     arena_free(&a);
 }
 
+/* A status into which another client has put so many bytes, or values. */
+struct foreign {
+    size_t bytes, values;
+};
+
+static void write_foreign(const void *about, struct jout *w, struct slice stamp)
+{
+    const struct foreign *f = about;
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = 4 * MIB};
+    (void)stamp;
+    for (size_t i = 0; i < f->bytes; i++)
+        buf_putc(&text, 'x');
+    jout_kstr(w, "x", buf_slice(&text));
+    jout_karray(w, "a");
+    for (size_t i = 0; i < f->values; i++)
+        jout_int(w, 1);
+    jout_end(w);
+}
+
+static void check_huge(void)
+{
+    enum { FRAME = sizeof "{\"x\":\"\",\"a\":[]}" - 1, VALUES = 5 }; /* bytes and values beside the foreign ones */
+    static const struct {
+        struct foreign size;
+        bool fits;
+    } rows[] = {{{LIMIT_JSON_ITEM - FRAME, 0}, true},
+                {{LIMIT_JSON_ITEM - FRAME + 1, 0}, false},
+                {{0, LIMIT_JSON_TOKENS - VALUES}, true},
+                {{0, LIMIT_JSON_TOKENS - VALUES + 1}, false}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena a = {0};
+        struct plan p = blank(&a);
+        struct status_writer s = {.plan = &p, .prior = NO_VALUE, .uid = SLICE("u1"), .about = &rows[i].size, .write = write_foreign};
+        test_case("a status of %zu bytes and %zu values beside its frame", rows[i].size.bytes, rows[i].size.values);
+        CHECK_INT(status_look(&s), rows[i].fits ? STATUS_NEWS : STATUS_HELD);
+        arena_free(&a);
+    }
+}
+
 static void check_invalid(void)
 {
     struct arena a = {0};
@@ -128,6 +167,7 @@ int main(void)
     check_again();
     check_backoff();
     check_status();
+    check_huge();
     check_invalid();
     return test_done();
 }
