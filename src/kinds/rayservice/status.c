@@ -218,14 +218,18 @@ static struct condition routes_condition(const struct service_decision *d)
     return c;
 }
 
+/* It is there until both are gone: an operator that starts then knows by it that the service had them. */
 static bool has_routes_condition(const struct service_decision *d, struct condition *out)
 {
-    if (!rayservice_in_steps(d) || !d->in->gateway || d->in->errors->count || d->s->suspend || d->timed_out)
+    const struct route_view *v = d->in->gateway;
+    if (!v)
         return false;
-    if (rayservice_routes_unknown(d))
+    if (d->in->errors->count || rayservice_routes_unknown(d))
         return route_prior_condition(d->prior, "RoutesReady", d->a, out);
-    *out = routes_condition(d);
-    return true;
+    bool wanted = rayservice_in_steps(d) && !d->s->suspend && !d->timed_out;
+    struct slice ends = SLICE("Gateway and HTTPRoute are being deleted");
+    *out = wanted ? routes_condition(d) : (struct condition){"RoutesReady", false, SLICE("DeletionInProgress"), ends, d->s->generation};
+    return wanted || v->have || d->in->route->have;
 }
 
 #define IN_PLACE "WorkersAreReplaced"

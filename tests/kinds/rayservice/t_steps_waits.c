@@ -112,8 +112,31 @@ static void test_lost_share(void)
     world_free(&w);
 }
 
+static void test_refused_end(void)
+{
+    struct world w;
+    test_case("a DELETE of the Gateway that is refused: a condition says that it is to go, and the next operator deletes it");
+    make_steps_world(&w, true);
+    deployed(&w, 50, 25, 3);
+    override(&w, "DELETE", gateways_path, 403, false, 1000);
+    struct slice path = arena_printf(&w.arena, "%s/s", services_path);
+    CHECK_INT(world_call(&w, "PATCH", path.ptr, merge, SLICE("{\"spec\":{\"upgradeStrategy\":{\"type\":\"NewCluster\"}}}")), 200);
+    run_steps(&w, 5000, NULL);
+    CHECK(json_there(gateway(&w)));
+    CHECK(says(&w, "rayservices.ray.io", "s", "Gateway and HTTPRoute are being deleted"));
+    world_kill_operator(&w);
+    override(&w, "GET", "/none", 500, false, 0);
+    world_start_operator(&w, false);
+    run_steps(&w, 20 * 1000, NULL);
+    CHECK(!json_there(gateway(&w)) && !json_there(route(&w)));
+    CHECK(!says(&w, "rayservices.ray.io", "s", "RoutesReady"));
+    settle(&w);
+    world_free(&w);
+}
+
 int main(void)
 {
+    test_refused_end();
     test_invalid_spec();
     test_lost_share();
     test_refused_route();
