@@ -7,7 +7,7 @@
  *   back:   the same with the clusters changed about, until the active cluster has all capacity and all traffic.
  *
  * Beyond KubeRay: each step waits until status has the one before, and a step onward for an answer of the pending cluster's head that is
- * younger than that and says that all runs. A cluster that does not run never gets more. */
+ * younger than that and says that all runs, and for the HTTPRoute to be in force. A cluster that does not run never gets more. */
 #include "decide.h"
 
 struct shares {
