@@ -192,7 +192,7 @@ struct cloud_protocol {
     void (*sign)(struct cloud_request *r, const struct cloud_signer *s, struct arena *a);
     void (*sign_url)(struct cloud_request *r, const struct cloud_signer *s, int64_t seconds, struct arena *a);
     int64_t (*keys_until)(const struct cloud_keys *k, struct arena *a); /* end of given keys, microseconds of 1970; NULL: they have none */
-    const struct cloud_upload *upload; /* NULL: objects of any size are stored by one call */
+    const struct cloud_upload *upload;                                  /* NULL: objects of any size are stored by one call */
     /* The request for credentials or a signature that the client makes next; NULL: none, the call itself. */
     const struct cloud_errand *(*errand)(const struct cloud_store *s, struct now now);
 };

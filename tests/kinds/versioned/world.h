@@ -190,7 +190,7 @@ static void step_token(struct world *w, const struct action *act)
     s->next = act->index == TOKEN_STAGE || (s->next && act->index != TOKEN_TAKE);
     w->token.has = *s;
     w->token.known = w->token.fresh = true;
-    w->token.sum_count = s->valid ? 1 + (s->next || s->former) : 0;
+    w->token.sum_count = s->valid ? 1u + (s->next || s->former) : 0;
     memset(w->token.sums, 0, sizeof w->token.sums);
     for (uint32_t i = 0; i < w->token.sum_count; i++)
         memset(w->token.sums[i], 'a' + (int)i, TOKEN_SUM - 1);
