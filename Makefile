@@ -464,7 +464,6 @@ cppcheck:
 	    -Ulog_error -DMOBULA_VERSION='""' --suppress=identicalInnerCondition --suppress=normalCheckLevelMaxBranches \
 	    $(addprefix --suppress=,comparePointers:src/command/embed.c subtractPointers:src/command/embed.c) -Iinclude src tests/model/apiserver
 
-# What editors and clang-tidy ask for.
 json_quote = $(subst ",\",$(subst \,\\,$(1)))
 compile_commands.json: Makefile $(ALL_C) | $(VENDOR) ## for editors
 	@echo '  GEN     $@'
