@@ -3,6 +3,8 @@
 # it and runs each command there as the only thing typed, one after the other.
 #   tests/tools/fresh.sh REPOSITORY COMMAND…      for example: tests/tools/fresh.sh . 'make run ONCE=1' 'make test'
 #   SUITE=bookworm|trixie   which Debian          KEEP=1   keeps the root folder for a look
+#   SAME=build/mobula       a second build: the one made there must have the same bytes, where the tools have the same versions. Where they
+#                           have others, make reproducible compares two builds of this machine
 # Needs root. The minimal system is made once per suite and kept in the user's cache; output goes to build/fresh-SUITE-N.log.
 set -euo pipefail
 SUITE=${SUITE:-bookworm}
@@ -47,6 +49,22 @@ clean_up() {
     if [[ -n ${KEEP:-} ]]; then echo "kept: $root"; else rm -rf --one-file-system "$root"; fi
 }
 
+# The packages of which the bytes of the product depend.
+# shellcheck disable=SC2016 # dpkg-query fills in what looks like variables
+tools() { "$@" dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Version}\n' 'gcc-1*' binutils 'lld*' zopfli 2>/dev/null | grep '^ii' | sort; }
+
+compare_builds() {
+    local log=build/fresh-$SUITE-same.log
+    if [[ $(tools) != "$(tools chroot "$root")" ]]; then
+        echo "          the tools of fresh $SUITE have other versions: make reproducible"
+        make reproducible >"$log" 2>&1
+    else
+        cmp "$1" "$root/home/mobula/build/mobula" >"$log" 2>&1
+    fi && passed=$((passed + 1)) && echo "  ok      $SUITE: a second build of $1 has the same bytes" && return
+    failed=$((failed + 1))
+    echo "  FAILED  $SUITE: a second build of $1 has other bytes: $(tail -n 1 "$log")"
+}
+
 [[ -s $base ]] || make_base
 root=$(mktemp -d /var/tmp/fresh.XXXXXX)
 trap clean_up EXIT
@@ -70,5 +88,6 @@ for command in "$@"; do
     fi
     printf '  %-7s %s: %s, %d s; last line: %s\n' $word "$SUITE" "$command" $((SECONDS - start)) "$(tail -n 1 "$log" | cut -c 1-100)"
 done
+[[ -z ${SAME:-} ]] || compare_builds "$SAME"
 printf '%d passed, %d failed\n' "$passed" "$failed"
 ((failed == 0))
