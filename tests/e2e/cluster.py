@@ -76,10 +76,12 @@ def definitions():
     return sorted(path.stem for path in (ROOT / "airgap/crds").glob("*.yaml") if path.stem.endswith("ray.io") or "versioned" in path.stem)
 
 
-def eventually(what, seconds=PATIENCE, step=0.05):
+def eventually(what, seconds=PATIENCE, step=None):
     """Calls what() until it returns a true value, and returns that value. An AssertionError or a KeyError (a missing field) counts as a
-    false value."""
-    end = time.monotonic() + seconds
+    false value. step: seconds between two calls; None: 0.05 at first, and more in a long wait, because each look costs the API server and
+    the other tests processor time."""
+    began = time.monotonic()
+    end = began + seconds
     while True:
         last = None
         try:
@@ -90,7 +92,7 @@ def eventually(what, seconds=PATIENCE, step=0.05):
             return value
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds} s: {repr(last) if isinstance(last, KeyError) else last or what.__doc__ or what}")
-        time.sleep(step)
+        time.sleep(step or min(0.25, max(0.05, (time.monotonic() - began) / 20)))
 
 
 class Audit(AuditLog):

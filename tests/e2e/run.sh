@@ -18,7 +18,7 @@ export NAME=${NAME:-e2e} AUDIT=1 NODES=${NODES:-3} PYTHONDONTWRITEBYTECODE=1
 build_rig e2e
 lock_rig
 tests/rig/down.sh 2>/dev/null
-logged up tests/rig/up.sh
+GOGC=300 logged up tests/rig/up.sh # the control plane collects its garbage less often: memory is plenty, processors are two
 [[ -n ${KEEP:-} ]] || trap 'tests/rig/down.sh' EXIT
 echo "  RIG     $NAME is up"
 export E2E_COUNTS=$RIG_DIR/run/$NAME.counts E2E_FAILED=$RIG_DIR/run/$NAME.failed PYTHONPATH=tests/e2e

@@ -19,7 +19,7 @@ export STAGES=$RIG_DIR/fault-stages.yaml
 awk 'BEGIN { RS = "---\n" } /kind: Node\n/ { print "---\n" $0 }' "$KWOK_BIN/stages.yaml" >"$STAGES"
 if [[ -z ${KEEP:-} || ! -e $RIG_DIR/run/$NAME/pids ]]; then
     tests/rig/down.sh 2>/dev/null
-    logged "$NAME-up" tests/rig/up.sh
+    GOGC=300 logged "$NAME-up" tests/rig/up.sh
 fi
 [[ -n ${KEEP:-} ]] || trap 'tests/rig/down.sh' EXIT
 echo "  RIG     $NAME is up"
