@@ -285,7 +285,7 @@ bool ray_dash_ask(struct ray_dash_pool *p, const struct ray_dash_to *to, const s
     struct arena a = {0};
     struct dash *d = dash_new(p, to, r->call);
     bool ok = form(d, r, &a, e) && ray_turn_enter(&p->turns, &d->turn, to->host, to->port, r->doubtful, e);
-    arena_free(&a);
+    arena_wipe(&a); /* the head's token is in it */
     if (!ok) {
         dash_free(d);
         return false;

@@ -47,7 +47,8 @@ static void look_back(struct cron_decision *d)
         if (job->succeeded && job->ended_us > d->success_us)
             d->success_us = job->ended_us;
     }
-    d->failed = ended && !slice_empty(ended->reason) ? ended : NULL;
+    bool later = ended && ended->ended_us >= d->success_us; /* a RayJob that succeeded may have been deleted since */
+    d->failed = later && !slice_empty(ended->reason) ? ended : NULL;
     d->since_s = d->last_s == CRON_NEVER ? d->cron->created_us / 1000000 : d->last_s;
 }
 
@@ -132,8 +133,8 @@ static bool start_due(struct cron_decision *d)
 static int by_age(const void *a, const void *b)
 {
     const struct cron_child *x = *(const struct cron_child *const *)a, *y = *(const struct cron_child *const *)b;
-    int64_t x_us = x->scheduled_s == CRON_NEVER ? x->created_us : x->scheduled_s * 1000000;
-    int64_t y_us = y->scheduled_s == CRON_NEVER ? y->created_us : y->scheduled_s * 1000000;
+    int64_t x_us = x->scheduled_s == CRON_NEVER ? x->ended_us : x->scheduled_s * 1000000;
+    int64_t y_us = y->scheduled_s == CRON_NEVER ? y->ended_us : y->scheduled_s * 1000000;
     return x_us != y_us ? (x_us < y_us ? -1 : 1) : slice_cmp(x->name, y->name);
 }
 

@@ -55,7 +55,7 @@ struct cron_child {
     int64_t scheduled_s;          /* CRON_NEVER */
     bool finished, succeeded;     /* finished: jobDeploymentStatus is Complete or Failed */
     struct slice reason, message; /* of one that has failed: the RayJob's own */
-    int64_t created_us, ended_us; /* 0: not known */
+    int64_t ended_us;             /* 0: not known */
     int64_t deleting_us;          /* since when it is being deleted; 0: it is not */
     uint32_t pods;                /* pods of its clusters, in any state; counted only while it is being deleted */
     struct slice stays;           /* pods_going_text of these pods; empty: none of them is being deleted */

@@ -1,6 +1,7 @@
 #include "schedule.h"
 
-enum { MINUTE_S = 60, HOUR_S = 3600, DAY_S = 24 * HOUR_S };
+enum { MINUTE_S = 60, HOUR_S = 3600, DAY_S = 24 * HOUR_S, EVERY_MAX_YEARS = 100 };
+#define EVERY_MAX_S ((int64_t)EVERY_MAX_YEARS * 366 * DAY_S)
 
 /* ---- reading ---- */
 
@@ -136,7 +137,10 @@ static bool read_every(struct slice text, struct schedule *out, struct err *e)
         well = u < COUNT_OF(units) && read_number(number, &n);
         total += well ? n * units[u].s : 0;
         rest = slice_skip(rest, 1);
+        well &= total <= EVERY_MAX_S;
     }
+    if (total > EVERY_MAX_S)
+        return err_set(e, ERR_SYNTAX, "\"@every %.*s\" is more than %d years", SLICE_ARG(slice_head(text, 80)), EVERY_MAX_YEARS);
     if (!well)
         return err_set(e, ERR_SYNTAX, "\"@every %.*s\" cannot be read: write a duration such as 1h30m", SLICE_ARG(text));
     if (total < MINUTE_S)

@@ -33,6 +33,13 @@ void job_forget_words(struct job *j)
     keep_texts(j);
 }
 
+void job_forget_answers(struct op *op, struct job *j)
+{
+    heads_forget(op, j);
+    j->said = (struct job_said){.asking = false};
+    keep_texts(j);
+}
+
 /* ---- questions ---- */
 
 static struct record *cluster_asked(struct job *j)

@@ -141,7 +141,19 @@ bool decide_remove(struct job_decision *d, bool all, const char *why)
     return gone;
 }
 
-/* Reports the cluster whose deletion the next attempt, or the suspension, waits for; with an event once a pod hangs. */
+/* Only once one hangs: the others end within seconds, and each report is a write of status. */
+static void say_submitters_stay(struct job_decision *d)
+{
+    int64_t again_us = 0;
+    struct slice stays = pods_going_text(d->in->submitters, d->in->submitter_count, d->in->now.wall_us, d->a, &again_us);
+    if (again_us)
+        plan_look_again(d->p, job_mono_ms(d, again_us));
+    d->to.hangs = !slice_empty(stays) && !again_us;
+    if (d->to.hangs)
+        d->to.waits = arena_printf(d->a, "waiting for the end of submitter pods: %.*s", SLICE_ARG(stays));
+}
+
+/* Reports the cluster or submitter whose deletion the next attempt, or the suspension, waits for; with an event once a pod hangs. */
 void job_say_stays(struct job_decision *d)
 {
     for (uint32_t i = 0; i < d->in->cluster_count; i++) {
@@ -152,6 +164,8 @@ void job_say_stays(struct job_decision *d)
                                    SLICE_ARG(c->stays));
         d->to.hangs = c->stays.len && !c->stays_again_us;
     }
+    if (slice_empty(d->to.waits))
+        say_submitters_stay(d);
     if (d->to.hangs && !condition_is(d->prior, "Waiting", "True"))
         plan_event(d->p, true, "PodsHang", job_shorten(d->to.waits, LIMIT_KUBE_EVENT_NOTE, d->a));
 }

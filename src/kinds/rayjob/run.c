@@ -265,7 +265,8 @@ static bool hear(struct job_decision *d, const struct job_said *said)
 {
     if (slice_empty(said->session))
         return false;
-    if (slice_empty(d->is.session)) {
+    bool unseen = d->job->mode == RAY_JOB_INTERACTIVE && d->is.state == JOB_STATE_NONE; /* so it cannot be lost with a former head */
+    if (slice_empty(d->is.session) || unseen) {
         d->to.session = said->session; /* of a job that somebody else began */
     } else if (!slice_eq(said->session, d->is.session)) {
         lost(d, "HeadLost", head_lost_text(d), RETRY_MAYBE);
@@ -360,12 +361,14 @@ static void run(struct job_decision *d)
     }
 }
 
-/* A job that moves on to another attempt is not submitted any more: it would run where it is not followed. */
+/* A job that moves on to another attempt, or has failed, is not submitted any more: it would run where it is not followed. Nor does its
+ * finalizer go before the status that says so. */
 static void withhold(struct plan *p)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].verb != &rayjob_submit && p->actions[i].verb != &rayjob_create_submitter)
+        if (p->actions[i].verb != &rayjob_submit && p->actions[i].verb != &rayjob_create_submitter &&
+            p->actions[i].verb != &rayjob_add_finalizer)
             p->actions[kept++] = p->actions[i];
     p->count = kept;
 }

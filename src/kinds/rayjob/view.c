@@ -243,7 +243,10 @@ void job_decide(struct op *op, struct record *c, struct plan *p)
     v.silence_s = op->o.job_silence_s;
     v.delete_jobs = op->o.delete_jobs;
     v.unmarked = !json_there(json_child(job_model(op)->annotations, RAY_ANNOTATION_ENDED));
-    view_clusters(op, c, json_get_str(status, "rayClusterName", a), &v);
+    struct slice cluster = json_get_str(status, "rayClusterName", a);
+    if (slice_empty(cluster) && !slice_empty(j->said.cluster))
+        job_forget_answers(op, j); /* the next attempt's cluster may have the same name */
+    view_clusters(op, c, cluster, &v);
     v.submitters = view_pods(op, c, &v.submitter_count);
     if (slice_is(phase, "Failed") || slice_is(phase, "Complete"))
         job_forget_words(j); /* status has them */

@@ -87,8 +87,8 @@ static void read_job(struct cron_scene *s, struct slice line)
         else if (word_value(word, "stays").ptr) {
             job->pods = 1;
             job->stays = word_value(word, "stays");
-        } else if (CHECK(word_value(word, "created").ptr))
-            job->created_us = moment_us(s, word_value(word, "created"));
+        } else if (CHECK(word_value(word, "reason").ptr))
+            job->reason = word_value(word, "reason");
     }
 }
 

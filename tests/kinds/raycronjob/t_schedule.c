@@ -62,6 +62,8 @@ static void check_next(void)
 static const struct {
     const char *schedule, *error;
 } bad_cases[] = {
+    {"@every 999999999h999999999h999999999h", "\"@every 999999999h999999999h999999999h\" is more than 100 years"},
+    {"@every 878400h1s", "\"@every 878400h1s\" is more than 100 years"},
     {"", "has 0 fields and must have 5: minute, hour, day of the month, month, day of the week"},
     {"* * * *", "has 4 fields and must have 5: minute, hour, day of the month, month, day of the week"},
     {"* * * * * *", "has more than 5 fields: minute, hour, day of the month, month, day of the week"},

@@ -248,15 +248,22 @@ static void read_submitter(struct job_scene *s, struct slice line)
 {
     struct pod *p = &s->pods[s->pod_count++];
     struct slice name = slice_cut(&line, ' ');
-    int32_t age = 60;
+    int32_t age = 60, going = 0;
     snprintf(p->name, sizeof p->name, "%.*s", SLICE_ARG(name));
     snprintf(p->uid, sizeof p->uid, "p%u", s->pod_count);
     set_state(p, slice_cut(&line, ' '));
     while (!slice_empty(line)) {
         struct slice word = slice_cut(&line, ' ');
         take_int(word, "age", &age);
+        take_int(word, "going", &going);
         if (word_value(word, "reason").ptr)
             p->reason = word_value(word, "reason");
+    }
+    if (going) {
+        p->deleting = true;
+        p->going_s = (uint32_t)(now_us / 1000000 - going);
+        p->reason = SLICE(POD_REASON_GOING);
+        p->words = SLICE("Terminating");
     }
     p->exit_code = p->phase == POD_FAILED ? 3 : 0;
     p->created_us = now_us - age * INT64_C(1000000);

@@ -354,27 +354,31 @@ static void test_restarted_unseen(void)
  */
 static void test_resumed(void)
 {
-    struct world w;
-    test_case("KubeRay's definition, and a job that is suspended while it runs, and resumed");
-    make_job_world_of(&w, false, OPERATOR_DIRECT, kuberay_status);
-    apply_job(&w, "j", "\"shutdownAfterJobFinishes\":true,");
-    CHECK(run_until(&w, "j", "Running", 10 * 1000));
-    world_run(&w, 3000);
-    change_job(&w, "j", "\"suspend\":true");
-    CHECK(run_until(&w, "j", "Suspended", 10 * 1000));
-    CHECK_INT(clusters_now(&w), 0);
-    world_run(&w, 5000);
-    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
-    world_kill_operator(&w);
-    world_start_operator(&w, false);
-    change_job(&w, "j", "\"suspend\":false");
-    CHECK(run_until(&w, "j", "Complete", 60 * 1000));
-    CHECK_INT(board.taken, 2);
-    world_run(&w, 30 * 1000);
-    CHECK_INT(board.taken, 2);
-    CHECK_INT(clusters_now(&w), 0);
-    check_fixed_point(&w);
-    end_job_world(&w);
+    for (int killed = 0; killed < 2; killed++) {
+        struct world w;
+        test_case("KubeRay's definition, and a job that is suspended while it runs, and resumed%s", killed ? " by another process" : "");
+        make_job_world_of(&w, false, OPERATOR_DIRECT, kuberay_status);
+        apply_job(&w, "j", "\"shutdownAfterJobFinishes\":true,");
+        CHECK(run_until(&w, "j", "Running", 10 * 1000));
+        world_run(&w, 3000);
+        change_job(&w, "j", "\"suspend\":true");
+        CHECK(run_until(&w, "j", "Suspended", 10 * 1000));
+        CHECK_INT(clusters_now(&w), 0);
+        world_run(&w, 5000);
+        CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
+        if (killed) {
+            world_kill_operator(&w);
+            world_start_operator(&w, false);
+        }
+        change_job(&w, "j", "\"suspend\":false");
+        CHECK(run_until(&w, "j", "Complete", 60 * 1000));
+        CHECK_INT(board.taken, 2);
+        world_run(&w, 30 * 1000);
+        CHECK_INT(board.taken, 2);
+        CHECK_INT(clusters_now(&w), 0);
+        check_fixed_point(&w);
+        end_job_world(&w);
+    }
 }
 
 /* The number of the attempt is not in the status that such a server keeps, so a run after a suspension has the names of an earlier one: it
