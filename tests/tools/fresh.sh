@@ -50,8 +50,10 @@ clean_up() {
 }
 
 # The packages of which the bytes of the product depend.
-# shellcheck disable=SC2016 # dpkg-query fills in what looks like variables
-tools() { "$@" dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Version}\n' 'gcc-1*' binutils 'lld*' zopfli 2>/dev/null | grep '^ii' | sort; }
+tools() {
+    # shellcheck disable=SC2016 # dpkg-query fills in what looks like variables
+    "$@" dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Version}\n' 'gcc-1*' binutils 'lld*' zopfli 2>/dev/null | grep '^ii' | sort
+}
 
 compare_builds() {
     local log=build/fresh-$SUITE-same.log
