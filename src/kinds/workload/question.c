@@ -52,8 +52,15 @@ void questions_free(struct workloads *s)
 
 /* ---- questions of the control plane ---- */
 
-static void keep(struct workload_answer *a, struct buf *b)
+/* b has what was written of the answer. Half an answer would make each request that carries it invalid. */
+static void keep(struct workload_answer *a, struct slice kind, struct buf *b)
 {
+    if (b->full) {
+        struct jout w;
+        buf_clear(b);
+        jout_init(&w, b);
+        jout_form(&w, "{id:'%s',kind:'%.*s',ok:false,error:'the answer is too long',code:%d}", a->id, SLICE_ARG(kind), (int)SAID_LATER);
+    }
     a->text = mem_alloc(b->len);
     a->len = b->len;
     if (b->len)
@@ -73,7 +80,7 @@ static void answer(struct workload_answer *a, struct slice kind, enum said code,
     if (code != SAID)
         jout_form(&w, "code:%d", (int)code);
     jout_end(&w);
-    keep(a, &b);
+    keep(a, kind, &b);
 }
 
 void answer_log(struct workload_answer *a, enum said code, struct slice text)
@@ -160,7 +167,7 @@ const char *review_read(struct op *op, const struct kube_answer *said, struct wo
         audience |= json_is(one, REMOTE_BOOTSTRAP_AUDIENCE);
     if (!json_get_bool(status, "authenticated", false) || !audience)
         return arena_printf(a, "the API server does not accept it for the audience " REMOTE_BOOTSTRAP_AUDIENCE ": %.*s",
-                            SLICE_ARG(json_get_str(status, "error", a)))
+                            SLICE_ARG(arena_cut(a, json_get_str(status, "error", a), ERR_TEXT_MAX)))
             .ptr;
     out->uid = first_of(user, "authentication.kubernetes.io/pod-uid", a);
     out->name = first_of(user, "authentication.kubernetes.io/pod-name", a);
@@ -190,7 +197,7 @@ static void on_review(void *owner, uint64_t tag, const struct kube_answer *said,
         jout_form(&w, "ok:true,podUid:'%.*s',podName:'%.*s',namespace:'%.*s',workloadUid:'%s'", SLICE_ARG(pod.uid), SLICE_ARG(pod.name),
                   SLICE_ARG(istr_slice(pod.of->ns)), pod.of->uid);
     jout_end(&w);
-    keep(a, &b);
+    keep(a, SLICE("tokenReview"), &b);
     arena_free(&scratch);
 }
 

@@ -150,6 +150,20 @@ static void test_questions(void)
     end_plane(&w, &p);
 }
 
+static void test_long_error(void)
+{
+    struct world w;
+    struct plane p;
+    test_case("an API server's error of 9,000 bytes about a token is cut in the answer");
+    begin_guarded(&w, &p, "{}");
+    p.questions = "[{\"id\":\"q1\",\"kind\":\"tokenReview\",\"token\":\"bad-long\"}]";
+    world_run(&w, 30 * 1000);
+    CHECK_INT(p.broken, 0);
+    CHECK(p.answered && strstr(p.answered, "{\"id\":\"q1\",\"kind\":\"tokenReview\",\"ok\":false,\"error\":\"the API server does not accept"));
+    CHECK(p.answered && strstr(p.answered, "000…"));
+    end_plane(&w, &p);
+}
+
 int main(void)
 {
     test_kept_cluster();
@@ -157,5 +171,6 @@ int main(void)
     test_recycled_uid();
     test_specs();
     test_questions();
+    test_long_error();
     return test_done();
 }

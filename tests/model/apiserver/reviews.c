@@ -1,7 +1,8 @@
 /* TokenReview, SubjectAccessReview and SelfSubjectRulesReview. There is no authentication here, so a token is the name of its user, and
  * everybody may do everything: but a token that begins with "bad" is nobody's, a user whose name begins with "nobody" may do nothing, and
- * "of-pod-UID" is the token of that pod. A token that ends in
- * "-unaware" is reviewed as by an API server that does not know audiences. */
+ * "of-pod-UID" is the token of that pod. Of one
+ * that begins with "bad-long" the error has 9,000 bytes. A token that ends in "-unaware" is reviewed as by an API server that does not know
+ * audiences. */
 #include "request.h"
 
 static void answer(struct request *q, struct jval object, void (*status)(struct request *q, struct jval spec, struct jout *w))
@@ -26,7 +27,7 @@ static void token_status(struct request *q, struct jval spec, struct jout *w)
     if (slice_empty(token) || slice_starts(token, SLICE("bad"))) {
         jout_kobject(w, "user");
         jout_end(w);
-        jout_kstr(w, "error", SLICE("invalid bearer token"));
+        jout_kstr(w, "error", slice_starts(token, SLICE("bad-long")) ? arena_printf(q->a, "%09000d", 0) : SLICE("invalid bearer token"));
         return;
     }
     jout_kbool(w, "authenticated", true);
