@@ -155,7 +155,7 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
         s.message = SLICE("");
         s.url.url = SLICE("");
     }
-    if (!in->ended && in->count == 0 && in->known && (in->over >= in->generation || (terminate && in->over))) {
+    if (!in->ended && in->count == 0 && in->known && (in->over >= in->generation || (terminate && in->over + 1 >= in->generation))) {
         return; /* its final state is reported already */
     } else if (in->ended || terminate) {
         end(in, p, &s, out);

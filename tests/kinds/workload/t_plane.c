@@ -205,6 +205,9 @@ static void test_deleted_here(void)
     test_case("but the next generation is");
     plane_put(&p, 'a', "n", "train", JOB);
     CHECK(run_until_says(&w, &p, x, "RUNNING", 20 * 1000));
+    test_case("and its termination is reported");
+    plane_put(&p, 'a', "n", "train", JOB_ENDS);
+    CHECK(run_until_says(&w, &p, x, "TERMINATED", 20 * 1000));
     end_plane(&w, &p);
 }
 
