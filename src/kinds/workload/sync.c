@@ -184,18 +184,20 @@ static bool is_missing(const struct workloads *s, const struct record *c)
     return workload_of(c)->round != s->round && !workload_of(c)->ended;
 }
 
-/* The workloads that the list no longer has. When they are more than a fifth of those that run, or the control plane's state has gone back,
- * it may be the control plane that has lost it: then nothing is deleted for ten minutes. */
+/* The workloads that the list no longer has. When they are more than a fifth of those that run (with those whose deletion is held already),
+ * or the control plane's state has gone back, it may be the control plane that has lost it: then nothing is deleted for ten minutes. */
 static void end_list(struct workloads *s, bool back)
 {
     struct record *c;
-    uint32_t gone = 0, runs = 0;
+    uint32_t gone = 0, more = 0, runs = 0;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
-        runs += c->family.owned != NULL;
-        gone += c->family.owned != NULL && is_missing(s, c);
+        bool runs_here = c->family.owned != NULL, missing = runs_here && is_missing(s, c);
+        runs += runs_here;
+        more += missing;
+        gone += missing || (runs_here && workload_of(c)->held);
     }
-    bool hold = gone && (back || (uint64_t)gone * REMOTE_HOLD_SHARE > runs);
-    if (hold && s->held_ms == TIME_NEVER) {
+    bool hold = more && (back || (uint64_t)gone * REMOTE_HOLD_SHARE > runs);
+    if (hold) {
         announce(gone, runs, back);
         s->held_ms = s->op->now.mono_ms + REMOTE_HOLD_MS;
     }

@@ -260,6 +260,45 @@ static void test_full(void)
     end_plane(&w, &p);
 }
 
+static void lose(struct plane *p, char uid)
+{
+    plane_lose(p, plane_find(p, arena_printf(&p->world->arena, "%c%c%c%c%c%c%c%c-0000-4000-8000-000000000000", uid, uid, uid, uid, uid, uid,
+                                             uid, uid)));
+}
+
+static void test_lost_again(void)
+{
+    struct world w;
+    struct plane p;
+    char name[32];
+    test_case("two of five workloads are gone, are there again, and are gone again after 9:30 min");
+    begin_plane(&w, &p);
+    struct plane_workload *x = NULL;
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "train%d", i);
+        x = plane_put(&p, (char)('a' + i), "n", name, JOB);
+    }
+    CHECK(run_until_says(&w, &p, x, "RUNNING", 30 * 1000));
+    lose(&p, 'a');
+    lose(&p, 'b');
+    world_run(&w, 60 * 1000);
+    plane_put(&p, 'a', "n", "train0", JOB);
+    plane_put(&p, 'b', "n", "train1", JOB);
+    world_run(&w, (9 * 60 - 30) * 1000);
+    lose(&p, 'a');
+    lose(&p, 'b');
+    world_run(&w, 2 * 60 * 1000);
+    CHECK_INT(jobs_now(&w), 5);
+    test_case("a third one that goes meanwhile waits with them");
+    lose(&p, 'c');
+    world_run(&w, 60 * 1000);
+    CHECK_INT(jobs_now(&w), 5);
+    test_case("they are deleted ten minutes later");
+    world_run(&w, 10 * 60 * 1000);
+    CHECK_INT(jobs_now(&w), 2);
+    end_plane(&w, &p);
+}
+
 static void test_restart(void)
 {
     struct world w;
@@ -365,6 +404,7 @@ int main(void)
     test_refusals();
     test_deleted_here();
     test_full();
+    test_lost_again();
     test_restart();
     test_questions();
     test_logs();
