@@ -127,7 +127,31 @@ static void check_line(struct checker *c, const struct place *at, struct slice l
         refuse(c, at, line, "is a path in the pod, or an option of pip: name packages and URLs");
 }
 
-/* Checks all strings in a value. urls: each is a URL; else a line for pip. */
+/* Length of a line end at the beginning of the text; 0: there is none. Ray writes the strings into a file of requirements, and pip splits
+ * that with Python's splitlines(). */
+static size_t line_end(struct slice text)
+{
+    static const char *const wide[] = {"\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
+    for (size_t i = 0; i < COUNT_OF(wide); i++)
+        if (slice_starts(text, slice_of(wide[i])))
+            return slice_of(wide[i]).len;
+    return strchr("\n\v\f\r\x1c\x1d\x1e", text.ptr[0]) ? 1 : 0;
+}
+
+static void check_lines(struct checker *c, const struct place *at, struct slice text)
+{
+    for (size_t n = 0; n < text.len;) {
+        size_t end = line_end(slice_skip(text, n));
+        if (end) {
+            check_line(c, at, slice_head(text, n));
+            text = slice_skip(text, n + end);
+        }
+        n = end ? 0 : n + 1;
+    }
+    check_line(c, at, text);
+}
+
+/* Checks all strings in a value. urls: each is a URL; else lines for pip. */
 static void check_value(struct checker *c, const struct place *at, struct jval v, bool urls)
 {
     struct jval k, one;
@@ -136,7 +160,7 @@ static void check_value(struct checker *c, const struct place *at, struct jval v
         if (urls)
             check_url(c, at, text);
         else
-            check_line(c, at, text);
+            check_lines(c, at, text);
         return;
     }
     if (json_type(v) == JSON_ARRAY || json_type(v) == JSON_OBJECT)
