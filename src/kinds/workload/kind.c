@@ -113,6 +113,8 @@ static int64_t decide_workload(struct op *op, struct record *c, struct plan *p)
         v.wait = &wait;
         workload_decide(&v, a, p, &told);
     }
+    if (!v.wait)
+        w->waits_ms = 0;
     plan_look_again(p, again_ms);
     op->stats.decisions++;
     w->over = told.over > w->over ? told.over : w->over;

@@ -176,6 +176,26 @@ static void test_quotas(void)
     end_plane(&w, &p);
 }
 
+static void test_left_queue(void)
+{
+    struct world w;
+    struct plane p;
+    test_case("a workload that was terminated while it waited is not the oldest that waits");
+    begin_guarded(&w, &p, "maxObjects: 1");
+    struct plane_workload *x = plane_put(&p, 'a', "n", "one", JOB);
+    world_run(&w, 1000);
+    struct plane_workload *y = plane_put(&p, 'b', "n", "two", JOB);
+    CHECK(run_until_says(&w, &p, y, "PENDING", 2000));
+    struct plane_workload *z = plane_put(&p, 'c', "n", "three", JOB);
+    CHECK(run_until_says(&w, &p, z, "PENDING", 2000));
+    plane_put(&p, 'b', "n", "two", JOB_ENDS);
+    CHECK(run_until_says(&w, &p, y, "TERMINATED", 2000));
+    plane_put(&p, 'a', "n", "one", JOB_ENDS);
+    CHECK(run_until_says(&w, &p, x, "TERMINATED", 5000));
+    CHECK(run_until_says(&w, &p, z, "STARTING", 5000));
+    end_plane(&w, &p);
+}
+
 #define OF_TYPE(type)                                                                                                                      \
     "{\"cloud\":\"c\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":\"x\"},\"computeConfig\":{\"inline\":{\"head_node\":"                    \
     "{\"instance_type\":\"" type "\"}}}}"
@@ -334,6 +354,7 @@ int main(void)
     test_broken_from_the_start();
     test_frozen();
     test_quotas();
+    test_left_queue();
     test_types();
     test_image();
     return test_done();
