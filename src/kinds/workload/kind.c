@@ -143,12 +143,14 @@ static void forget_workload(struct op *op, struct record *c)
     mem_free(w->folder);
 }
 
-/* A new leader knows nothing of what its predecessor was told. */
+/* A new leader knows nothing of what its predecessor has reported. Reports of its own that were not sent before may be older than that. */
 static void lead_workload(struct op *op, struct record *c, bool leads)
 {
     struct workload *w = workload_of(c);
     if (!leads)
         w->listed = w->ended = w->held = false;
+    workload_tell(workloads_of(op), &w->status, SLICE_NONE, 0);
+    workload_tell(workloads_of(op), &w->ray, SLICE_NONE, 0);
     w->status.hash = w->status.call = 0;
     w->ray.hash = w->ray.call = w->ray_health = 0;
     w->slot_ms = w->waits_ms = 0;

@@ -299,6 +299,32 @@ static void test_lost_again(void)
     end_plane(&w, &p);
 }
 
+/* Another replica leads meanwhile, and reports the end of the job. */
+static void test_leads_again(void)
+{
+    struct world w;
+    struct plane p;
+    test_case("a report that was not sent before the lease was lost is not sent when this process leads again");
+    stage_plane(&w, &p);
+    world_start_operator(&w, true);
+    world_run(&w, 2000);
+    board.run_ms = 3600 * 1000;
+    struct plane_workload *x = plane_put(&p, 'a', "n", "train", JOB);
+    CHECK(run_until_says(&w, &p, x, "STARTING", 20 * 1000));
+    p.down = true;
+    CHECK(run_until(&w, "train", "Running", 60 * 1000));
+    world_run(&w, 2000);
+    take_lease(&w, "another", 60);
+    world_run(&w, 20 * 1000);
+    CHECK_INT(world_call(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayjobs/train/status", "application/merge-patch+json",
+                         SLICE("{\"status\":{\"jobStatus\":\"SUCCEEDED\",\"jobDeploymentStatus\":\"Complete\"}}")),
+              200);
+    p.down = false;
+    CHECK(run_until_says(&w, &p, x, "SUCCEEDED", 180 * 1000));
+    CHECK_STR(slice_of(x->states), "STARTING SUCCEEDED");
+    end_plane(&w, &p);
+}
+
 static void test_restart(void)
 {
     struct world w;
@@ -405,6 +431,7 @@ int main(void)
     test_deleted_here();
     test_full();
     test_lost_again();
+    test_leads_again();
     test_restart();
     test_questions();
     test_logs();
