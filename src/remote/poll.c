@@ -20,10 +20,11 @@ struct remote {
     uint64_t calls;   /* the last number given */
     int64_t next_ms;  /* the next poll */
     int64_t push_ms;  /* the next push; TIME_NEVER: nothing to tell */
-    uint32_t failures; /* consecutive */
-    size_t room;       /* for what a call tells */
-    int64_t pages_ms;  /* of pages: for rate_pays */
-    bool listing;      /* the revision is that of a page of a full answer */
+    int64_t push_from_ms; /* none before, since the last push failed; 0: it did not */
+    uint32_t failures;    /* consecutive */
+    size_t room;          /* for what a call tells */
+    int64_t pages_ms;     /* of pages: for rate_pays */
+    bool listing;         /* the revision is that of a page of a full answer */
     char revision[LIMIT_REMOTE_REVISION + 1];
     struct buf body;
     struct arena arena;
@@ -120,6 +121,8 @@ static void failed(struct remote *r, bool push, const struct err *why, int64_t l
         r->told = false; /* the next call carries its report */
     *(push ? &r->pushing : &r->polling) = false;
     *(push ? &r->push_ms : &r->next_ms) = now.mono_ms + wait_ms;
+    if (push)
+        r->push_from_ms = r->push_ms;
 }
 
 /* Connections that fail are logged by the client. */
@@ -138,6 +141,7 @@ static void well(struct remote *r, struct now now)
         log_info("the control plane's answers can be used again", LF_INT("failures", r->failures));
     r->said = false;
     r->failures = 0;
+    r->push_from_ms = 0;
     r->stats.trouble = (struct err){0};
     r->stats.refused = 0;
     r->stats.heard_us = now.wall_us;
@@ -277,6 +281,7 @@ void remote_start(struct remote *r, struct now now)
     r->first = r->calls + 2;
     r->revision[0] = '\0';
     r->next_ms = now.mono_ms;
+    r->push_from_ms = 0;
     r->failures = 0;
 }
 
@@ -299,7 +304,8 @@ bool remote_release(struct remote *r, struct now now)
 
 void remote_push(struct remote *r, struct now now)
 {
-    r->push_ms = earlier(r->push_ms, now.mono_ms + REMOTE_PUSH_MS);
+    int64_t at_ms = now.mono_ms + REMOTE_PUSH_MS;
+    r->push_ms = earlier(r->push_ms, at_ms > r->push_from_ms ? at_ms : r->push_from_ms);
 }
 
 void remote_renew(struct remote *r, struct now now)

@@ -378,6 +378,26 @@ static void test_push(void)
     hub_free(&h);
 }
 
+static void test_push_refused(void)
+{
+    struct hub h;
+    test_case("news within the pause that a refused push was given does not end it");
+    hub_init(&h);
+    fake_take(hub_waits(&h));
+    h.tells = "[1]";
+    remote_push(h.remote, h.f.now);
+    hub_run(&h, REMOTE_PUSH_MS);
+    hub_answer(&h, 503, "Retry-After: 20\r\n", SLICE_NONE);
+    remote_push(h.remote, h.f.now);
+    hub_run(&h, 1000);
+    CHECK(!hub_waits(&h));
+    hub_run(&h, 18 * 1000);
+    CHECK(!hub_waits(&h));
+    hub_run(&h, 5 * 1000);
+    CHECK(hub_waits(&h) != NULL);
+    hub_free(&h);
+}
+
 /* Who reports is not kept waiting: work that comes just then is with its operator at once. */
 static void test_held_again(void)
 {
@@ -558,6 +578,7 @@ int main(void)
     test_connection();
     test_name();
     test_push();
+    test_push_refused();
     test_held_again();
     test_stopped();
     test_release();
