@@ -180,7 +180,7 @@ static void answered(struct remote *r, bool push, uint64_t call, const struct ku
     struct remote_answer a;
     struct err e = {0};
     arena_reset(&r->arena, HEAD_ROOM);
-    bool read = remote_read(answer->body, &r->arena, &a, &e);
+    bool news = r->telling == call, read = remote_read(answer->body, &r->arena, &a, &e);
     told(r, call, read);
     if (!read) {
         r->stats.unreadable++;
@@ -189,6 +189,8 @@ static void answered(struct remote *r, bool push, uint64_t call, const struct ku
         return;
     }
     well(r, now);
+    if (news)
+        r->room = r->room * 2 < REMOTE_REPORT ? r->room * 2 : REMOTE_REPORT;
     if (!push) {
         a.fresh = a.full && !r->listing;
         r->stats.items += a.count;

@@ -375,6 +375,14 @@ static void test_push(void)
     hub_answer(&h, 413, "", SLICE_NONE);
     hub_run(&h, 2 * REMOTE_BACKOFF_MS);
     CHECK_INT(h.room, before / 2);
+    test_case("and more again after a call whose report it took");
+    h.more = false;
+    hub_answer(&h, 200, "", ANSWER("9", "false", "false", ""));
+    h.tells = NULL;
+    hub_run(&h, REMOTE_LEAST_MS);
+    hub_answer(&h, 200, "", ANSWER("10", "false", "false", ""));
+    hub_run(&h, REMOTE_LEAST_MS);
+    CHECK_INT(h.room, before);
     hub_free(&h);
 }
 
