@@ -59,8 +59,8 @@ void remote_refusal(int status, struct slice body, char out[REMOTE_WORDS]);
 enum remote_news { REMOTE_NO_NEWS, REMOTE_NEWS, REMOTE_MORE_NEWS };
 
 struct remote_user {
-    /* Writes members of a request, some `room` bytes of news at most; room 0: only what may be told by two calls at a time. Returns whether
-     * news was written, and whether there is more than fits. call: the number of this one. */
+    /* Writes members of a request, some `room` bytes of news at most, but one text at least; room 0: only what may be told by two calls at
+     * a time. Returns whether news was written, and whether there is more than fits. call: the number of this one. */
     enum remote_news (*tell)(void *owner, struct jout *w, size_t room, uint64_t call);
     void (*told)(void *owner, uint64_t call, bool taken); /* the server has what that call has told; or it is to be told again */
     /* The content of the answer must be kept when this returns: the next call says so. */

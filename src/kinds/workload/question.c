@@ -3,19 +3,17 @@
 
 /* ---- reports to the control plane ---- */
 
-/* News that fit go first. So much of the log of one job always fits a request that has none. */
-enum remote_news answers_tell(struct workloads *s, struct jout *w, size_t room, uint64_t call)
+enum remote_news answers_tell(struct workloads *s, struct jout *w, size_t room, size_t *bytes, uint64_t call)
 {
     enum remote_news news = REMOTE_NO_NEWS;
-    size_t bytes = 0;
     jout_karray(w, "answers");
     for (struct workload_answer *a = s->answers; a; a = a->next) {
         if (!a->text)
             continue;
-        news = bytes + a->len > room ? REMOTE_MORE_NEWS : REMOTE_NEWS;
+        news = *bytes && *bytes + a->len > room ? REMOTE_MORE_NEWS : REMOTE_NEWS;
         if (news == REMOTE_MORE_NEWS)
             break;
-        bytes += a->len + 1;
+        *bytes += a->len + 1;
         a->call = call;
         jout_raw(w, (struct slice){a->text, a->len});
     }

@@ -33,24 +33,25 @@ bool workload_keep_report(struct workloads *s, struct record *c, struct slice re
     return true;
 }
 
-/* at: of the news in struct workload. */
-static enum remote_news tell_news(struct workloads *s, const char *key, size_t at, struct jout *w, size_t room, uint64_t call)
+/* at: of the news in struct workload. bytes: as of answers_tell. */
+static enum remote_news tell_news(struct workloads *s, const char *key, size_t at, struct jout *w, size_t room, size_t *bytes,
+                                  uint64_t call)
 {
     struct record *c;
-    size_t bytes = 0, count = 0;
+    size_t count = 0;
     enum remote_news news = REMOTE_NO_NEWS;
     jout_karray(w, key);
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
         struct workload_news *n = (struct workload_news *)(void *)((char *)workload_of(c) + at);
         if (!n->text)
             continue;
-        if (bytes + n->len > room || count == STATUSES_MAX) {
+        if ((*bytes && *bytes + n->len > room) || count == STATUSES_MAX) {
             news = REMOTE_MORE_NEWS;
             break;
         }
         news = REMOTE_NEWS;
         jout_raw(w, (struct slice){n->text, n->len});
-        bytes += n->len + 1;
+        *bytes += n->len + 1;
         count++;
         n->call = call;
         n->told_hash = n->hash;
@@ -62,14 +63,16 @@ static enum remote_news tell_news(struct workloads *s, const char *key, size_t a
 static enum remote_news tell(void *owner, struct jout *w, size_t room, uint64_t call)
 {
     struct workloads *s = owner;
+    size_t bytes = 0;
     checks_tell(s->op, w, room, call);
     if (!room)
         return REMOTE_NO_NEWS;
-    /* Whatever comes second goes with the next call: what pods say of Ray is stored in the status that is written before it. */
-    enum remote_news news = tell_news(s, "statuses", offsetof(struct workload, status), w, room, call);
-    enum remote_news answers = answers_tell(s, w, news == REMOTE_NO_NEWS ? room : 0, call);
+    /* Answers come first, because somebody waits for them. Reports of pods go with a call that has no statuses: the control plane stores a
+     * report in the status that is written before it. */
+    enum remote_news answers = answers_tell(s, w, room, &bytes, call);
+    enum remote_news news = tell_news(s, "statuses", offsetof(struct workload, status), w, room, &bytes, call);
+    enum remote_news rays = tell_news(s, "reports", offsetof(struct workload, ray), w, news == REMOTE_NO_NEWS ? room : 0, &bytes, call);
     news = answers > news ? answers : news;
-    enum remote_news rays = tell_news(s, "reports", offsetof(struct workload, ray), w, news == REMOTE_NO_NEWS ? room : 0, call);
     return rays > news ? rays : news;
 }
 

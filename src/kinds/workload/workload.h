@@ -146,7 +146,8 @@ const struct record *workload_of_pod(struct op *op, struct slice uid);
 /* A TokenReview of a pod's token, and what its answer says. Returns what is wrong, or NULL. */
 bool review_ask(struct op *op, struct slice token, kube_done *done, void *owner, struct err *e);
 const char *review_read(struct op *op, const struct kube_answer *said, struct workload_pod *out, struct arena *a);
-enum remote_news answers_tell(struct workloads *s, struct jout *w, size_t room, uint64_t call);
+/* *bytes: of the news that the request has. The first one is written even if it does not fit. */
+enum remote_news answers_tell(struct workloads *s, struct jout *w, size_t room, size_t *bytes, uint64_t call);
 void answers_told(struct workloads *s, uint64_t call, bool taken);
 void question_asked(void *owner, const struct remote_question *q, struct now now);
 void questions_free(struct workloads *s);

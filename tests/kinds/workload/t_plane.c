@@ -368,6 +368,21 @@ static void test_questions(void)
     end_plane(&w, &p);
 }
 
+static void test_busy(void)
+{
+    struct world w;
+    struct plane p;
+    test_case("a question is answered while statuses change all the time");
+    begin_plane(&w, &p);
+    p.questions = "[{\"id\":\"q4\",\"kind\":\"dance\"}]";
+    for (int i = 0; i < 50; i++) {
+        plane_put(&p, 'a', "n", "train", "{\"cloud\":\"c\"}");
+        world_run(&w, 100);
+    }
+    CHECK(p.answered && strstr(p.answered, "\"q4\""));
+    end_plane(&w, &p);
+}
+
 /* What is answered to a question about the log of workload a. */
 static struct slice log_of(struct world *w, struct plane *p, const char *id, int lines)
 {
@@ -420,6 +435,30 @@ static void test_logs(void)
     end_plane(&w, &p);
 }
 
+static void test_small_room(void)
+{
+    struct world w;
+    struct plane p;
+    struct buf log;
+    test_case("a log that is longer than the room that refusals with 413 have left is sent");
+    begin_plane(&w, &p);
+    buf_init(&log, 2 * LIMIT_RAY_LOG);
+    while (log.len < LIMIT_RAY_LOG)
+        buf_printf(&log, "epoch\\n");
+    board.log = arena_dup(&w.arena, buf_slice(&log)).ptr;
+    buf_free(&log);
+    board.run_ms = 3600 * 1000;
+    struct plane_workload *x = plane_put(&p, 'a', "n", "train", JOB);
+    CHECK(run_until_says(&w, &p, x, "RUNNING", 20 * 1000));
+    world_run(&w, 30 * 1000);
+    p.status = 413;
+    world_run(&w, 3 * 60 * 1000);
+    p.status = 0;
+    world_run(&w, 30 * 1000);
+    CHECK(log_of(&w, &p, "q9", LIMIT_RAY_LOG).len > REMOTE_REPORT_LEAST);
+    end_plane(&w, &p);
+}
+
 int main(void)
 {
     test_life();
@@ -434,6 +473,8 @@ int main(void)
     test_leads_again();
     test_restart();
     test_questions();
+    test_busy();
     test_logs();
+    test_small_room();
     return test_done();
 }
