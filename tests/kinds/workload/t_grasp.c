@@ -159,7 +159,8 @@ static void test_long_error(void)
     p.questions = "[{\"id\":\"q1\",\"kind\":\"tokenReview\",\"token\":\"bad-long\"}]";
     world_run(&w, 30 * 1000);
     CHECK_INT(p.broken, 0);
-    CHECK(p.answered && strstr(p.answered, "{\"id\":\"q1\",\"kind\":\"tokenReview\",\"ok\":false,\"error\":\"the API server does not accept"));
+    CHECK(p.answered &&
+          strstr(p.answered, "{\"id\":\"q1\",\"kind\":\"tokenReview\",\"ok\":false,\"error\":\"the API server does not accept"));
     CHECK(p.answered && strstr(p.answered, "000…"));
     end_plane(&w, &p);
 }
