@@ -61,6 +61,11 @@ class Versioned:
     def told(self, name):
         return next((v for v in self.status().get("versions", []) if v["name"] == name), None)
 
+    def has_capacity(self, name):
+        """The RayService has the capacity that status says. An apply that comes after a DELETE would make it again."""
+        made, told = self.space.find(self.space.path("rayservices", f"rag-{name}", V1)), self.told(name)
+        return not made or not told or made["metadata"]["annotations"]["mobula.dev/capacity"] == str(told["capacity"])
+
     def hurry(self):
         """The last step was long ago."""
         if self.status().get("rollout", {}).get("stepTime"):
@@ -533,12 +538,7 @@ def test_commands(operators, space, boards, tmp_path):
     command("deploy", two, "--version-name=v3")
     service.serve("v3", new)
     eventually(lambda: {v["name"]: v.get("weight") for v in service.phase("Complete").get("versions", [])}.get("v3") == 100)
-
-    def has_last_capacity():  # an apply that comes after the DELETE would make it again
-        made, told = space.find(space.path("rayservices", "rag-v1", V1)), service.told("v1")
-        return not made or not told or made["metadata"]["annotations"]["mobula.dev/capacity"] == str(told["capacity"])
-
-    eventually(has_last_capacity)
+    eventually(lambda: service.has_capacity("v1"))
     try:
         space.api.call("DELETE", space.path("rayservices", "rag-v1", V1))  # as the operator does after the time that it is kept
     except Refused as e:
