@@ -489,8 +489,8 @@ run-fleet: ## the same of a control plane: a hub, an operator that calls it, two
 programs: $(OUT)/mobula $(OUT)/unpack $(UNIT:%=build/test/%) $(UNIT_STATIC:%=$(DIR_static)/%) $(FUZZ:%=build/test/fuzz/%) \
     $(REAL_ROOMS:%=$(DIR_test)/%.a) build/sim build/test/autoscaler-cases
 
-# Only .ci/run runs mutants-quick, tidy (with cppcheck), valgrind, reproducible, fuzz and the arm64 stages: they take long, and few changes
-# can break them.
+# Only .ci/run runs mutants-quick, tidy (with cppcheck), valgrind, fuzz, the arm64 stages and a second build that must have the same bytes:
+# they take long, and few changes can break them.
 TEST_STAGES := check-stages programs unit unit-static sim replay cases lint check-binary check-image
 test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
 	@tests/tools/setup build test

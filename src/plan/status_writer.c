@@ -1,6 +1,6 @@
 #include <mobula/status.h>
 
-/* Empty: it does not fit, because of what another client has put into it, or into a status that is copied. */
+/* Empty: the text exceeds LIMIT_JSON_ITEM, because another client has added members to this status or to one that is copied into it. */
 static struct slice text_of(const struct status_writer *s, struct slice stamp)
 {
     struct buf b;
@@ -26,7 +26,8 @@ struct jval status_next_object(const struct status_writer *s)
 {
     struct jval next;
     if (!json_read(&next, s->next, s->plan->arena, NULL))
-        log_warn("a status is too large, and is not written", LF("uid", s->uid));
+        log_warn("a status exceeds the limit and is not written: remove what other clients have added to it, or to a status that it copies",
+                 LF("uid", s->uid));
     return next;
 }
 

@@ -20,7 +20,7 @@ struct remote {
     uint64_t calls;   /* the last number given */
     int64_t next_ms;  /* the next poll */
     int64_t push_ms;  /* the next push; TIME_NEVER: nothing to tell */
-    int64_t push_from_ms; /* none before, since the last push failed; 0: it did not */
+    int64_t push_from_ms; /* earliest time of a push after one that failed; 0: the last one did not fail */
     uint32_t failures;    /* consecutive */
     size_t room;          /* for what a call tells */
     int64_t pages_ms;     /* of pages: for rate_pays */

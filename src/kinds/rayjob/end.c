@@ -141,7 +141,7 @@ bool decide_remove(struct job_decision *d, bool all, const char *why)
     return gone;
 }
 
-/* Only once one hangs: the others end within seconds, and each report is a write of status. */
+/* Reports submitter pods only once one hangs: the others end within seconds, and each report is a write of status. */
 static void say_submitters_stay(struct job_decision *d)
 {
     int64_t again_us = 0;

@@ -40,7 +40,7 @@ void kept_job(struct op *op, struct record *c, struct jval object, uint32_t roun
 
 /* ask.c */
 void job_forget_words(struct job *j);                  /* the message and the log */
-void job_forget_answers(struct op *op, struct job *j); /* all that its head has said */
+void job_forget_answers(struct op *op, struct job *j); /* all answers of its head */
 /* Another process has written into status that Ray knows the job: what this process heard to the contrary is older. Ask again. */
 void job_doubt(struct record *c);
 

@@ -361,8 +361,8 @@ static void run(struct job_decision *d)
     }
 }
 
-/* A job that moves on to another attempt, or has failed, is not submitted any more: it would run where it is not followed. Nor does its
- * finalizer go before the status that says so. */
+/* A job that moves on to another attempt, or has failed, is not submitted any more: it would run where it is not followed. Its
+ * finalizer is not written before that status either. */
 static void withhold(struct plan *p)
 {
     uint32_t kept = 0;

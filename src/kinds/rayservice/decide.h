@@ -46,7 +46,7 @@ int32_t rayservice_traffic(const struct service_decision *d, const struct servic
 struct jval rayservice_prior(const struct service_decision *d, const struct service_cluster *c); /* its text in status */
 /* Why requests do not come through the Gateway; empty: they do. */
 struct slice rayservice_routes_trouble(const struct service_decision *d);
-/* Their lists are under way, so that nothing new is known of them. */
+/* Whether the list of Gateways or HTTPRoutes has not arrived yet. */
 bool rayservice_routes_unknown(const struct service_decision *d);
 /* Plans that both routes go. Returns whether they are gone. */
 bool rayservice_end_routes(struct service_decision *d, const char *why);

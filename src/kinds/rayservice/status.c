@@ -218,7 +218,7 @@ static struct condition routes_condition(const struct service_decision *d)
     return c;
 }
 
-/* It is there until both are gone: an operator that starts then knows by it that the service had them. */
+/* The condition stays until Gateway and HTTPRoute are deleted: after a restart it shows that the service had them. */
 static bool has_routes_condition(const struct service_decision *d, struct condition *out)
 {
     const struct route_view *v = d->in->gateway;

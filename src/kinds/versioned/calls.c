@@ -52,8 +52,8 @@ static const struct kind *const kinds_of[VERSIONED_ROUTES] = {[VERSIONED_HTTPROU
                                                               [VERSIONED_GRPCROUTE] = &kind_grpcroute,
                                                               [VERSIONED_VIRTUALSERVICE] = &kind_virtualservice};
 
-/* Texts of which a route to the same gateways, or of the same class, has one at least; in its namespace a VirtualService may leave that out
- * of a Gateway's name. */
+/* Whether a route is attached to the Gateway, Ingress class or a gateway of Istio of the service. A VirtualService may omit its own
+ * namespace in the name of a gateway. */
 static bool is_at(const struct versioned *s, const struct route *r, struct slice ns, struct arena *a)
 {
     struct jval i, gateway;

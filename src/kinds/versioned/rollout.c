@@ -284,7 +284,7 @@ void versioned_advance(struct versioned_decision *d)
     }
     wait_for(d, versioned_routes_trouble(d));
     bool lags = d->edge && !versioned_edge_knows(d);
-    bool is_back = d->phase == VERSIONED_BACK_AGAIN && !d->returns; /* surplus capacity is left to be taken */
+    bool is_back = d->phase == VERSIONED_BACK_AGAIN && !d->returns; /* only surplus capacity remains to be removed */
     if (d->waits.len || trim(d, lags) || is_back || shift(d) || grow(d) || !all_settled(d, false))
         return;
     if (lags) {
