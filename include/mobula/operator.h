@@ -95,6 +95,7 @@ struct operator_options {
     const struct shape_patches *patches; /* below those of the ConfigMap; NULL: none */
     struct slice route_ca;               /* Secret in settings_ns with the CA of routes' certificates; empty: none are made */
     struct slice route_hosts;            /* patterns of hosts that it signs for, "a.example.org,*.b.example.org"; empty: all */
+    struct slice domain;                 /* of hosts of routes that name none: see route_domain_check; empty: none */
     int64_t service_auth_ms;             /* a rotated token of a service stays valid for so long; 0: no tokens are made */
     uint64_t seed;
 };

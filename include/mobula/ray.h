@@ -22,6 +22,8 @@
 #define RAY_LABEL_MAKER_KIND "ray.io/originated-from-crd"     /* RayJob | RayService: the kind of resource that the object was made for */
 #define RAY_LABEL_MAKER_NAME "ray.io/originated-from-cr-name" /* … and the name of that resource */
 #define RAY_LABEL_NODE "ray.io/is-ray-node"                   /* of pods with Ray in them: "yes" */
+/* Of a RayCluster: names of further ports of the head service that its Ingress leads to, "serve,notebook". */
+#define RAY_ANNOTATION_PORTS "mobula.dev/ingress-ports"
 #define RAY_ANNOTATION_SERVE "ray.io/enable-serve-service"    /* of a RayCluster: "true": it gets RAY_SERVICE_SERVE */
 #define RAY_LABEL_SERVE "ray.io/serve"                        /* on pods of a RayService: "true": the pod takes Serve requests */
 #define RAY_LABEL_CRONJOB "ray.io/cronjob-name"               /* of a RayJob: the RayCronJob that it is a run of */
@@ -120,6 +122,7 @@ struct ray_cluster {
         bool ca_ours;        /* we create the CA's Secret for this cluster */
         bool routes;         /* hosts of its Ingress get a certificate where the spec names no Secret */
     } auth;
+    struct slice host; /* of its Ingress, or of its head's load balancer, where the spec names none; empty: any */
     struct jval spec, labels, annotations;
     struct ray_group head;
     struct ray_group *groups;
@@ -294,6 +297,9 @@ bool ray_build_service_serve(const struct ray_cluster *c, const struct owner *ow
  * does. Of several Secrets in the spec it is the first. */
 struct slice ray_ingress_secret(const struct ray_cluster *c, struct slice *hosts, struct slice *field, struct arena *a);
 bool ray_wants_ingress(const struct ray_cluster *c);
+struct slice ray_ingress_host(const struct ray_cluster *c, struct arena *a); /* of the dashboard; empty: any */
+/* Ports that RAY_ANNOTATION_PORTS names and the head service does not have, or that have no host: "a, b". */
+struct slice ray_ingress_missing(const struct ray_cluster *c, struct arena *a);
 struct slice ray_ingress_name(const struct ray_cluster *c, struct arena *a);
 struct slice ray_ingress_class(const struct ray_cluster *c, struct arena *a);
 struct pairs;

@@ -19,7 +19,8 @@ struct default_patches {
     struct slice account, pull_secrets;
     struct slice proxy, no_proxy, ca; /* a URL; a list; the name of a ConfigMap */
     struct slice shared;              /* a volume: "pvc:NAME", "nfs:HOST:/PATH" or "csi:DRIVER" */
-    bool karpenter, tracing;
+    struct slice address;             /* of routes, for DNS, where it is not the one in their status: an IP address or a name */
+    bool karpenter, tracing, internal;
 };
 
 /* Rows of a command's table of flags: at is the offset of its struct default_patches. */
@@ -34,8 +35,10 @@ struct default_patches {
         {"workload-no-proxy", FLAG_LIST, (at) + DEFAULT_PATCHES_AT(no_proxy), "LIST"},                                                     \
         {"workload-ca", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(ca), "NAME"},                                                                 \
         {"shared-storage", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(shared), "pvc:NAME|nfs:HOST:/PATH|csi:DRIVER"},                            \
+        {"process-tracing", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(tracing), NULL},                                                        \
+        {"internal-load-balancers", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(internal), NULL},                                               \
     {                                                                                                                                      \
-        "process-tracing", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(tracing), NULL                                                           \
+        "route-address", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(address), "IP|NAME"                                                          \
     }
 
 bool defaults_check(const struct default_patches *o, struct err *e);
@@ -211,6 +214,7 @@ struct install_options {
         struct slice egress_ca;                          /* NAME or NAME/KEY of a ConfigMap; empty: none */
         struct slice route_ca;                           /* NAME of a Secret; empty: none … */
         struct slice route_hosts;                        /* … and for which hosts it is; empty: all */
+        struct slice domain;                             /* of hosts of routes that name none; empty: none */
         struct slice service_auth;                       /* how long a former token of a service is valid; empty: no tokens are made */
         struct slice gateway, gateway_ns, ingress_class; /* through which services of a control plane are reached; empty: none */
         bool egress_strict;

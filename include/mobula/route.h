@@ -10,6 +10,9 @@
 
 struct pairs;
 
+/* Annotation with the address that counts in place of the one in the status. */
+#define ROUTE_ADDRESS "anyscale.com/ingress-address"
+
 /* name, uid; why */
 extern const struct verb ingress_delete, gateway_delete, httproute_delete, grpcroute_delete, virtualservice_delete;
 
@@ -36,6 +39,14 @@ struct route_want {
 struct shape_patches;
 /* patches: NULL: none. Where they fail the text is without them: to send it fails then, and tells why. */
 struct route_want route_want_of(struct slice plain, const struct shape_patches *patches, struct arena *a);
+
+/* ---- host names (--domain) ---- */
+
+/* A domain ("{name}-{namespace}.{kind}." stands before it), or a template with {name}. */
+bool route_domain_check(struct slice domain, struct err *e);
+/* kind: "i" for heads, "s" for services. A name that does not fit into a label is replaced by its hash. Empty: no domain is given, or even
+ * the namespace does not fit. */
+struct slice route_host(struct slice domain, const char *kind, struct slice ns, struct slice name, struct arena *a);
 
 struct route_tls_view;
 /* Input of a decision. */

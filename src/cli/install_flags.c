@@ -65,6 +65,7 @@ static const struct flag list[] = {
     {"ray-auth", FLAG_SWITCH, AT(with.ray_auth), NULL},
     {"route-ca", FLAG_TEXT, AT(args.route_ca), "NAME"},
     {"route-hosts", FLAG_LIST, AT(args.route_hosts), "HOST[,HOST]"},
+    {"domain", FLAG_TEXT, AT(args.domain), "DOMAIN"},
     {"service-auth", FLAG_TEXT, AT(args.service_auth), "TIME"},
     {"gateway-name", FLAG_TEXT, AT(args.gateway), "NAME"},
     {"gateway-namespace", FLAG_TEXT, AT(args.gateway_ns), "NS"},

@@ -1,6 +1,7 @@
 #include "operator_flags.h"
 
 #include <mobula/command.h>
+#include <mobula/route.h>
 
 #define AT(field) offsetof(struct operator_flags, field)
 static const struct flag list[] = {
@@ -60,6 +61,7 @@ static const struct flag list[] = {
     {"ingress-class", FLAG_TEXT, AT(route.ingress_class), "NAME"},
     {"route-ca", FLAG_TEXT, AT(route.ca), "NAME"},
     {"route-hosts", FLAG_LIST, AT(route.hosts), "HOST[,HOST]"},
+    {"domain", FLAG_TEXT, AT(route.domain), "DOMAIN"},
     {"service-auth", FLAG_DURATION, AT(route.service_auth_ms), "TIME"},
     {"metrics-addr", FLAG_TEXT, AT(serve.metrics), "[HOST]:PORT"},
     TLS_FLAG,
@@ -139,5 +141,6 @@ bool operator_flags_check(const struct operator_flags *o, struct err *e)
            check_name(o->types.name, "ConfigMap", "--instance-types-configmap", e) &&
            check_name(o->patches.name, "ConfigMap", "--patches-configmap", e) &&
            check_name(o->policy.name, "ConfigMap", "--policy-configmap", e) && check_name(o->route.ca, "Secret", "--route-ca", e) &&
-           cli_route_hosts(o->route.hosts, e) && defaults_check(&o->defaults, e);
+           cli_route_hosts(o->route.hosts, e) && (slice_empty(o->route.domain) || route_domain_check(o->route.domain, e)) &&
+           defaults_check(&o->defaults, e);
 }

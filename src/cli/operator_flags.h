@@ -33,7 +33,7 @@ struct operator_flags {
     } plane; /* the control plane that is called */
     struct slice egress_ca;
     struct {
-        struct slice gateway, gateway_ns, ingress_class, ca, hosts;
+        struct slice gateway, gateway_ns, ingress_class, ca, hosts, domain;
         int64_t service_auth_ms;
     } route; /* of dashboards and services */
     struct bucket_options bucket;

@@ -60,6 +60,7 @@ static bool read_options(struct operator_setup *p, struct operator_options *to, 
     to->settings_ns = to->lease.ns;
     to->route_ca = o->route.ca;
     to->route_hosts = o->route.hosts;
+    to->domain = o->route.domain;
     to->service_auth_ms = o->route.service_auth_ms;
     to->settings[OPERATOR_INSTANCE_TYPES] = o->types;
     to->settings[OPERATOR_PATCHES] = o->patches;

@@ -78,15 +78,66 @@ struct slice ray_ingress_class(const struct ray_cluster *c, struct arena *a)
     return json_str(json_child(c->annotations, CLASS), a);
 }
 
-/* The port of the head service: not always the head's own. */
-static int64_t dashboard_port(const struct ray_cluster *c, struct arena *a)
+struct slice ray_ingress_host(const struct ray_cluster *c, struct arena *a)
+{
+    struct slice host = json_get_str(c->spec, "headGroupSpec.ingressOptions.host", a);
+    return host.len ? host : c->host;
+}
+
+/* The ports of the head service: not always the head's own. */
+static struct jval service_ports(const struct ray_cluster *c, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
     struct err e = {0};
     struct jval doc;
-    if (!ray_build_service(c, RAY_SERVICE_HEAD, a, &text, &e) || !json_read(&doc, buf_slice(&text), a, &e))
-        return c->ports.dashboard;
-    return json_get_int(list_find(json_get(doc, "spec.ports"), "name", SLICE("dashboard")), "port", c->ports.dashboard);
+    bool built = ray_build_service(c, RAY_SERVICE_HEAD, a, &text, &e) && json_read(&doc, arena_dup(a, buf_slice(&text)), a, &e);
+    return built ? json_get(doc, "spec.ports") : NO_VALUE;
+}
+
+/* Further ports of the head behind its Ingress, and the one that next_port found last. */
+struct further {
+    struct slice rest;       /* of the annotation */
+    struct slice dashboard;  /* the host of that */
+    struct jval ports;       /* of the head service */
+    struct slice name, host; /* "serve", and "serve-rag.i.example.org" beside the dashboard's rag.i.example.org … */
+    int64_t number;          /* … and the port's number; 0: there is no such port, or no host for it */
+};
+
+static struct further further_ports(const struct ray_cluster *c, struct arena *a)
+{
+    struct slice names = json_str(json_child(c->annotations, RAY_ANNOTATION_PORTS), a);
+    return (struct further){
+        .rest = names, .dashboard = ray_ingress_host(c, a), .ports = slice_empty(names) ? NO_VALUE : service_ports(c, a)};
+}
+
+static bool next_name(struct further *f, struct arena *a)
+{
+    f->name = SLICE("");
+    while (slice_empty(f->name) && !slice_empty(f->rest))
+        f->name = slice_trim(slice_cut(&f->rest, ','));
+    f->host = arena_printf(a, "%.*s-%.*s", SLICE_ARG(f->name), SLICE_ARG(f->dashboard));
+    bool right = !slice_empty(f->dashboard) && name_dns1123_subdomain(f->host);
+    f->number = right ? json_get_int(list_find(f->ports, "name", f->name), "port", 0) : 0;
+    return !slice_empty(f->name);
+}
+
+static bool next_port(struct further *f, struct arena *a)
+{
+    bool found;
+    do
+        found = next_name(f, a);
+    while (found && f->number == 0);
+    return found;
+}
+
+struct slice ray_ingress_missing(const struct ray_cluster *c, struct arena *a)
+{
+    struct slice text = SLICE("");
+    struct further f = further_ports(c, a);
+    while (next_name(&f, a))
+        if (f.number == 0)
+            text = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(text), text.len ? ", " : "", SLICE_ARG(slice_head(f.name, 63)));
+    return text;
 }
 
 /* Annotations that belong to the RayCluster alone are not copied. */
@@ -132,7 +183,10 @@ struct slice ray_ingress_secret(const struct ray_cluster *c, struct slice *hosts
         }
     }
     if (!json_len(tls)) {
-        *hosts = json_get_str(options, "host", a);
+        struct further f = further_ports(c, a);
+        *hosts = f.dashboard;
+        while (next_port(&f, a))
+            *hosts = arena_printf(a, "%.*s,%.*s", SLICE_ARG(*hosts), SLICE_ARG(f.host));
         own = hosts->len ? own_secret(c, a) : own;
     }
     if (!own.len && named.len)
@@ -140,13 +194,24 @@ struct slice ray_ingress_secret(const struct ray_cluster *c, struct slice *hosts
     return own.len ? own : named;
 }
 
-static void write_tls(const struct ray_cluster *c, struct jval tls, struct slice host, struct jout *w, struct arena *a)
+/* hosts: of the rules, "a,b" */
+static void write_own_tls(struct slice hosts, struct slice secret, struct jout *w)
+{
+    jout_form(w, "tls:[{hosts:[");
+    while (!slice_empty(hosts)) {
+        struct slice host = slice_cut(&hosts, ',');
+        jout_str(w, host);
+    }
+    jout_form(w, "],secretName:'%.*s'}]", SLICE_ARG(secret));
+}
+
+static void write_tls(const struct ray_cluster *c, struct jval tls, struct jout *w, struct arena *a)
 {
     static const char *const skipped[] = {"secretName", NULL};
-    struct slice own = own_secret(c, a);
+    struct slice own = own_secret(c, a), hosts, field;
     struct jval k, v;
-    if (!json_len(tls) && host.len && c->auth.routes)
-        jout_form(w, "tls:[{hosts:['%.*s'],secretName:'%.*s'}]", SLICE_ARG(host), SLICE_ARG(own));
+    if (!json_len(tls) && c->auth.routes && ray_ingress_secret(c, &hosts, &field, a).len)
+        write_own_tls(hosts, own, w);
     if (json_len(tls) && !c->auth.routes)
         jout_kval(w, "tls", tls);
     if (!json_len(tls) || !c->auth.routes)
@@ -162,18 +227,31 @@ static void write_tls(const struct ray_cluster *c, struct jval tls, struct slice
     jout_end(w);
 }
 
+static void write_rule(struct jout *w, struct slice host, struct slice path, struct slice type, struct slice service, int64_t port)
+{
+    jout_form(w, "{host?:'%.*s',http:{paths:[{path:'%.*s',pathType:'%.*s',backend:{service:{name:'%.*s',port:{number:%lld}}}}]}}",
+              SLICE_ARG(host), SLICE_ARG(slice_empty(path) ? SLICE("/") : path), SLICE_ARG(slice_empty(type) ? SLICE("Prefix") : type),
+              SLICE_ARG(service), (long long)port);
+}
+
 void ray_build_ingress(const struct ray_cluster *c, struct pairs *labels, struct pairs *annotations, struct buf *spec)
 {
     struct arena *a = labels->arena;
     struct jval options = json_get(c->spec, "headGroupSpec.ingressOptions"), tls = json_get(options, "tls");
-    struct slice host = json_get_str(options, "host", a), path = json_get_str(options, "path", a),
-                 type = json_get_str(options, "pathType", a), class = ray_ingress_class(c, a), service = ray_head_service_name(c, a);
+    struct jval ports = service_ports(c, a);
+    struct slice path = json_get_str(options, "path", a), type = json_get_str(options, "pathType", a), class = ray_ingress_class(c, a),
+                 service = ray_head_service_name(c, a);
+    struct further f = further_ports(c, a);
     struct jout w;
     set_metadata(c, labels, annotations);
     jout_init(&w, spec);
     jout_form(&w, "{ingressClassName?:'%.*s'", SLICE_ARG(class));
-    write_tls(c, tls, host, &w, a);
-    jout_form(&w, "rules:[{host?:'%.*s',http:{paths:[{path:'%.*s',pathType:'%.*s',backend:{service:{name:'%.*s',port:{number:%lld}}}}]}}]}",
-              SLICE_ARG(host), SLICE_ARG(slice_empty(path) ? SLICE("/") : path), SLICE_ARG(slice_empty(type) ? SLICE("Prefix") : type),
-              SLICE_ARG(service), (long long)dashboard_port(c, a));
+    write_tls(c, tls, &w, a);
+    jout_karray(&w, "rules");
+    write_rule(&w, f.dashboard, path, type, service,
+               json_get_int(list_find(ports, "name", SLICE("dashboard")), "port", c->ports.dashboard));
+    while (next_port(&f, a))
+        write_rule(&w, f.host, SLICE(""), SLICE(""), service, f.number);
+    jout_end(&w);
+    jout_end(&w);
 }

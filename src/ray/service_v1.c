@@ -95,6 +95,12 @@ static void write_custom(struct jout *w, const struct ray_cluster *c, struct jva
     ports_write(&all, "tcp", w);
 }
 
+static bool balances_load(const struct ray_cluster *c, struct slice type, struct arena *a)
+{
+    struct slice own = json_get_str(c->spec, "headGroupSpec.headService.spec.type", a);
+    return slice_is(own.len ? own : type, "LoadBalancer");
+}
+
 void v1_head_service(struct jout *w, const struct ray_cluster *c, struct pairs *labels, struct pairs *annotations)
 {
     struct arena *a = labels->arena;
@@ -102,6 +108,8 @@ void v1_head_service(struct jout *w, const struct ray_cluster *c, struct pairs *
     struct slice type = json_get_str(c->spec, "headGroupSpec.serviceType", a);
     struct pairs selector = pairs_new(a);
     head_selector(c, &selector);
+    if (balances_load(c, type, a) && !ray_wants_ingress(c) && c->host.len)
+        pairs_set(annotations, SLICE("external-dns.alpha.kubernetes.io/hostname"), c->host);
     pairs_set_all(annotations, json_get(c->spec, "headServiceAnnotations"));
     pairs_set_all(annotations, json_get(given, "metadata.annotations"));
     pairs_set_all(labels, json_get(given, "metadata.labels"));

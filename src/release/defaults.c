@@ -6,7 +6,9 @@
 
 #include <stdio.h>
 
-static const char *const all_parts[] = {"market", "zone", "accelerator", "identity", NULL};
+#define INTERNAL "internal" /* the part of --internal-load-balancers */
+
+static const char *const all_parts[] = {"market", "zone", "accelerator", "identity", INTERNAL, NULL};
 
 static bool is_part(struct slice word)
 {
@@ -45,8 +47,15 @@ bool defaults_check(const struct default_patches *o, struct err *e)
     if (!slice_empty(o->provider) && !slice_listed(SLICE("aws,gcp,azure,generic"), o->provider))
         return err_set(e, ERR_CONFIG, "--cloud-provider is \"%.*s\": want aws, gcp, azure or generic", SLICE_ARG(o->provider));
     while (!slice_empty(parts))
-        if (!is_part(name = slice_trim(slice_cut(&parts, ','))))
+        if (!slice_listed(SLICE(DEFAULT_PARTS), name = slice_trim(slice_cut(&parts, ','))))
             return err_set(e, ERR_CONFIG, "--default-patches: \"%.*s\" is not one of " DEFAULT_PARTS, SLICE_ARG(name));
+    if (o->internal && !slice_listed(SLICE("aws,gcp,azure"), o->provider))
+        return err_set(e, ERR_CONFIG,
+                       "--internal-load-balancers needs --cloud-provider=aws, gcp or azure: elsewhere set the annotations of your load "
+                       "balancers by patches of kind Service and Gateway");
+    if (!slice_empty(o->address) && !net_is_host(o->address))
+        return err_set(e, ERR_CONFIG, "--route-address is \"%.*s\": want an IP address or a DNS name, without port",
+                       SLICE_ARG(slice_head(o->address, 80)));
     if (!slice_empty(o->account) && !name_dns1123_subdomain(o->account))
         return err_set(e, ERR_CONFIG, "--workload-service-account: \"%.*s\" is not the name of one", SLICE_ARG(o->account));
     if (!is_plain(o->proxy) || !is_plain(o->no_proxy))
@@ -65,7 +74,7 @@ bool defaults_check(const struct default_patches *o, struct err *e)
 }
 
 /* The file with these parts of it. */
-static struct slice with_parts(struct slice file, struct slice parts, bool market, struct arena *a)
+static struct slice with_parts(struct slice file, const struct default_patches *o, bool market, struct arena *a)
 {
     char *copy = arena_alloc(a, file.len + 1);
     bool wanted = true;
@@ -75,7 +84,9 @@ static struct slice with_parts(struct slice file, struct slice parts, bool marke
         struct slice line = slice_cut(&rest, '\n'), more = slice_skip(line, slice_starts(line, SLICE("# ")) ? 2 : line.len);
         struct slice word = slice_cut(&more, ':');
         if (is_part(word))
-            wanted = (slice_empty(parts) || slice_listed(parts, word)) && (market || !slice_eq(word, SLICE("market")));
+            wanted = slice_is(word, INTERNAL)
+                         ? o->internal
+                         : (slice_empty(o->parts) || slice_listed(o->parts, word)) && (market || !slice_eq(word, SLICE("market")));
         if (!wanted)
             memset(copy + (line.ptr - copy), ' ', line.len);
     }
@@ -148,6 +159,7 @@ static struct slice egress_patches(const struct default_patches *o, struct arena
 /* The settings that flags ask for, whatever the provider. Names are checked: they need no escape. */
 static struct slice flag_patches(const struct default_patches *o, struct arena *a)
 {
+    static const char *const reached[] = {"Ingress", "Gateway", "VirtualService"}; /* have an address, or none in their status */
     struct slice rest = o->pull_secrets, text = egress_patches(o, a);
     if (!slice_empty(o->account))
         text = arena_printf(a,
@@ -159,6 +171,12 @@ static struct slice flag_patches(const struct default_patches *o, struct arena *
         text = arena_printf(a, "%.*s- {kind: Pod, patch: [{op: add, path: /spec/imagePullSecrets/-, value: {name: \"%.*s\"}}]}\n",
                             SLICE_ARG(text), SLICE_ARG(name));
     }
+    for (size_t i = 0; i < COUNT_OF(reached) && !slice_empty(o->address); i++)
+        text =
+            arena_printf(a,
+                         "%.*s- {kind: %s, patch: [{op: add, path: /metadata/annotations/anyscale.com~1ingress-address, value: \"%.*s\"},\n"
+                         "  {op: add, path: /metadata/annotations/external-dns.alpha.kubernetes.io~1target, value: \"%.*s\"}]}\n",
+                         SLICE_ARG(text), reached[i], SLICE_ARG(o->address), SLICE_ARG(o->address));
     if (o->tracing)
         text = arena_printf(a,
                             "%.*s- {kind: Pod, selector: ray.io/node-type, patch: [{op: add, path: "
@@ -190,8 +208,7 @@ bool defaults_read(const struct default_patches *o, struct arena *a, const struc
         return false;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct slice name = arena_printf(a, "airgap/patches/%.*s.yaml", SLICE_ARG(names[i]));
-        if (!slice_empty(names[i]) &&
-            !put_set(out, with_parts(embed_file(all, name.ptr), o->parts, i == 1 || !o->karpenter, a), name, a, e))
+        if (!slice_empty(names[i]) && !put_set(out, with_parts(embed_file(all, name.ptr), o, i == 1 || !o->karpenter, a), name, a, e))
             return false;
     }
     return true;
@@ -212,7 +229,9 @@ struct slice defaults_arguments(const struct default_patches *o, struct arena *a
                  {"workload-no-proxy", o->no_proxy},
                  {"workload-ca", o->ca},
                  {"shared-storage", o->shared},
-                 {"process-tracing", o->tracing ? on : off}};
+                 {"process-tracing", o->tracing ? on : off},
+                 {"internal-load-balancers", o->internal ? on : off},
+                 {"route-address", o->address}};
     struct slice text = SLICE("");
     for (size_t i = 0; i < COUNT_OF(given); i++)
         if (!slice_empty(given[i].value))

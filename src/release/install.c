@@ -328,6 +328,7 @@ static const struct operator_row {
     {"default-image", NULL, AT(hub.default_image), ALWAYS},
     {"route-ca", NULL, AT(args.route_ca), ALWAYS},
     {"route-hosts", NULL, AT(args.route_hosts), ALWAYS},
+    {"domain", NULL, AT(args.domain), ALWAYS},
     {"service-auth", NULL, AT(args.service_auth), ALWAYS},
     {"gateway-name", NULL, AT(args.gateway), ALWAYS},
     {"gateway-namespace", NULL, AT(args.gateway_ns), ALWAYS},

@@ -4,6 +4,7 @@
 #include <mobula/artifact.h>
 #include <mobula/cloud.h>
 #include <mobula/kinds.h>
+#include <mobula/route.h>
 
 const struct install_options install_defaults = {
     .ns = SLICE("mobula"),
@@ -229,7 +230,8 @@ static bool check_parts(const struct install_options *o, struct arena *a, struct
         return err_set(e, ERR_CONFIG, "--agent needs --control-plane-url, and --tools=configmap or image:REF");
     return (slice_empty(o->args.route_ca) || name_dns1123_subdomain(o->args.route_ca) ||
             err_set(e, ERR_CONFIG, "--route-ca: want the name of a Secret")) &&
-           cli_route_hosts(o->args.route_hosts, e) && check_time(o->args.service_auth, "--service-auth", e) &&
+           cli_route_hosts(o->args.route_hosts, e) && (slice_empty(o->args.domain) || route_domain_check(o->args.domain, e)) &&
+           check_time(o->args.service_auth, "--service-auth", e) &&
            (name_dns1123_subdomain(o->tls.made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&
            cli_server_names(o->tls.names, a, &names, &count, e);
 }

@@ -104,12 +104,22 @@ static bool mirror_labels(struct applied *p)
     return true;
 }
 
+/* Selectors know labels and annotations alone: a Service of type LoadBalancer gets its type as one. */
+static bool mirror_type(struct applied *p, const struct json *doc)
+{
+    if (!json_is(json_get(json_root(doc), "spec.type"), "LoadBalancer"))
+        return true;
+    p->changed = true;
+    return annotate(p, SLICE("mobula.dev~1service-type"), SLICE("LoadBalancer"));
+}
+
 /* As many of the operations as p->most says. */
 static bool run(struct applied *p, const struct shape_patches *set, const struct json *doc)
 {
     p->kind = json_get_str(json_root(doc), "kind", p->arena);
     p->edit = json_edit_new(doc, p->arena, p->e);
-    return p->edit && (!slice_is(p->kind, "Pod") || mirror_labels(p)) && apply_set(p, set) && p->e->code == ERR_NONE;
+    return p->edit && (!slice_is(p->kind, "Pod") || mirror_labels(p)) && (!slice_is(p->kind, "Service") || mirror_type(p, doc)) &&
+           apply_set(p, set) && p->e->code == ERR_NONE;
 }
 
 /* The setting that Ray's container has lost with the first `most` operations; NULL: nothing. */

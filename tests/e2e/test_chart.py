@@ -75,6 +75,8 @@ def objects(text):
     ("routeCa=corp,routeHosts={a.example.org,*.b.example.org}", "--route-ca=corp --route-hosts=a.example.org,*.b.example.org"),
     ("routeCa=corp,watchNamespaces={a,b}", "--route-ca=corp --watch-namespace=a,b"),
     ("serviceAuth=24h,watchNamespaces={a,b}", "--service-auth=24h --watch-namespace=a,b"),
+    ("domain=ray.example.org,cloudProvider=azure,internalLoadBalancers=true,routeAddress=10.1.0.4",
+     "--domain=ray.example.org --cloud-provider=azure --internal-load-balancers --route-address=10.1.0.4"),
     ("gatewayName=public,gatewayNamespace=infra,ingressClass=nginx",
      "--gateway-name=public --gateway-namespace=infra --ingress-class=nginx"),
     ("shapes=true", "--shapes"),

@@ -36,7 +36,7 @@ void decide_ingress(const struct cluster_view *in, struct plan *p)
 static struct slice where(const struct facts *f)
 {
     const struct ray_cluster *c = f->in->cluster;
-    struct slice host = json_get_str(c->spec, "headGroupSpec.ingressOptions.host", f->a), class = ray_ingress_class(c, f->a),
+    struct slice host = ray_ingress_host(c, f->a), class = ray_ingress_class(c, f->a),
                  address = f->in->ingress->have->address;
     if (slice_empty(address) && slice_empty(class))
         return SLICE("no ingress controller has given it an address; the annotation kubernetes.io/ingress.class names none");
@@ -44,7 +44,10 @@ static struct slice where(const struct facts *f)
         return arena_printf(f->a,
                             "no ingress controller has given it an address: is \"%.*s\" (kubernetes.io/ingress.class) an IngressClass?",
                             SLICE_ARG(class));
-    return arena_printf(f->a, "reached at %.*s%s%.*s", SLICE_ARG(address), host.len ? " as " : "", SLICE_ARG(host));
+    struct slice missing = ray_ingress_missing(c, f->a);
+    return arena_printf(f->a, "reached at %.*s%s%.*s%s%.*s", SLICE_ARG(address), host.len ? " as " : "", SLICE_ARG(host),
+                        missing.len ? "; annotation " RAY_ANNOTATION_PORTS ": no host, or no port of the head service, for " : "",
+                        SLICE_ARG(missing));
 }
 
 bool ingress_condition(const struct facts *f, struct condition *out)

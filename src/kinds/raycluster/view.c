@@ -50,6 +50,7 @@ void read_cluster(struct op *op, struct record *c, const struct spec_object *fro
         ray_running_apply(model, istr_slice(running), &op->models.loaded->arena);
     own->typed = right && model->typed;
     model->auth.routes = !slice_empty(op->o.route_ca);
+    model->host = route_host(op->o.domain, "i", model->ns, model->name, &op->models.loaded->arena);
 }
 
 static const struct service *find_service(const struct record *c, struct slice name)

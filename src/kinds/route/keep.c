@@ -68,6 +68,8 @@ static void keep_content(struct op *op, struct route_record *r, struct jval obje
     struct slice trouble = SLICE(""), address = SLICE("");
     if (route_kinds[route_kind_of(r->kind)].read)
         route_kinds[route_kind_of(r->kind)].read(object, a, &trouble, &address);
+    struct slice given = json_str(json_child(json_get(object, "metadata.annotations"), ROUTE_ADDRESS), a);
+    address = given.len ? given : address;
     keep_text(op, &r->trouble, &r->route.trouble, arena_clean(a, trouble, LIMIT_POD_WORDS));
     keep_text(op, &r->address, &r->route.address, arena_clean(a, address, LIMIT_KUBE_NAME));
     keep_text(op, &r->text, &r->route.text, text_of(op, object));

@@ -7,7 +7,7 @@ static void read_versioned(struct op *op, struct record *c, const struct spec_ob
 {
     struct versioned *model = arena_new(&op->models.loaded->arena, struct versioned);
     (void)c;
-    versioned_read(from, &op->models.loaded->arena, model, &op->models.loaded->errors);
+    versioned_read(from, op->o.domain, &op->models.loaded->arena, model, &op->models.loaded->errors);
     if (!model->tls_named && json_len(model->hosts) && !slice_empty(op->o.route_ca))
         model->tls = arena_printf(&op->models.loaded->arena, "%.*s-tls", SLICE_ARG(model->name));
     op->models.loaded->model = model;
@@ -46,7 +46,7 @@ static bool preview_versioned(struct jval object, struct preview *p)
     struct versioned *s = arena_new(p->arena, struct versioned);
     const struct spec_object from = spec_object_of(object, p->arena);
     struct slice hash;
-    if (!versioned_read(&from, p->arena, s, p->errors))
+    if (!versioned_read(&from, SLICE(""), p->arena, s, p->errors))
         return false;
     s->ns = slice_empty(s->ns) ? SLICE("default") : s->ns;
     s->uid = slice_empty(s->uid) ? SLICE(PREVIEW_UID) : s->uid;

@@ -139,11 +139,14 @@ static bool is_whole(struct reader *r, const struct place *at, struct slice clas
     return class.len && slice_find_text(word, "nginx") < 0 && slice_find_text(word, "webapprouting") < 0;
 }
 
-static void read_route(struct reader *r, const struct place *spec, struct versioned *s)
+/* host: where the spec names none; empty: all */
+static void read_route(struct reader *r, const struct place *spec, struct slice host, struct versioned *s)
 {
     const struct place *gateway = place_key(spec, "gateway"), *class = place_key(spec, "ingressClassName"),
                        *istio = place_key(spec, "istio");
     read_names(r, place_key(spec, "hostnames"), true, &s->hosts);
+    if (json_len(s->hosts) == 0 && host.len)
+        json_read(&s->hosts, arena_printf(r->arena, "[\"%.*s\"]", SLICE_ARG(host)), r->arena, NULL);
     if (place_given(gateway) + place_given(class) + place_given(istio) != 1) {
         place_bad(r, gateway,
                   "or spec.ingressClassName or spec.istio must be given, and one of them only: requests come through a Gateway of yours, "
@@ -169,7 +172,7 @@ static void read_auth(struct reader *r, const struct place *at, struct versioned
     read_word(r, at, words, &word);
     s->token = slice_is(word, "token");
     if (s->token && (json_len(s->hosts) == 0 || s->grpc_port))
-        place_bad(r, at, "needs spec.hostnames, and no spec.grpc");
+        place_bad(r, at, "needs spec.hostnames, or an operator with --domain, and no spec.grpc");
 }
 
 /* ---- the rollout ---- */
@@ -195,7 +198,7 @@ static void read_rollout(struct reader *r, const struct place *spec, struct vers
     s->no_rollback = !rollback;
 }
 
-bool versioned_read(const struct spec_object *from, struct arena *a, struct versioned *out, struct spec_errors *errors)
+bool versioned_read(const struct spec_object *from, struct slice domain, struct arena *a, struct versioned *out, struct spec_errors *errors)
 {
     struct reader r = {.arena = a, .errors = errors};
     uint32_t before = spec_errors_count(errors);
@@ -208,7 +211,7 @@ bool versioned_read(const struct spec_object *from, struct arena *a, struct vers
     read_service_metadata(&r, from, out);
     if (read_object(&r, from->spec, REQUIRED)) {
         read_versions(&r, from->spec, out);
-        read_route(&r, from->spec, out);
+        read_route(&r, from->spec, route_host(domain, "s", out->ns, out->name, a), out);
         read_auth(&r, place_key(from->spec, "auth"), out);
         read_rollout(&r, from->spec, out);
     }
@@ -230,7 +233,7 @@ void versioned_check(struct jval object, struct arena *a, struct spec_errors *er
     const struct spec_object from = spec_object_of(object, a);
     const struct place *list = place_key(from.spec, "versions");
     struct versioned *s = arena_new(a, struct versioned);
-    versioned_read(&from, a, s, errors);
+    versioned_read(&from, SLICE(""), a, s, errors);
     note_unknown(&r, from.spec, known);
     note_unknown(&r, place_key(from.spec, "rollout"), rollout);
     for (uint32_t i = 0; i < s->count; i++) {

@@ -64,7 +64,7 @@ static const struct {
     {"another guard", WITH("'gateway':{'name':'g'},'auth':'users'"), "spec.auth: is \"users\""},
     {"a token without hosts", WITH("'gateway':{'name':'g'},'auth':'token'"), "spec.auth: needs spec.hostnames"},
     {"a token for gRPC", WITH("'gateway':{'name':'g'},'auth':'token','hostnames':['a'],'grpc':{'sectionName':'s'}"),
-     "spec.auth: needs spec.hostnames, and no spec.grpc"},
+     "spec.auth: needs spec.hostnames, or an operator with --domain, and no spec.grpc"},
     {"no Gateway's name", WITH("'gateway':{}"), "spec.gateway.name: is missing"},
     {"an interval of 14 s", WITH("'gateway':{'name':'g'},'rollout':{'intervalSeconds':14}"), "spec.rollout.intervalSeconds: is 14"},
     {"limits of a rollout",

@@ -239,7 +239,7 @@ static uint32_t decide(struct world *w)
     struct versioned s;
     struct spec_errors errors = {.count = 0};
     const struct spec_object from = spec_object_of(json_document(w->spec, &w->a, NULL), &w->a);
-    versioned_read(&from, &w->a, &s, &errors);
+    versioned_read(&from, SLICE(""), &w->a, &s, &errors);
     struct route_view route = {.apply = &versioned_apply_route,
                                .remove = &httproute_delete,
                                .name = SLICE("s-httproute"),
