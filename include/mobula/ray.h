@@ -24,9 +24,9 @@
 #define RAY_LABEL_NODE "ray.io/is-ray-node"                   /* of pods with Ray in them: "yes" */
 /* Of a RayCluster: names of further ports of the head service that its Ingress leads to, "serve,notebook". */
 #define RAY_ANNOTATION_PORTS "mobula.dev/ingress-ports"
-#define RAY_ANNOTATION_SERVE "ray.io/enable-serve-service"    /* of a RayCluster: "true": it gets RAY_SERVICE_SERVE */
-#define RAY_LABEL_SERVE "ray.io/serve"                        /* on pods of a RayService: "true": the pod takes Serve requests */
-#define RAY_LABEL_CRONJOB "ray.io/cronjob-name"               /* of a RayJob: the RayCronJob that it is a run of */
+#define RAY_ANNOTATION_SERVE "ray.io/enable-serve-service" /* of a RayCluster: "true": it gets RAY_SERVICE_SERVE */
+#define RAY_LABEL_SERVE "ray.io/serve"                     /* on pods of a RayService: "true": the pod takes Serve requests */
+#define RAY_LABEL_CRONJOB "ray.io/cronjob-name"            /* of a RayJob: the RayCronJob that it is a run of */
 #define RAY_LABEL_OWNER_UID "mobula.dev/owner-uid" /* the RayCluster's uid: distinguishes children of an older cluster of the same name */
 #define RAY_ANNOTATION_HASH "mobula.dev/template-hash" /* hash of what the pod or service was made from: 16 hex digits */
 /* Of a RayJob: "NAME PHASE STATE TIME": how it ended. A restore that drops its status does not run it again. */

@@ -4,8 +4,6 @@
 #include <mobula/kinds.h>
 #include <mobula/schema.h>
 
-#include <stdio.h>
-
 /* ---- templates: text with @NAMES@ in it ---- */
 
 struct variable {

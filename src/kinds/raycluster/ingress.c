@@ -36,8 +36,7 @@ void decide_ingress(const struct cluster_view *in, struct plan *p)
 static struct slice where(const struct facts *f)
 {
     const struct ray_cluster *c = f->in->cluster;
-    struct slice host = ray_ingress_host(c, f->a), class = ray_ingress_class(c, f->a),
-                 address = f->in->ingress->have->address;
+    struct slice host = ray_ingress_host(c, f->a), class = ray_ingress_class(c, f->a), address = f->in->ingress->have->address;
     if (slice_empty(address) && slice_empty(class))
         return SLICE("no ingress controller has given it an address; the annotation kubernetes.io/ingress.class names none");
     if (slice_empty(address))

@@ -78,7 +78,8 @@ struct versioned {
 };
 
 /* Collects all errors. Returns whether there were none. */
-bool versioned_read(const struct spec_object *from, struct slice domain, struct arena *a, struct versioned *out, struct spec_errors *errors);
+bool versioned_read(const struct spec_object *from, struct slice domain, struct arena *a, struct versioned *out,
+                    struct spec_errors *errors);
 void versioned_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes); /* kind.check */
 
 /* ---- the token of a service ---- */
