@@ -8,21 +8,19 @@ struct making {
     const struct edge_options *o;
 };
 
-static bool is_host(struct slice host)
-{
-    return slice_starts(host, SLICE("*.")) ? name_dns1123_subdomain(slice_skip(host, 2)) : net_is_host(host);
-}
-
-/* "*" stands for the name of a cluster, inside the first label. */
-static bool is_upstream(struct slice host)
+/* A host in which "*" may stand for a name, inside the first label. labels: at least so many are behind that. */
+static bool is_host(struct slice host, unsigned labels)
 {
     char plain[LIMIT_NET_HOST];
-    ptrdiff_t star = slice_find(host, '*'), dot = slice_find(host, '.');
+    ptrdiff_t star = slice_find(host, '*');
     if (star < 0 || host.len > sizeof plain)
         return net_is_host(host);
     memcpy(plain, host.ptr, host.len);
     plain[star] = 'x';
-    return dot > star && slice_find(slice_skip(host, (size_t)dot + 1), '.') > 0 && net_is_host((struct slice){plain, host.len});
+    struct slice rest = host, first = slice_cut(&rest, '.');
+    for (; labels > 0 && rest.ptr; labels--)
+        slice_cut(&rest, '.');
+    return labels == 0 && (size_t)star < first.len && name_dns1123_subdomain((struct slice){plain, host.len});
 }
 
 static void read_upstream(struct making *m, const struct place *at, struct version *v)
@@ -31,7 +29,7 @@ static void read_upstream(struct making *m, const struct place *at, struct versi
         return;
     bool placed = net_place(v->authority, &v->host, &v->port) && v->host.len < v->authority.len;
     v->host = slice_lower(v->host, m->r.arena);
-    if (!placed || !is_upstream(v->host))
+    if (!placed || !is_host(v->host, 2))
         place_bad(&m->r, at, "is \"%.*s\": want HOST:PORT; a * for the cluster's name stands in the first label, with two behind it",
                   SLICE_ARG(v->authority));
 }
@@ -83,7 +81,7 @@ static void read_right(struct making *m, const struct place *at, struct route *r
 {
     static const char *const verbs[] = {"get", "create", "update", "patch", "delete", NULL};
     const struct place *cluster = place_key(at, "cluster"), *service = place_key(at, "service");
-    bool star = slice_starts(route->host, SLICE("*.")), filled = false;
+    bool star = slice_find(route->host, '*') >= 0, filled = false;
     route->right.resource = place_given(service) ? SLICE("rayservices") : SLICE("rayclusters");
     route->right.ns = m->o->ns;
     route->right.write = SLICE("update");
@@ -97,7 +95,7 @@ static void read_right(struct making *m, const struct place *at, struct route *r
     if (route->guard == GUARD_USERS && slice_empty(route->right.name))
         place_bad(&m->r, at, "has auth: users, and names no cluster or service: whose rights would decide?");
     if (!star && (filled || slice_is(route->right.name, "*")))
-        place_bad(&m->r, at, "has a * for the cluster's name: its host must begin with \"*.\"");
+        place_bad(&m->r, at, "has a * for the cluster's name: its host must have one in its first label");
     /* the star of the upstream is the label that the right is about, or anybody's right would be enough for each cluster */
     if (filled && route->guard == GUARD_USERS && !slice_is(route->right.name, "*"))
         place_bad(&m->r, at, "has a * in its upstream: the cluster whose rights decide must be \"*\" too");
@@ -153,8 +151,8 @@ static void read_route(struct making *m, const struct place *at, struct config *
     if (!read_object(&m->r, at, REQUIRED))
         return;
     note_unknown(&m->r, at, known);
-    if (read_text(&m->r, host, OPTIONAL, &route->host) && !is_host(route->host))
-        place_bad(&m->r, host, "is \"%.*s\": want NAME or *.NAME", SLICE_ARG(route->host));
+    if (read_text(&m->r, host, OPTIONAL, &route->host) && !is_host(route->host, 1))
+        place_bad(&m->r, host, "is \"%.*s\": want NAME, or one with a * in its first label", SLICE_ARG(route->host));
     route->host = slice_lower(route->host, a);
     if (read_text(&m->r, path, OPTIONAL, &text) && !(asked_read(text, SLICE_NONE, a, &same, NULL) && slice_eq(same.path, text)))
         place_bad(&m->r, path, "is \"%.*s\": want /SEGMENT/SEGMENT, nothing percent-encoded, no empty segment", SLICE_ARG(text));

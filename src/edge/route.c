@@ -1,6 +1,8 @@
 /* Which route a request takes, and which version of it. */
 #include "private.h"
 
+#include <limits.h>
+
 /* ---- host and path of a request ---- */
 
 static bool is_dots(struct slice segment)
@@ -62,13 +64,16 @@ bool asked_read(struct slice target, struct slice host, struct arena *a, struct 
 static int host_rank(const struct route *r, struct slice host, struct slice *label)
 {
     *label = SLICE("");
+    ptrdiff_t star = slice_find(r->host, '*');
     if (slice_empty(r->host))
         return 1;
-    if (!slice_starts(r->host, SLICE("*.")))
-        return slice_eq(r->host, host) ? 3 : 0;
-    struct slice rest = host;
-    *label = slice_cut(&rest, '.');
-    return name_dns1123_label(*label) && rest.ptr && slice_eq(rest, slice_skip(r->host, 2)) ? 2 : 0;
+    if (star < 0)
+        return slice_eq(r->host, host) ? INT_MAX : 0;
+    struct slice before = slice_head(r->host, (size_t)star), behind = slice_skip(r->host, before.len + 1);
+    if (host.len <= before.len + behind.len || !slice_starts(host, before) || !slice_ends(host, behind))
+        return 0;
+    *label = slice_head(slice_skip(host, before.len), host.len - before.len - behind.len);
+    return name_dns1123_label(*label) ? 1 + (int)r->host.len : 0;
 }
 
 static bool path_matches(const struct route *r, struct slice path)

@@ -53,9 +53,12 @@ static const struct {
     {"routes: [{auth: none, host: '*.h', upstream: '*-head:1'}]", "stands in the first label, with two behind it"},
     {"routes: [{auth: none, host: '*.h', upstream: 'a.*.svc.x:1'}]", "stands in the first label"},
     {"routes: [{auth: users, cluster: a, host: '*.h', upstream: '*.a.svc:1'}]", "must be \"*\" too"},
-    {"routes: [{auth: users, cluster: '*', host: 'h', " UP "}]", "its host must begin"},
-    {"routes: [{auth: none, host: 'a b', " UP "}]", "want NAME or *.NAME"},
-    {"routes: [{auth: none, host: 'a.*', " UP "}]", "want NAME or *.NAME"},
+    {"routes: [{auth: users, cluster: '*', host: 'h', " UP "}]", "its host must have one"},
+    {"routes: [{auth: none, host: 'a b', " UP "}]", "want NAME, or one with a *"},
+    {"routes: [{auth: none, host: 'a.*', " UP "}]", "want NAME, or one with a *"},
+    {"routes: [{auth: none, host: 'a*', " UP "}]", "want NAME, or one with a *"},
+    {"routes: [{auth: none, host: '*-*.i.org', " UP "}]", "want NAME, or one with a *"},
+    {"routes: [{auth: users, cluster: '*', host: 'notebook-*-team-a.i.org', upstream: '*-head-svc.a.svc:8888'}]", NULL},
     {"routes: [{auth: none, path: a, " UP "}]", "want /SEGMENT"},
     {"routes: [{auth: none, path: /a//b, " UP "}]", "want /SEGMENT"},
     {"routes: [{auth: none, path: /a/../b, " UP "}]", "want /SEGMENT"},
@@ -127,7 +130,9 @@ static void test_file_limits(void)
     "- {auth: none, path: /a/b, upstream: 'any-a-b:1'}\n"                                                                                  \
     "- {auth: none, host: h.org, path: /a, upstream: 'h-a:1'}\n"                                                                           \
     "- {auth: none, host: '*.i.org', upstream: '*.x.svc:1'}\n"                                                                             \
-    "- {auth: none, host: one.i.org, upstream: 'one:1'}\n"
+    "- {auth: none, host: one.i.org, upstream: 'one:1'}\n"                                                                                 \
+    "- {auth: none, host: '*-a.i.org', upstream: '*.y.svc:1'}\n"                                                                           \
+    "- {auth: none, host: 'port-*-a.i.org', upstream: '*.z.svc:1'}\n"
 static const struct {
     const char *host, *target, *upstream, *label; /* upstream NULL: it is refused */
 } asked[] = {
@@ -146,6 +151,12 @@ static const struct {
     {"rag.i.org", "/a", "*.x.svc", "rag"},
     {"RAG.i.org:1", "/", "*.x.svc", "rag"},
     {"one.i.org", "/a", "one", ""},
+    {"rag-a.i.org", "/", "*.y.svc", "rag"},
+    {"port-rag-a.i.org", "/", "*.z.svc", "rag"},
+    {"port-a.i.org", "/", "*.y.svc", "port"},
+    {"port--a.i.org", "/", "*.x.svc", "port--a"},
+    {"-a.i.org", "/", "any", ""},
+    {"x.rag-a.i.org", "/", "any", ""},
     {"a.b.i.org", "/", "any", ""},
     {"i.org", "/", "any", ""},
     {"-.i.org", "/", "any", ""},
