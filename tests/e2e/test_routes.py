@@ -365,7 +365,7 @@ def test_routes_that_are_not_taken_up(controller, operators, service, boards):
     assert told["status"] == "False" and 'clusterUpgradeOptions.gatewayClassName is "bad"' in told["message"]
     listener = {"name": "http", "attachedRoutes": 0, "supportedKinds": [], "conditions": conditions(1, ResolvedRefs="False")}
     space.api.patch(space.path("gateways", "svc-gateway", GATEWAY) + "/status", {"status": {"listeners": [listener]}})
-    says("; listener http is not ResolvedRefs: Invalid: of the test")
+    assert "gatewayclasses" not in says("; listener http is not ResolvedRefs: Invalid: of the test")["message"]
     service.patch(**steps(new, "v2", class_name="bad"))
     second = service.named("pending")
     service.lead(second, new)

@@ -206,6 +206,8 @@ static struct condition routes_condition(const struct service_decision *d)
         c.message = v->have->address.len
                         ? arena_printf(d->a, "requests come through Gateway %.*s at %.*s", SLICE_ARG(v->name), SLICE_ARG(v->have->address))
                         : arena_printf(d->a, "requests come through Gateway %.*s", SLICE_ARG(v->name));
+    else if (slice_find_text(trouble, "; listener ") >= 0) /* the class is right then */
+        c.message = trouble;
     else if (v->known)
         c.message = arena_printf(d->a, "%.*s (clusterUpgradeOptions.gatewayClassName is \"%.*s\": see kubectl get gatewayclasses)",
                                  SLICE_ARG(trouble), SLICE_ARG(class));
