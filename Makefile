@@ -15,7 +15,7 @@ VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
 ROOMS := base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale shape work plan control kinds hub edge \
-    operator command submit storage egress schema artifact release explain logs check fleet cli
+    operator command submit storage egress schema artifact release explain dns logs check fleet cli
 
 all: mobula
 
@@ -209,7 +209,7 @@ $(foreach way,whole static test host fuzz cover,$(eval $(call build_way,$(way)))
 
 # Files that the assembler puts into the binary (src/command/embed.c): each one's name and text, NULs between, compressed as one. zopfli
 # writes what gzip does, in 5 % less room.
-build/embed.gz: $(sort $(wildcard airgap/crds/* airgap/install/* airgap/patches/* src/cli/*.txt src/egress/*.txt src/schema/*.txt))
+build/embed.gz: $(sort $(wildcard airgap/crds/* airgap/install/* airgap/patches/* $(patsubst %,src/%/*.txt,cli dns egress schema)))
 	@echo '  PACK    $@'
 	@mkdir -p $(@D)
 	$(Q)for f in $^; do printf '%s\0' $$f && cat $$f && printf '\0'; done >$(@:.gz=)

@@ -81,7 +81,7 @@ int flags_wrong(const struct flags *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* ---- embed ---- */
 
 /* Files of the repository that are part of the binary, byte for byte: airgap/crds/, airgap/install/, airgap/patches/ and the texts of
- * src/cli/, src/egress/ and src/schema/, all of them compressed as one. */
+ * src/cli/, src/dns/, src/egress/ and src/schema/, all of them compressed as one. */
 
 #define EMBED_EGRESS "src/egress/domains.txt"
 #define EMBED_CRD_CLOUD "airgap/crds/clouds.mobula.dev.yaml" /* these three are for the cluster of a control plane */

@@ -348,6 +348,12 @@ enum {
     LIMIT_EXPLAIN_PODS = EXPLAIN_PAGE * LIMIT_EXPLAIN_PAGES, /* … and pods that it keeps if a server sends more than a page */
 };
 
+/* dns: records for the host names of routes */
+enum {
+    LIMIT_DNS_ADDRESSES = 2 * KIB, /* bytes of the addresses of one host, behind which no further one is added */
+    LIMIT_DNS_OUTPUT = 64 * MIB,   /* bytes of all records */
+};
+
 /* plan */
 enum {
     PLAN_BACKOFF_MS = 1000,

@@ -22,7 +22,7 @@ TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clan
 
 # Lowest first: a room may include the headers of those before it, and its own.
 ROOMS = ("base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale "
-         "shape work plan control kinds hub edge operator command submit storage egress schema artifact release explain logs "
+         "shape work plan control kinds hub edge operator command submit storage egress schema artifact release explain dns logs "
          "check fleet cli").split()
 ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "spec",
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
@@ -374,7 +374,7 @@ def check_kinds():
 
 def check_flags():
     """Each flag of a table has a line of help, each line of help a flag, and each flag of the page of commands a text."""
-    page, rows = Path("src/cli/flags.txt"), re.compile(r'\{[\s\\]*"([a-z0-9-]+)",[\s\\]*FLAG_[A-Z]+,')
+    page, rows = Path("src/cli/flags.txt"), re.compile(r'\{[\s\\]*"([A-Za-z0-9-]+)",[\s\\]*FLAG_[A-Z]+,')
     code = [path for path in files() if path.suffix in {".c", ".h"} and path.parts[0] != "tests"]
     tables = {name: path for path in code for name in rows.findall(text(path))}
     helped = {line.partition(": ")[0]: number for number, line in enumerate(text(page).splitlines(), 1) if line[:1] not in "#[=>"}
