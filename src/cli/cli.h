@@ -31,6 +31,7 @@ int cli_logs(int argc, char **argv);            /* output of a job */
 int cli_wait_gcs(int argc, char **argv);        /* waits until Ray's control service answers */
 int cli_ray_cert(int argc, char **argv);        /* a certificate for a pod of Ray */
 int cli_egress(int argc, char **argv);          /* places that may be contacted, for firewalls */
+int cli_dns(int argc, char **argv);             /* the DNS records that host names of routes need */
 int cli_instance_types(int argc, char **argv);  /* lists instance types, or suggests some */
 int cli_check(int argc, char **argv);           /* causes of failures in the field, before and after an installation */
 int cli_compute(int argc, char **argv);         /* compute configs: the RayCluster of one, and what is wrong with it */

@@ -36,6 +36,7 @@ static const struct subcommand {
     {"instance-types", "list the instance types of a cluster, or suggest some that fill its nodes", cli_instance_types},
     {"policy", "say what a policy refuses of what a control plane asks for", cli_policy},
     {"egress", "print what the operator contacts, for firewalls", cli_egress},
+    {"dns", "print the DNS records that host names of routes need", cli_dns},
     {"storage", "check a bucket, list, read and write its objects, sign URLs", cli_storage},
     {"logs", "print what a job has printed, or follow it", cli_logs},
     {"ray-cert", "make a Ray pod's certificate, signed by its cluster's CA", cli_ray_cert},
