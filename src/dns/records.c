@@ -1,7 +1,7 @@
 /* Collects host names and addresses from the operator's objects. */
 #include <mobula/dns.h>
+#include <mobula/route.h>
 
-#define ADDRESS "anyscale.com/ingress-address"
 #define HOSTNAME "external-dns.alpha.kubernetes.io/hostname"
 
 void dns_say(struct dns_records *r, struct slice what, struct slice of, const char *why)
@@ -49,7 +49,7 @@ static void add_addresses(struct dns_records *r, struct slice list)
 /* Adds the addresses of the annotation or, without one, of the list in the status. Returns whether the object has either. */
 static bool add_own(struct dns_records *r, struct jval object, const char *status)
 {
-    struct slice given = annotation(object, ADDRESS, r->a);
+    struct slice given = annotation(object, ROUTE_ADDRESS, r->a);
     struct jval k, one;
     add_addresses(r, given);
     if (!slice_empty(given))
