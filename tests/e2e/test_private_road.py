@@ -54,7 +54,7 @@ def records(*flags):
     """Host and address of each record in the commands that mobula dns prints."""
     out = mobula("dns", *flags, "--format", "azure", "--zone", DOMAIN, "--group", "ours")
     assert out.returncode == 0, out.stderr
-    added = re.findall(r"^az network private-dns record-set a add-record -g ours -z (\S+) -n '?([^ ']+)'? --ipv4-address (\S+)$",
+    added = re.findall(r"^az network private-dns record-set a add-record -g ours -z (\S+) -n '?([^ ']+)'? -a (\S+)$",
                        out.stdout, re.MULTILINE)
     return {f"{name}.{zone}": address for zone, name, address in added}
 
