@@ -53,14 +53,14 @@ enum said_kind { SAID_SERVER, SAID_CLUSTER, SAID_HEAD, SAID_DRAIN, SAID_KINDS };
 
 /* Purpose of a ConfigMap of the operator's own namespace: a line of settings[]. */
 struct setting_kind {
+    bool (*start)(struct op *op, struct err *e); /* before anything is requested; NULL: nothing is to be done then */
     /* Takes the text as it is now; text.ptr NULL: there is no such ConfigMap or key. False with *e: it is broken, and what was taken last
      * stays in force. The text is valid during the call. */
     bool (*on_text)(struct op *op, struct slice text, struct err *e);
-    void (*on_trouble)(struct op *op); /* nothing is known yet, because setting.why: whoever waits for it may tell so */
+    void (*on_trouble)(struct op *op); /* nothing is known yet, because setting.why. NULL: only kinds are told */
     void (*free)(struct op *op);       /* at the end of the process */
-    void (*on_other)(struct op *op);   /* another setting changed, on which this one may depend; NULL: it does not */
     bool first;                        /* nothing is written before its text is known, or cannot be read */
-    void (*on_frozen)(struct op *op);  /* setting.frozen has changed; NULL: this setting cannot be frozen */
+    bool freezes;                      /* its ConfigMap can have the annotation SETTING_FROZEN */
 };
 
 /* The tables that the core works with. The room operator passes those of the room kinds. */
@@ -249,6 +249,9 @@ struct kind {
     void (*sweep)(struct op *op, struct source *from, uint64_t version);
     void (*listed)(struct op *op, struct source *from); /* after sweep; may be NULL */
     void (*free)(struct op *op);                        /* at the end of the process; NULL: its records are those that control frees */
+    /* A setting has changed: its text was taken or refused, its annotation SETTING_FROZEN came or went, or nothing is known of it because
+     * setting.why. Touches the records that depend on it. NULL: none does. */
+    void (*on_setting)(struct op *op, const struct setting *s);
 
     const struct controller *controller; /* NULL: nothing is decided on its objects */
     const char *gone;                    /* log message for a DELETED event: "cluster deleted"; of kinds with a controller */
@@ -353,9 +356,11 @@ struct jval record_status(const struct record *c, struct arena *a); /* no value:
 bool farewell_goes_on(struct op *op);
 
 /* setting.c */
-bool settings_start(struct op *op, struct err *e);
+bool settings_init(struct op *op, struct err *e);  /* calls setting_kind.start */
+bool settings_start(struct op *op, struct err *e); /* begins to watch the ConfigMaps */
 void settings_stop(struct op *op);
 void settings_free(struct op *op);
+void setting_tell(const struct setting *s);    /* calls kind.on_setting of each kind */
 bool setting_awaited(const struct setting *s); /* it is watched, and nothing is known of it yet, nor why not */
 bool settings_awaited(const struct op *op);    /* of one that comes first nothing is known yet: the watch's next event wakes the operator */
 

@@ -47,7 +47,6 @@ bool types_text(struct op *op, struct slice text, struct err *e);
 const struct shape_types *types_in_force(const struct op *op); /* NULL: not known */
 /* types_in_force, or an empty list until the ConfigMap was read; NULL: it is not watched. */
 const struct shape_types *types_get_or_empty(const struct op *op);
-void types_trouble(struct op *op);
 void types_free(struct op *op);
 
 #endif

@@ -24,9 +24,6 @@ void checks_config(const struct op *op, struct buf *out); /* how it was started,
 
 /* policy.c: the policy for objects that a control plane asks for; a struct setting_kind */
 bool policy_text(struct op *op, struct slice text, struct err *e);
-/* The policy, or data that it is compared with (sizes of instance types), has changed: decisions that were not written yet are made again.
- */
-void policy_redo_decisions(struct op *op);
 void policy_free(struct op *op);
 bool policy_start(struct op *op, struct err *e); /* reads the policy file, if there is one */
 bool policy_file_broken(const struct op *op);    /* its content is invalid, and an earlier one is in force */

@@ -37,6 +37,13 @@ static void say_broken(const struct setting *s, struct jval configmap)
         kube_event_say(op->events, &ev, op->now);
 }
 
+void setting_tell(const struct setting *s)
+{
+    for (const struct kind *const *k = s->op->parts->kinds; *k; k++)
+        if ((*k)->on_setting)
+            (*k)->on_setting(s->op, s);
+}
+
 /* text.ptr is NULL when there is no such ConfigMap or key. */
 static void take(struct setting *s, struct jval configmap, struct slice text)
 {
@@ -49,9 +56,8 @@ static void take(struct setting *s, struct jval configmap, struct slice text)
     s->broken = !row_of(s)->on_text(s->op, text, &s->why);
     if (s->broken)
         say_broken(s, configmap);
-    for (size_t i = 0; !s->broken && i < OPERATOR_SETTINGS; i++)
-        if (&s->op->settings[i] != s && s->op->parts->settings[i].on_other)
-            s->op->parts->settings[i].on_other(s->op);
+    if (text.ptr || !s->broken) /* else it was deleted, and what was taken last stays in force */
+        setting_tell(s);
 }
 
 static void take_object(struct setting *s, struct jval configmap)
@@ -62,15 +68,15 @@ static void take_object(struct setting *s, struct jval configmap)
     s->seen = true;
     struct jval mark = json_child(json_get(configmap, "metadata.annotations"), SETTING_FROZEN);
     bool frozen = json_type(mark) == JSON_STRING && !json_is(mark, "false");
-    bool turned = frozen != s->frozen && row_of(s)->on_frozen;
+    bool turned = frozen != s->frozen && row_of(s)->freezes;
     s->frozen = frozen;
     struct jval text = json_key(json_get(configmap, "data"), key_of(s));
     take(s, configmap, json_type(text) == JSON_STRING ? json_str(text, a) : SLICE_NONE);
     if (turned)
-        row_of(s)->on_frozen(s->op);
+        setting_tell(s);
 }
 
-/* Before the first text is known those who need it are told what keeps it from being read. */
+/* Before the first text is known, kinds report the reason that keeps it from being read. */
 static void trouble(struct setting *s, const struct kube_watch_event *ev)
 {
     uint64_t what = hash64(slice_of(ev->err->text), hash64(configmap_of(s), 0));
@@ -81,7 +87,9 @@ static void trouble(struct setting *s, const struct kube_watch_event *ev)
     if (s->known || !ev->status)
         return; /* a connection that fails is tried again, and nothing can be done meanwhile anyway */
     s->why = *ev->err;
-    row_of(s)->on_trouble(s->op);
+    if (row_of(s)->on_trouble)
+        row_of(s)->on_trouble(s->op);
+    setting_tell(s);
 }
 
 static void on_watch(void *owner, const struct kube_watch_event *ev, struct now now)
@@ -115,11 +123,20 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
     }
 }
 
+bool settings_init(struct op *op, struct err *e)
+{
+    for (int i = 0; i < OPERATOR_SETTINGS; i++)
+        op->settings[i].op = op;
+    for (int i = 0; i < OPERATOR_SETTINGS; i++)
+        if (op->parts->settings[i].start && !op->parts->settings[i].start(op, e))
+            return false;
+    return true;
+}
+
 bool settings_start(struct op *op, struct err *e)
 {
     for (int i = 0; i < OPERATOR_SETTINGS; i++) {
         struct setting *s = &op->settings[i];
-        *s = (struct setting){.op = op};
         if (slice_empty(op->o.settings[i].name))
             continue;
         char fields[LIMIT_KUBE_NAME + 16];

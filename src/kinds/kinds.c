@@ -15,9 +15,9 @@ const struct kind *const kinds[] = {KINDS(ENTRY) NULL};
 _Static_assert(COUNT_OF(kinds) - 1 <= LIMIT_KINDS, "as the limit of watches has it");
 
 static const struct setting_kind setting_kinds[OPERATOR_SETTINGS] = {
-    [OPERATOR_INSTANCE_TYPES] = {types_text, types_trouble, types_free, NULL, false, NULL},
-    [OPERATOR_PATCHES] = {patches_text, patches_trouble, patches_free, NULL, true, NULL},
-    [OPERATOR_POLICY] = {policy_text, policy_redo_decisions, policy_free, policy_redo_decisions, false, policy_redo_decisions},
+    [OPERATOR_INSTANCE_TYPES] = {.on_text = types_text, .free = types_free},
+    [OPERATOR_PATCHES] = {.on_text = patches_text, .on_trouble = patches_trouble, .free = patches_free, .first = true},
+    [OPERATOR_POLICY] = {.start = policy_start, .on_text = policy_text, .free = policy_free, .freezes = true},
 };
 
 const struct control_parts kinds_parts = {.kinds = kinds, .settings = setting_kinds, .handlers = control_handlers, .amend = patches_amend};

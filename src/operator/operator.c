@@ -47,7 +47,7 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     op->serve.status = health_new(op, HEALTH_STATUS);
     op->serve.metrics = health_new(op, HEALTH_FIGURES);
     op->spaces = mem_alloc(o->namespace_count * sizeof op->spaces[0]);
-    bool ok = policy_start(op, e) && start_lease(op, e) && settings_start(op, e);
+    bool ok = settings_init(op, e) && start_lease(op, e) && settings_start(op, e);
     for (uint32_t i = 0; i < o->namespace_count && ok; i++)
         ok = space_start(op, &op->spaces[i], o->namespaces[i], e);
     if (ok)

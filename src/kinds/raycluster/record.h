@@ -194,6 +194,7 @@ void zones_reread(struct op *op, struct record *c); /* reads the zone from the p
 void types_apply(struct op *op, const struct record *c);
 /* Whether the cluster names an instance type, and the ConfigMap was neither read nor refused (403) yet. Either of these touches it. */
 bool types_awaited(const struct op *op, const struct record *c);
+void types_changed(struct op *op, const struct setting *s); /* kind.on_setting */
 /* Monotonic: workers are not created before, because the ConfigMap that they mount is being created for the first time; 0: it is there, or
  * its creation has failed. The end of its creation touches the clusters of the namespace. */
 int64_t tools_from_ms(const struct op *op, const struct istr *ns);

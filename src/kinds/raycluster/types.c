@@ -62,10 +62,13 @@ bool types_awaited(const struct op *op, const struct record *c)
     return raycluster_of(c)->typed && setting_awaited(setting_of(op));
 }
 
-/* Their models are read again, and pods that were refused for their size are tried at once. */
-static void touch_typed(struct op *op)
+/* After a change of the instance types, models of clusters that name one are read again, and pods that were refused for their size are
+ * tried at once. A broken text counts: groups without a type may now say why. */
+void types_changed(struct op *op, const struct setting *s)
 {
     struct record *c;
+    if (s != setting_of(op))
+        return;
     for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;) {
         const struct raycluster *own = raycluster_of(c);
         if (!own || !own->typed)
@@ -86,20 +89,13 @@ bool types_text(struct op *op, struct slice text, struct err *e)
         spec_errors_tell(errors, e);
         arena_free(&fresh->arena);
         mem_free(fresh);
-        touch_typed(op); /* groups without a type may now tell why */
         return false;
     }
     types_free(op);
     op->settings[OPERATOR_INSTANCE_TYPES].taken = fresh;
-    touch_typed(op);
     log_info(text.ptr ? "instance types read" : "there are no instance types: the ConfigMap or its key is not there",
              LF_INT("types", fresh->list.count));
     return true;
-}
-
-void types_trouble(struct op *op)
-{
-    touch_typed(op);
 }
 
 void types_free(struct op *op)

@@ -187,5 +187,6 @@ const struct kind kind_workload = {.name = "Workload",
                                    .plural = "workloads.mobula.dev",
                                    .handlers = workload_handlers,
                                    .family = OPERATOR_RAY_IO,
+                                   .on_setting = policy_changed,
                                    .gone = "workload deleted",
                                    .controller = &controller};

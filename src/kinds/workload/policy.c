@@ -57,13 +57,14 @@ void policy_tick(struct workloads *s)
     arena_free(&scratch);
 }
 
-void policy_redo_decisions(struct op *op)
+void policy_changed(struct op *op, const struct setting *which)
 {
     struct workloads *s = workloads_of(op);
     struct record *c;
-    if (s)
-        quota_reset(s);
-    for (uint32_t i = 0; s && (c = map_next(&s->by_uid, &i)) != NULL;) {
+    if (!s || (which != setting_of(op) && (!which->known || which->broken)))
+        return;
+    quota_reset(s);
+    for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
         work_drop(c);
         failures_clear(op, c);
         model_forget(op, c);
@@ -97,7 +98,6 @@ bool policy_text(struct op *op, struct slice text, struct err *e)
         return err_set(e, ERR_CONFIG, "it was deleted");
     if (!text.ptr) {
         log_info("there is no policy: the default is in force", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
-        policy_redo_decisions(op);
         return true;
     }
     struct remote_policy *fresh = policy_make(text, e);
@@ -106,7 +106,6 @@ bool policy_text(struct op *op, struct slice text, struct err *e)
         op->settings[OPERATOR_POLICY].taken = fresh;
         log_info("policy read", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
     }
-    policy_redo_decisions(op);
     return fresh != NULL;
 }
 
@@ -139,7 +138,7 @@ static bool read_file(struct workloads *s, struct err *e)
     policy_drop(s->file);
     s->file = fresh;
     log_info("policy read", LF("file", plane->policy_file));
-    policy_redo_decisions(s->op);
+    setting_tell(setting_of(s->op));
     return true;
 }
 

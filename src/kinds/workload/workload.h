@@ -114,6 +114,9 @@ void policy_in_force(const struct op *op, struct work_policy *out);
 bool policy_awaited(const struct op *op);                         /* it is to be read, and nothing is known of it yet */
 struct slice policy_frozen(const struct op *op, struct arena *a); /* why remote writes are frozen; .ptr NULL: they are not */
 void policy_tick(struct workloads *s);
+/* kind.on_setting. The policy, or data that it is compared with (sizes of instance types), has changed: decisions that were not written yet
+ * are made again. */
+void policy_changed(struct op *op, const struct setting *which);
 void policy_drop(struct remote_policy *p);
 
 /* folder.c: fetches and stores the folder of a job, once the job's object is there; fills v->folder_missing. Returns when to call again. */

@@ -68,7 +68,7 @@ static void check_wanted(void)
     CHECK(service_wanted(r.op, c, RAY_SERVICE_HEAD).hash == second.hash);
     test_case("… and when instance types have changed that it names");
     own->typed = true;
-    types_trouble(r.op);
+    types_changed(r.op, &r.op->settings[OPERATOR_INSTANCE_TYPES]);
     CHECK(own->wants[0].hash == 0);
     test_case("… and when the cluster has gone and is seen again");
     own->wants[0].hash = 1;
