@@ -14,8 +14,8 @@
 VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
-ROOMS := base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale shape work plan control kinds hub edge \
-    operator command submit storage egress schema artifact release explain dns logs check fleet cli
+ROOMS := base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale shape work plan control settings kinds hub \
+    edge operator command submit storage egress schema artifact release explain dns logs check fleet cli
 
 all: mobula
 
@@ -146,7 +146,7 @@ sources_of = $(filter-out %/main.c,\
 archives = $(patsubst %,$(DIR_$(1))/%.a,$(filter-out $(if $(filter static,$(1)),$(unused_$(2))),$(or $(below_$(2)),$(ALL_ROOMS))))
 # Rooms below another one that need not be compiled for its tests as the product is, because they use nothing of them: its linker drops what
 # names them.
-unused_command := remote ray scale shape work plan control kinds hub edge operator
+unused_command := remote ray scale shape work plan control settings kinds hub edge operator
 unused_artifact := $(unused_command)
 libraries_static := $(DIR_static)/libbearssl.a $(DIR_static)/libcrux.a $(DIR_static)/libyaml.a
 libraries_host := $(DIR_host)/libbearssl.a $(DIR_host)/libcrux.a $(DIR_host)/libyaml.a

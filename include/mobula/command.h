@@ -137,6 +137,9 @@ bool cli_kinds(struct slice text, enum operator_kinds *out, struct err *e);
  * table, which puts its switch into an array by place in kinds[], but for the help. NULL: there are no more. */
 struct kind;
 const struct kind *cli_kind_switch(size_t n, struct flag *row);
+/* The operator's flags for settings: the n-th row out of one for an array of struct operator_configmap by place in setting_kinds[]. False:
+ * there are no more. */
+bool cli_setting_flag(size_t n, struct flag *row);
 
 /* "https://HOST[:PORT][/PREFIX]" of a control plane. No message quotes it, because it may contain a user and a password. */
 bool cli_plane_url(struct slice url, struct slice *host, uint16_t *port, struct err *e);

@@ -51,24 +51,27 @@ struct operator_stats {
 /* Rate limits of log lines: each of these has its own, so that a thousand lost heads do not hide a failing watch. */
 enum said_kind { SAID_SERVER, SAID_CLUSTER, SAID_HEAD, SAID_DRAIN, SAID_KINDS };
 
-/* Purpose of a ConfigMap of the operator's own namespace: a line of settings[]. */
+struct setting;
+/* Purpose of a ConfigMap of the operator's own namespace. */
 struct setting_kind {
-    bool (*start)(struct op *op, struct err *e); /* before anything is requested; NULL: nothing is to be done then */
+    const char *flags[2]; /* of the operator, for the ConfigMap's name and the text's key: {"policy-configmap", "policy-key"} */
+    struct slice key;     /* the default of the second: "policy.yaml" */
+    bool (*start)(struct setting *s, struct err *e); /* before anything is requested; NULL: nothing is to be done then */
     /* Takes the text as it is now; text.ptr NULL: there is no such ConfigMap or key. False with *e: it is broken, and what was taken last
      * stays in force. The text is valid during the call. */
-    bool (*on_text)(struct op *op, struct slice text, struct err *e);
-    void (*on_trouble)(struct op *op); /* nothing is known yet, because setting.why. NULL: only kinds are told */
-    void (*free)(struct op *op);       /* at the end of the process */
-    bool first;                        /* nothing is written before its text is known, or cannot be read */
-    bool freezes;                      /* its ConfigMap can have the annotation SETTING_FROZEN */
+    bool (*on_text)(struct setting *s, struct slice text, struct err *e);
+    void (*on_trouble)(const struct setting *s); /* nothing is known yet, because setting.why. NULL: only kinds hear of it */
+    void (*free)(struct setting *s);             /* at the end of the process */
+    bool first;                                  /* nothing is written before its text is known, or cannot be read */
+    bool freezes;                                /* its ConfigMap can have the annotation SETTING_FROZEN */
 };
 
-/* The tables that the core works with. The room operator passes those of the room kinds. */
+/* The tables that the core works with. The room operator passes those of the rooms kinds and settings. */
 struct verb_handler;
 struct control_parts {
-    const struct kind *const *kinds;     /* lowest first, ended by NULL; at most LIMIT_KINDS */
-    const struct setting_kind *settings; /* OPERATOR_SETTINGS of them */
-    const struct verb_handler *handlers; /* control_handlers */
+    const struct kind *const *kinds;            /* lowest first, ended by NULL; at most LIMIT_KINDS */
+    const struct setting_kind *const *settings; /* ended by NULL; at most LIMIT_SETTINGS */
+    const struct verb_handler *handlers;        /* control_handlers */
     /* Changes the text of an object that is about to be created or applied, or says why it must not be sent. secret: it holds a token. In
      * op->body_arena. */
     bool (*amend)(struct op *op, bool secret, struct buf *object, struct err *e);
@@ -81,8 +84,8 @@ struct setting {
     bool broken, seen;        /* broken: the last text was refused, because `why`; seen: in the present list */
     bool frozen;              /* the ConfigMap, when it was seen last, had the annotation SETTING_FROZEN */
     uint64_t hash;            /* of the last text */
-    void *taken;    /* the result that setting_kind.on_text has made of the last text that it took; its `free` frees it. NULL: nothing */
-    struct err why; /* … or, while nothing is known, why the ConfigMap cannot be read */
+    void *taken;              /* the setting's own, made by setting_kind.start or on_text and freed by its `free`. NULL: nothing */
+    struct err why;           /* of the refusal; or, while nothing is known, why the ConfigMap cannot be read */
 };
 
 /* The parsed content of a record. A few are kept: a RayJob, its cluster and their neighbours take turns. */
@@ -140,7 +143,7 @@ struct op {
         struct loaded *kept[MODELS_KEPT]; /* these, the one that model_load was asked for last first … */
         struct loaded *loaded;            /* … which is this */
     } models;
-    struct setting settings[OPERATOR_SETTINGS];
+    struct setting settings[LIMIT_SETTINGS]; /* by place in parts->settings */
     void *own[LIMIT_KINDS]; /* the state that each of kinds[] keeps for all its objects together; made and freed by the kind */
     struct checks *checks;  /* of this operator and its cluster, kinds/workload/checks.c; NULL: they are off */
     uint32_t flights;
@@ -356,8 +359,10 @@ struct jval record_status(const struct record *c, struct arena *a); /* no value:
 bool farewell_goes_on(struct op *op);
 
 /* setting.c */
-bool settings_init(struct op *op, struct err *e);  /* calls setting_kind.start */
-bool settings_start(struct op *op, struct err *e); /* begins to watch the ConfigMaps */
+const struct setting *setting_of(const struct op *op, const struct setting_kind *kind);
+struct slice setting_name(const struct setting *s); /* of its ConfigMap; empty: it is not watched */
+bool settings_init(struct op *op, struct err *e);   /* calls setting_kind.start */
+bool settings_start(struct op *op, struct err *e);  /* begins to watch the ConfigMaps */
 void settings_stop(struct op *op);
 void settings_free(struct op *op);
 void setting_tell(const struct setting *s);    /* calls kind.on_setting of each kind */

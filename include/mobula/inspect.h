@@ -45,7 +45,9 @@ struct inspect_setting {
     bool known, broken, empty; /* empty: no text was taken, or it went */
     const struct err *why;
 };
-struct inspect_setting inspect_setting(const struct op *op, enum operator_setting s);
+struct inspect_setting inspect_setting(const struct op *op, const char *setting);
+/* The setting's place in operator_options.settings: "policy" is that of --policy-configmap. */
+uint32_t inspect_setting_place(const char *setting);
 
 /* ---- records ---- */
 

@@ -39,14 +39,4 @@ int64_t tools_tick(struct op *op);         /* retries what failed; returns when 
 void tools_free(struct op *op);            /* before heads_free */
 uint32_t tools_known(const struct op *op); /* number of namespaces whose ConfigMap is tracked */
 
-/* ---- instance types (types.c): ConfigMap `instance-types`, a struct setting_kind ---- */
-
-/* Applies instance types to a pod template outside of a cluster, such as a RayJob's submitter. False with *e: node_type does not exist. */
-bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e);
-bool types_text(struct op *op, struct slice text, struct err *e);
-const struct shape_types *types_in_force(const struct op *op); /* NULL: not known */
-/* types_in_force, or an empty list until the ConfigMap was read; NULL: it is not watched. */
-const struct shape_types *types_get_or_empty(const struct op *op);
-void types_free(struct op *op);
-
 #endif

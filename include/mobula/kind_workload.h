@@ -22,10 +22,4 @@ int64_t checks_tick(struct op *op); /* returns when to call again */
 bool checks_run(struct op *op, struct buf *out);
 void checks_config(const struct op *op, struct buf *out); /* how it was started, as JSON, without secrets */
 
-/* policy.c: the policy for objects that a control plane asks for; a struct setting_kind */
-bool policy_text(struct op *op, struct slice text, struct err *e);
-void policy_free(struct op *op);
-bool policy_start(struct op *op, struct err *e); /* reads the policy file, if there is one */
-bool policy_file_broken(const struct op *op);    /* its content is invalid, and an earlier one is in force */
-
 #endif

@@ -136,6 +136,7 @@ enum {
     LIMIT_KUBE_CALLS = 4096,   /* calls queued or in flight */
     LIMIT_KUBE_WATCHES = 1024, /* LIMIT_KINDS in each of CLI_NAMESPACES_MAX */
     LIMIT_KINDS = 64,          /* kinds of objects that the operator watches */
+    LIMIT_SETTINGS = 8,        /* ConfigMaps of its own that it watches */
     LIMIT_KUBE_TOKEN = 64 * KIB,
     LIMIT_KUBE_NAME = 253,        /* of an object */
     LIMIT_KUBE_NAMESPACE = 63,    /* of a namespace */

@@ -21,10 +21,9 @@ enum operator_access {
 /* Which API groups are watched (--kinds). Each kind says to which it belongs. */
 enum operator_kinds { OPERATOR_ALL_KINDS, OPERATOR_RAY_IO, OPERATOR_LEGACY };
 
-/* Texts of ConfigMaps in the operator's own namespace, read again whenever they change. */
-enum operator_setting { OPERATOR_INSTANCE_TYPES, OPERATOR_PATCHES, OPERATOR_POLICY, OPERATOR_SETTINGS };
 /* The annotation by which a setting's ConfigMap is frozen; any value but "false" does. */
 #define SETTING_FROZEN "mobula.dev/frozen"
+/* A setting: a text of a ConfigMap in the operator's own namespace, read again whenever it changes. */
 struct operator_configmap {
     struct slice name, key; /* no name: not watched */
 };
@@ -90,13 +89,13 @@ struct operator_options {
     struct operator_plane plane;
     struct operator_checks checks;
     struct operator_bucket bucket;
-    struct slice settings_ns; /* namespace of those ConfigMaps */
-    struct operator_configmap settings[OPERATOR_SETTINGS];
-    const struct shape_patches *patches; /* below those of the ConfigMap; NULL: none */
-    struct slice route_ca;               /* Secret in settings_ns with the CA of routes' certificates; empty: none are made */
-    struct slice route_hosts;            /* patterns of hosts that it signs for, "a.example.org,*.b.example.org"; empty: all */
-    struct slice domain;                 /* of hosts of routes that name none: see route_domain_check; empty: none */
-    int64_t service_auth_ms;             /* a rotated token of a service stays valid for so long; 0: no tokens are made */
+    struct slice settings_ns;                           /* namespace of those ConfigMaps */
+    struct operator_configmap settings[LIMIT_SETTINGS]; /* by place in setting_kinds[] */
+    const struct shape_patches *patches;                /* below those of the ConfigMap; NULL: none */
+    struct slice route_ca;    /* Secret in settings_ns with the CA of routes' certificates; empty: none are made */
+    struct slice route_hosts; /* patterns of hosts that it signs for, "a.example.org,*.b.example.org"; empty: all */
+    struct slice domain;      /* of hosts of routes that name none: see route_domain_check; empty: none */
+    int64_t service_auth_ms;  /* a rotated token of a service stays valid for so long; 0: no tokens are made */
     uint64_t seed;
 };
 

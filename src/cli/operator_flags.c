@@ -28,10 +28,8 @@ static const struct flag list[] = {
     {"renew-deadline", FLAG_DURATION, AT(lease.renew_ms), "TIME"},
     {"retry-period", FLAG_DURATION, AT(lease.retry_ms), "TIME"},
     {"identity", FLAG_TEXT, AT(lease.identity), "NAME"},
-    {"instance-types-configmap", FLAG_TEXT, AT(types.name), "NAME"},
-    {"instance-types-key", FLAG_TEXT, AT(types.key), "KEY"},
-    {"patches-configmap", FLAG_TEXT, AT(patches.name), "NAME"},
-    {"patches-key", FLAG_TEXT, AT(patches.key), "KEY"},
+    {NULL, FLAG_EACH, AT(settings), NULL},
+    {"policy-file", FLAG_TEXT, AT(plane.policy_file), "FILE"},
     DEFAULT_PATCHES_FLAGS(AT(defaults)),
     {"unscheduled-timeout", FLAG_DURATION, AT(wait.unscheduled_ms), "TIME"},
     {"zone-starting-timeout", FLAG_DURATION, AT(wait.zone_ms), "TIME"},
@@ -44,9 +42,6 @@ static const struct flag list[] = {
     {"sts-url", FLAG_TEXT, AT(plane.sts), "URL"},
     {"control-plane-own-token", FLAG_SWITCH, AT(plane.own), NULL},
     {"control-plane-ca-file", FLAG_TEXT, AT(plane.ca), "FILE"},
-    {"policy-configmap", FLAG_TEXT, AT(policy.name), "NAME"},
-    {"policy-key", FLAG_TEXT, AT(policy.key), "KEY"},
-    {"policy-file", FLAG_TEXT, AT(plane.policy_file), "FILE"},
     {"default-image", FLAG_TEXT, AT(plane.image), "REF"},
     {"agent", FLAG_TEXT, AT(plane.agent), "off|operator|direct"},
     {"agent-resources", FLAG_TEXT, AT(plane.agent_resources), "cpu=N,memory=N"},
@@ -70,9 +65,11 @@ static const struct flag list[] = {
     {"log-format", FLAG_TEXT, AT(log.format), "logfmt|json"},
 };
 #undef AT
-/* A switch for each optional kind. */
-static bool kind_flag(size_t n, struct flag *row, const char **help)
+/* A switch for each optional kind, and the flags of settings. */
+static bool each_flag(size_t n, struct flag *row, const char **help)
 {
+    if (row->at == offsetof(struct operator_flags, settings))
+        return cli_setting_flag(n, row);
     const struct kind *k = cli_kind_switch(n, row);
     if (k)
         *help = k->optional.run;
@@ -83,7 +80,7 @@ const struct flags operator_flags = {
     .usage = "mobula operator [--namespace NS[,NS…]] [--kubeconfig FILE] [FLAG…]",
     .list = list,
     .count = COUNT_OF(list),
-    .each = kind_flag,
+    .each = each_flag,
 };
 
 void operator_flags_init(struct operator_flags *o)
@@ -104,9 +101,6 @@ void operator_flags_init(struct operator_flags *o)
         .log.level = SLICE("info"),
         .log.format = SLICE("logfmt"),
         .lease.name = SLICE("mobula"),
-        .types.key = SLICE("instance_types.yaml"),
-        .patches.key = SLICE("patches.yaml"),
-        .policy.key = SLICE("policy.yaml"),
         .wait.unscheduled_ms = RAYCLUSTER_UNSCHEDULED_MS,
         .wait.zone_ms = RAYCLUSTER_ZONE_MS,
         .wait.starting_ms = RAYCLUSTER_STARTING_MS,
@@ -117,12 +111,22 @@ void operator_flags_init(struct operator_flags *o)
         .lease.retry_ms = KUBE_LEASE_RETRY_MS,
     };
     memset(o->optional, true, sizeof o->optional);
+    for (size_t i = 0; setting_kinds[i]; i++)
+        o->settings[i].key = setting_kinds[i]->key;
 }
 
 static bool check_name(struct slice name, const char *of, const char *flag, struct err *e)
 {
     return slice_empty(name) || name_dns1123_subdomain(name) ||
-           err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not the name of a %s", flag, SLICE_ARG(name), of);
+           err_set(e, ERR_CONFIG, "--%s: \"%.*s\" is not the name of a %s", flag, SLICE_ARG(name), of);
+}
+
+static bool check_settings(const struct operator_flags *o, struct err *e)
+{
+    for (size_t i = 0; setting_kinds[i]; i++)
+        if (!check_name(o->settings[i].name, "ConfigMap", setting_kinds[i]->flags[0], e))
+            return false;
+    return true;
 }
 
 bool operator_flags_check(const struct operator_flags *o, struct err *e)
@@ -137,10 +141,7 @@ bool operator_flags_check(const struct operator_flags *o, struct err *e)
     return cli_access(o->ray_access, &access, e) && cli_kinds(o->kinds, &family, e) && cli_scaler(o->autoscaler, &scaler, e) &&
            cli_tools(o->tools, &tools, e) && cli_resources("tools-resources", o->tools_resources, &tools.tools_resources, e) &&
            cli_resources("agent-resources", o->plane.agent_resources, &tools.agent_resources, e) &&
-           cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e) &&
-           check_name(o->types.name, "ConfigMap", "--instance-types-configmap", e) &&
-           check_name(o->patches.name, "ConfigMap", "--patches-configmap", e) &&
-           check_name(o->policy.name, "ConfigMap", "--policy-configmap", e) && check_name(o->route.ca, "Secret", "--route-ca", e) &&
-           cli_route_hosts(o->route.hosts, e) && (slice_empty(o->route.domain) || route_domain_check(o->route.domain, e)) &&
-           defaults_check(&o->defaults, e);
+           cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e) && check_settings(o, e) &&
+           check_name(o->route.ca, "Secret", "route-ca", e) && cli_route_hosts(o->route.hosts, e) &&
+           (slice_empty(o->route.domain) || route_domain_check(o->route.domain, e)) && defaults_check(&o->defaults, e);
 }

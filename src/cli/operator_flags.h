@@ -8,6 +8,7 @@
 #include <mobula/kinds.h>
 #include <mobula/operator.h>
 #include <mobula/release.h>
+#include <mobula/settings.h>
 
 struct operator_flags {
     struct slice namespaces, kubeconfig, context, kinds, tools, tools_resources, autoscaler, submitter, ray_access, cluster_domain,
@@ -24,7 +25,7 @@ struct operator_flags {
         int64_t lease_ms, renew_ms, retry_ms;
         bool elect;
     } lease;
-    struct operator_configmap types, patches, policy;
+    struct operator_configmap settings[LIMIT_SETTINGS]; /* by place in setting_kinds[] */
     struct default_patches defaults;
     struct {
         struct slice url, cloud, token, sts, ca, policy_file, image;

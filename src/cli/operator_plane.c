@@ -69,7 +69,7 @@ bool operator_plane_read(struct operator_setup *p, struct operator_options *to, 
     struct slice token = slice_of(getenv("ANYSCALE_CLI_TOKEN"));
     if (slice_empty(o->plane.url))
         return (slice_empty(o->plane.cloud) && slice_empty(o->egress_ca) && slice_empty(o->plane.policy_file) &&
-                slice_empty(o->policy.name) && slice_empty(o->plane.sts)) ||
+                slice_empty(flags_value(&operator_flags, o, "policy-configmap")) && slice_empty(o->plane.sts)) ||
                err_set(e, ERR_CONFIG, "--cloud-deployment-id, --sts-url, --egress-ca-file and --policy-… need --control-plane-url");
     if (!cli_cloud_id(o->plane.cloud, e))
         return false;

@@ -62,9 +62,7 @@ static bool read_options(struct operator_setup *p, struct operator_options *to, 
     to->route_hosts = o->route.hosts;
     to->domain = o->route.domain;
     to->service_auth_ms = o->route.service_auth_ms;
-    to->settings[OPERATOR_INSTANCE_TYPES] = o->types;
-    to->settings[OPERATOR_PATCHES] = o->patches;
-    to->settings[OPERATOR_POLICY] = o->policy;
+    memcpy(to->settings, o->settings, sizeof to->settings);
     to->zone_file = read_zone;
     to->zones = &o->zoneinfo;
     if (!defaults_read(&o->defaults, &p->arena, &to->patches, e) || !cli_access(o->ray_access, &to->access, e) ||

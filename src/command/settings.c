@@ -1,5 +1,6 @@
 #include <mobula/command.h>
 #include <mobula/kinds.h>
+#include <mobula/settings.h>
 
 #include <stdlib.h>
 
@@ -55,6 +56,15 @@ const struct kind *cli_kind_switch(size_t n, struct flag *row)
             return kinds[i];
         }
     return NULL;
+}
+
+bool cli_setting_flag(size_t n, struct flag *row)
+{
+    const struct setting_kind *s = setting_kinds[n / 2];
+    size_t at = row->at + n / 2 * sizeof(struct operator_configmap) + n % 2 * offsetof(struct operator_configmap, key);
+    if (s)
+        *row = (struct flag){s->flags[n % 2], FLAG_TEXT, (uint16_t)at, n % 2 ? "KEY" : "NAME"};
+    return s != NULL;
 }
 
 bool cli_kinds(struct slice text, enum operator_kinds *out, struct err *e)

@@ -1,9 +1,17 @@
-/* Texts of ConfigMaps in the operator's own namespace: instance types, and whatever else setting_kinds[] names. Each is watched by its
- * name. A text that is broken changes nothing: what was taken last stays in force, and the log, a metric and an event name what is wrong.
+/* Texts of ConfigMaps in the operator's own namespace, those of control_parts.settings. Each ConfigMap is watched by its name. A text that
+ * is broken changes nothing: what was taken last stays in force, and the log, a metric and an event name what is wrong.
  */
 #include <mobula/control.h>
 
-static struct slice configmap_of(const struct setting *s)
+const struct setting *setting_of(const struct op *op, const struct setting_kind *kind)
+{
+    const struct setting *s = op->settings;
+    while (op->parts->settings[s - op->settings] != kind)
+        s++;
+    return s;
+}
+
+struct slice setting_name(const struct setting *s)
 {
     return s->op->o.settings[s - s->op->settings].name;
 }
@@ -15,7 +23,7 @@ static struct slice key_of(const struct setting *s)
 
 static const struct setting_kind *row_of(const struct setting *s)
 {
-    return &s->op->parts->settings[s - s->op->settings];
+    return s->op->parts->settings[s - s->op->settings];
 }
 
 static void say_broken(const struct setting *s, struct jval configmap)
@@ -25,14 +33,14 @@ static void say_broken(const struct setting *s, struct jval configmap)
     struct kube_event ev = {.about = {.api_version = SLICE("v1"),
                                       .kind = SLICE("ConfigMap"),
                                       .ns = op->o.settings_ns,
-                                      .name = configmap_of(s),
+                                      .name = setting_name(s),
                                       .uid = json_get_str(configmap, "metadata.uid", a)},
                             .warning = true,
                             .reason = SLICE("BrokenSetting"),
                             .action = SLICE("Read"),
                             .note = arena_printf(a, "%.*s: %s; what was read last stays in force", SLICE_ARG(key_of(s)), s->why.text)};
     log_warn("a ConfigMap is broken: what was read of it last stays in force", LF("namespace", op->o.settings_ns),
-             LF("configmap", configmap_of(s)), LF("key", key_of(s)), LF_CSTR("error", s->why.text));
+             LF("configmap", setting_name(s)), LF("key", key_of(s)), LF_CSTR("error", s->why.text));
     if (op->phase.leading)
         kube_event_say(op->events, &ev, op->now);
 }
@@ -53,7 +61,7 @@ static void take(struct setting *s, struct jval configmap, struct slice text)
     s->known = true;
     s->hash = hash;
     s->why = (struct err){0};
-    s->broken = !row_of(s)->on_text(s->op, text, &s->why);
+    s->broken = !row_of(s)->on_text(s, text, &s->why);
     if (s->broken)
         say_broken(s, configmap);
     if (text.ptr || !s->broken) /* else it was deleted, and what was taken last stays in force */
@@ -63,7 +71,7 @@ static void take(struct setting *s, struct jval configmap, struct slice text)
 static void take_object(struct setting *s, struct jval configmap)
 {
     struct arena *a = &s->op->arenas.event;
-    if (!json_str_eq(json_get(configmap, "metadata.name"), configmap_of(s)))
+    if (!json_str_eq(json_get(configmap, "metadata.name"), setting_name(s)))
         return;
     s->seen = true;
     struct jval mark = json_child(json_get(configmap, "metadata.annotations"), SETTING_FROZEN);
@@ -79,16 +87,16 @@ static void take_object(struct setting *s, struct jval configmap)
 /* Before the first text is known, kinds report the reason that keeps it from being read. */
 static void trouble(struct setting *s, const struct kube_watch_event *ev)
 {
-    uint64_t what = hash64(slice_of(ev->err->text), hash64(configmap_of(s), 0));
+    uint64_t what = hash64(slice_of(ev->err->text), hash64(setting_name(s), 0));
     bool told = kube_client_stats(s->op->client)->trouble.code != ERR_NONE;
     if (!told && say_once(s->op, SAID_SERVER, what))
         log_warn("a ConfigMap cannot be watched: what was read of it last stays in force", LF("namespace", s->op->o.settings_ns),
-                 LF("configmap", configmap_of(s)), LF_CSTR("error", ev->err->text));
+                 LF("configmap", setting_name(s)), LF_CSTR("error", ev->err->text));
     if (s->known || !ev->status)
         return; /* a connection that fails is tried again, and nothing can be done meanwhile anyway */
     s->why = *ev->err;
     if (row_of(s)->on_trouble)
-        row_of(s)->on_trouble(s->op);
+        row_of(s)->on_trouble(s);
     setting_tell(s);
 }
 
@@ -105,7 +113,7 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
         take_object(s, ev->item);
         break;
     case KUBE_WATCH_DELETE:
-        if (json_str_eq(json_get(ev->item, "metadata.name"), configmap_of(s)))
+        if (json_str_eq(json_get(ev->item, "metadata.name"), setting_name(s)))
             take(s, ev->item, SLICE_NONE);
         break;
     case KUBE_WATCH_SYNCED:
@@ -125,22 +133,23 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
 
 bool settings_init(struct op *op, struct err *e)
 {
-    for (int i = 0; i < OPERATOR_SETTINGS; i++)
+    const struct setting_kind *const *kinds = op->parts->settings;
+    for (uint32_t i = 0; kinds[i]; i++)
         op->settings[i].op = op;
-    for (int i = 0; i < OPERATOR_SETTINGS; i++)
-        if (op->parts->settings[i].start && !op->parts->settings[i].start(op, e))
+    for (uint32_t i = 0; kinds[i]; i++)
+        if (kinds[i]->start && !kinds[i]->start(&op->settings[i], e))
             return false;
     return true;
 }
 
 bool settings_start(struct op *op, struct err *e)
 {
-    for (int i = 0; i < OPERATOR_SETTINGS; i++) {
+    for (uint32_t i = 0; op->parts->settings[i]; i++) {
         struct setting *s = &op->settings[i];
-        if (slice_empty(op->o.settings[i].name))
+        if (slice_empty(setting_name(s)))
             continue;
         char fields[LIMIT_KUBE_NAME + 16];
-        snprintf(fields, sizeof fields, "metadata.name=%.*s", SLICE_ARG(op->o.settings[i].name));
+        snprintf(fields, sizeof fields, "metadata.name=%.*s", SLICE_ARG(setting_name(s)));
         const struct kube_watch_options o = {.resource = kube_configmaps,
                                              .ns = op->o.settings_ns,
                                              .kind = SLICE("ConfigMap"),
@@ -156,15 +165,15 @@ bool settings_start(struct op *op, struct err *e)
 
 void settings_stop(struct op *op)
 {
-    for (int i = 0; i < OPERATOR_SETTINGS; i++)
+    for (uint32_t i = 0; i < LIMIT_SETTINGS; i++)
         if (op->settings[i].watch)
             kube_watch_stop(op->settings[i].watch);
 }
 
 void settings_free(struct op *op)
 {
-    for (int i = 0; i < OPERATOR_SETTINGS; i++)
-        op->parts->settings[i].free(op);
+    for (uint32_t i = 0; op->parts->settings[i]; i++)
+        op->parts->settings[i]->free(&op->settings[i]);
 }
 
 bool setting_awaited(const struct setting *s)
@@ -174,8 +183,8 @@ bool setting_awaited(const struct setting *s)
 
 bool settings_awaited(const struct op *op)
 {
-    for (int i = 0; i < OPERATOR_SETTINGS; i++)
-        if (op->parts->settings[i].first && setting_awaited(&op->settings[i]))
+    for (uint32_t i = 0; op->parts->settings[i]; i++)
+        if (op->parts->settings[i]->first && setting_awaited(&op->settings[i]))
             return true;
     return false;
 }

@@ -2,7 +2,7 @@
 #include <mobula/kind_raycluster.h>
 #include <mobula/kind_workload.h>
 #include <mobula/kinds.h>
-#include <mobula/setting_patches.h>
+#include <mobula/settings.h>
 
 /* Lowest first. A new kind is one word here; it need not be declared anywhere else unless another kind speaks of it. */
 #define KINDS(kind)                                                                                                                        \
@@ -13,11 +13,5 @@
 KINDS(DECLARATION)
 const struct kind *const kinds[] = {KINDS(ENTRY) NULL};
 _Static_assert(COUNT_OF(kinds) - 1 <= LIMIT_KINDS, "as the limit of watches has it");
-
-static const struct setting_kind setting_kinds[OPERATOR_SETTINGS] = {
-    [OPERATOR_INSTANCE_TYPES] = {.on_text = types_text, .free = types_free},
-    [OPERATOR_PATCHES] = {.on_text = patches_text, .on_trouble = patches_trouble, .free = patches_free, .first = true},
-    [OPERATOR_POLICY] = {.start = policy_start, .on_text = policy_text, .free = policy_free, .freezes = true},
-};
 
 const struct control_parts kinds_parts = {.kinds = kinds, .settings = setting_kinds, .handlers = control_handlers, .amend = patches_amend};

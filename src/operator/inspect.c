@@ -77,9 +77,17 @@ struct inspect_view inspect_view(const struct op *op, uint32_t ns, uint32_t kind
     return (struct inspect_view){from->synced, from->round > 1, tells ? kube_watch_version(from->watch) : 0};
 }
 
-struct inspect_setting inspect_setting(const struct op *op, enum operator_setting s)
+uint32_t inspect_setting_place(const char *setting)
 {
-    const struct setting *is = &op->settings[s];
+    uint32_t i = 0;
+    while (!slice_starts(slice_of(setting_kinds[i]->flags[0]), slice_of(setting)))
+        i++;
+    return i;
+}
+
+struct inspect_setting inspect_setting(const struct op *op, const char *setting)
+{
+    const struct setting *is = &op->settings[inspect_setting_place(setting)];
     return (struct inspect_setting){is->known, is->broken, is->hash == 0, &is->why};
 }
 

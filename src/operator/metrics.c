@@ -108,7 +108,7 @@ static void write_api(const struct op *op, struct buf *b)
 static void write_settings(const struct op *op, struct buf *b)
 {
     int64_t broken = policy_file_broken(op);
-    for (int i = 0; i < OPERATOR_SETTINGS; i++)
+    for (uint32_t i = 0; op->parts->settings[i]; i++)
         broken += op->settings[i].broken || (op->settings[i].watch && !op->settings[i].known);
     gauge(b, "mobula_settings_broken",
           "ConfigMaps of the operator, and its policy file, whose present text is refused, or that cannot be read.", broken);

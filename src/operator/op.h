@@ -8,6 +8,7 @@
 #include <mobula/kind_workload.h>
 #include <mobula/kinds.h>
 #include <mobula/serve.h>
+#include <mobula/settings.h>
 
 /* health.c, metrics.c */
 enum health_serves { HEALTH_PROBES, HEALTH_STATUS, HEALTH_FIGURES };

@@ -277,7 +277,7 @@ static void begin(struct run *r, uint64_t seed)
     board.run_ms = 4000;
     define_hub_kinds(&r->w);
     create_cloud(&r->w, "edge");
-    watch_map(&r->w, OPERATOR_POLICY);
+    watch_map(&r->w, "policy");
     fleet_begin(&r->f, &r->w, seed);
     hub_deployment_id(text_of(r, "clouds.mobula.dev", "edge", "metadata.uid"), r->f.cloud);
     for (uint32_t i = 0; i < FLEET_HUBS; i++) {

@@ -71,7 +71,7 @@ static void begin(struct run *r)
     *r = (struct run){0};
     make_job_world(&r->w, false);
     world_kill_operator(&r->w);
-    watch_map(&r->w, OPERATOR_INSTANCE_TYPES);
+    watch_map(&r->w, "instance-types");
     put_types(&r->w, TYPES(""));
     define_hub_kinds(&r->w);
     create_cloud(&r->w, "edge");

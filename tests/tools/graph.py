@@ -80,7 +80,7 @@ def kinds_in_order():
     table = Path("src/kinds/kinds.c").read_text()
     named = re.search(r"#define KINDS\(kind\)(.*?)\n#define", table, re.DOTALL).group(1)
     folders = [k for k in re.findall(r"kind\((\w+)\)", named) if Path("src/kinds", k).is_dir()]
-    return [f"kinds/{k}" for k in ("patches", "child", "route", *folders, "kinds")]
+    return [f"kinds/{k}" for k in ("child", "route", *folders, "kinds")]
 
 
 def room_of(file):

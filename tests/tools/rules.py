@@ -22,13 +22,13 @@ TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clan
 
 # Lowest first: a room may include the headers of those before it, and its own.
 ROOMS = ("base json yaml spec tls http net cloud ship serve kube grpc heads remote ray scale "
-         "shape work plan control kinds hub edge operator command submit storage egress schema artifact release explain dns logs "
-         "check fleet cli").split()
+         "shape work plan control settings kinds hub edge operator command submit storage egress schema artifact release explain dns "
+         "logs check fleet cli").split()
 ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "spec",
     "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
     "rayjob": "kinds", "rayservice": "kinds", "versioned": "kinds", "route": "kinds", "inspect": "operator"}
 
-ROOM_OF_HEADER |= {"carried": "artifact", "service": "fleet", "preview": "control", "record": "control", "setting_patches": "kinds"}
+ROOM_OF_HEADER |= {"carried": "artifact", "service": "fleet", "preview": "control", "record": "control"}
 ROOM_OF_HEADER |= {f"kind_{k}": "kinds" for k in ("child", "route", "raycluster", "rayjob", "rayservice", "versioned", "workload")}
 
 # What decisions of kinds may not see: the core, and whatever makes calls. (heads.h they may: it says what a head has answered.)
@@ -282,13 +282,13 @@ def check_mutants():
 
 
 def core_breach(path, name):
-    """Of the core and of kinds tests see <mobula/inspect.h> and what decisions are made of. Only the core's own unit tests see more of it,
-    and a kind's own tests and fuzzer see what its folder has."""
+    """Of the core, of settings and of kinds tests see <mobula/inspect.h> and what decisions are made of. Only the core's own unit tests and
+    those of settings see more of it, and a kind's own tests and fuzzer see what its folder has."""
     kind = re.search(r"src/kinds/([a-z]+)/", name)
     if kind and path.suffix == ".c" and (kind[1] in path.parts or path.stem == f"f_{kind[1]}"):
         return None
-    private = re.search(r"mobula/(control|record|kind\w+|setting_\w+)\.h|src/(control|operator|kinds)/", name)
-    if private and path.parts[:3] != ("tests", "unit", "operator"):
+    private = re.search(r"mobula/(control|record|settings|kind\w+)\.h|src/(control|operator|settings|kinds)/", name)
+    if private and path.parts[:3] not in {("tests", "unit", "operator"), ("tests", "unit", "settings")}:
         return f'"{name}" is private to the controller core: tests include <mobula/inspect.h>'
     return None
 
@@ -315,14 +315,14 @@ def decision_breaches(path):
     for includer in [path, *sorted(kinds_headers(path))]:
         for number, name in includes(includer):
             header = Path(name).stem
-            pure = Path("include", name) in kinds_headers(path) and not header.startswith(("kind", "setting_"))
+            pure = Path("include", name) in kinds_headers(path) and not header.startswith("kind")
             if name.startswith("mobula/") and ROOM_OF_HEADER.get(header, header) in IMPURE and not pure:
                 yield f"{includer}:{number}: <{name}> is nothing that the decision in {path} may see"
 
 
 def check_control():
-    """The controller core knows no kind: it goes by their tables. Decisions of kinds know nothing of the core. And tests know of the core
-    what inspect.h has."""
+    """The controller core knows no kind and no setting: it goes by their tables. Decisions of kinds know nothing of the core. And tests
+    know of the core what inspect.h has."""
     for path in files():
         if path.match("src/kinds/*/*.c") and is_decision(path):
             yield from decision_breaches(path)
@@ -333,14 +333,16 @@ def check_control():
                 if breach:
                     yield f"{path}:{number}: {breach}"
     folders = "|".join(sorted({path.parts[2] for path in files() if path.match("src/kinds/*/*")}))
-    named = re.compile(rf"mobula/kind\w+\.h|\bkind_(?!count\b|own\b|s\b)\w+|\b({folders})_\w+|\"Ray[A-Z]\w+\"")
+    settings = "|".join(sorted({path.stem for path in files() if path.match("src/settings/*.c")} - {"settings"}))
+    named = re.compile(
+        rf"mobula/kind\w+\.h|\bsetting_({settings})\b|\bkind_(?!count\b|own\b|s\b)\w+|\b({folders})_\w+|\"Ray[A-Z]\w+\"")
     for path in files():
         if path.parts[:2] != ("src", "control"):
             continue
         for number, line in enumerate(text(path).splitlines(), 1):
             found = named.search(line)
             if found:
-                yield f"{path}:{number}: names a kind: {found[0]}"
+                yield f"{path}:{number}: names a kind or a setting: {found[0]}"
 
 
 def watched_resources():
@@ -377,6 +379,8 @@ def check_flags():
     page, rows = Path("src/cli/flags.txt"), re.compile(r'\{[\s\\]*"([A-Za-z0-9-]+)",[\s\\]*FLAG_[A-Z]+,')
     code = [path for path in files() if path.suffix in {".c", ".h"} and path.parts[0] != "tests"]
     tables = {name: path for path in code for name in rows.findall(text(path))}
+    for path in Path("src/settings").glob("*.c"):
+        tables |= {name: path for pair in re.findall(r"\.flags = \{(.+?)\}", text(path)) for name in re.findall(r'"([^"]+)"', pair)}
     helped = {line.partition(": ")[0]: number for number, line in enumerate(text(page).splitlines(), 1) if line[:1] not in "#[=>"}
     for name in sorted(tables.keys() - helped.keys()):
         yield f"{tables[name]}:1: flag {name} has no line in {page}"
@@ -410,7 +414,7 @@ def check_architecture():
     for number, line in enumerate(text(Path("README.md")).splitlines(), 1):
         if len(line) > 120 or number > 90:
             yield f"README.md:{number}: at most 90 lines of 120 columns"
-    pages = [Path("docs/architecture.md"), Path("docs/adding-a-kind.md")]
+    pages = [Path("docs/architecture.md"), Path("docs/adding-a-kind.md"), Path("docs/adding-a-setting.md")]
     tracked = [path for path in files() if path not in pages]
     names = {str(path) for path in tracked} | {str(path.parent) for path in tracked}
     roots = ("", "src/", "tests/", "tests/unit/", "include/mobula/")

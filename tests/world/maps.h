@@ -22,14 +22,11 @@ static void put_map(struct world *w, const char *name, const char *key, const ch
     CHECK(status == 200 || status == 201);
 }
 
-/* The operator of this world, when it starts, watches this ConfigMap. */
-static void watch_map(struct world *w, enum operator_setting s)
+/* The operator of this world, when it starts, watches the ConfigMap of this name, which is that of a setting. */
+static void watch_map(struct world *w, const char *name)
 {
-    static const struct operator_configmap maps[OPERATOR_SETTINGS] = {
-        [OPERATOR_INSTANCE_TYPES] = {SLICE("instance-types"), SLICE("instance_types.yaml")},
-        [OPERATOR_PATCHES] = {SLICE("patches"), SLICE("patches.yaml")},
-        [OPERATOR_POLICY] = {SLICE("policy"), SLICE("policy.yaml")}};
-    w->settings[s] = maps[s];
+    struct slice key = strcmp(name, "instance-types") == 0 ? SLICE("instance_types.yaml") : arena_printf(&w->arena, "%s.yaml", name);
+    w->settings[inspect_setting_place(name)] = (struct operator_configmap){slice_of(name), key};
 }
 
 static void put_types(struct world *w, const char *text)
@@ -43,7 +40,7 @@ static void make_world_with_types(struct world *w)
     world_init(w, &config);
     make_namespace(w);
     make_crd(w, "ray.io", "");
-    watch_map(w, OPERATOR_INSTANCE_TYPES);
+    watch_map(w, "instance-types");
     world_start_operator(w, false);
 }
 

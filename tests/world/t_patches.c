@@ -26,7 +26,7 @@ static void begin(struct world *w)
     world_init(w, &config);
     make_namespace(w);
     make_crd(w, "ray.io", "");
-    watch_map(w, OPERATOR_PATCHES);
+    watch_map(w, "patches");
 }
 
 static uint32_t pods_in(struct world *w, const char *pool)
@@ -190,7 +190,7 @@ static void test_below(void)
     test_case("without a ConfigMap");
     begin(&w);
     w.patches = &below;
-    w.settings[OPERATOR_PATCHES].name = SLICE_NONE;
+    w.settings[inspect_setting_place("patches")].name = SLICE_NONE;
     apply(&w, "c", 1);
     world_start_operator(&w, false);
     world_run(&w, 3000);

@@ -3,7 +3,7 @@
 
 static struct inspect_setting types_of(const struct world *w)
 {
-    return inspect_setting(w->op, OPERATOR_INSTANCE_TYPES);
+    return inspect_setting(w->op, "instance-types");
 }
 
 static void test_taken(void)
@@ -38,7 +38,7 @@ static void test_forbidden(void)
     world_init(&w, &config);
     make_namespace(&w);
     make_crd(&w, "ray.io", "");
-    w.settings[OPERATOR_INSTANCE_TYPES] = (struct operator_configmap){SLICE("instance-types"), SLICE("k")};
+    w.settings[inspect_setting_place("instance-types")] = (struct operator_configmap){SLICE("instance-types"), SLICE("k")};
     override(&w, "GET", maps_path, 403, false, 5);
     world_start_operator(&w, false);
     world_run(&w, 100);

@@ -14,8 +14,8 @@ static const char patches[] = "- kind: Pod\\n  selector: anyscale.com/instance-t
 static void give_maps(struct world *w)
 {
     world_kill_operator(w);
-    watch_map(w, OPERATOR_INSTANCE_TYPES);
-    watch_map(w, OPERATOR_PATCHES);
+    watch_map(w, "instance-types");
+    watch_map(w, "patches");
     put_types(w, types);
     put_map(w, "patches", "patches.yaml", patches);
     world_start_operator(w, false);

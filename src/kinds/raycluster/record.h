@@ -3,7 +3,7 @@
 #define MOBULA_RAYCLUSTER_RECORD_H
 
 #include <mobula/kind_raycluster.h>
-#include <mobula/setting_patches.h>
+#include <mobula/settings.h>
 
 struct scaling; /* scaling.c */
 struct auth;    /* token.c */

@@ -4,6 +4,7 @@
 
 #include <mobula/kind_raycluster.h>
 #include <mobula/kind_rayjob.h>
+#include <mobula/settings.h>
 
 /* A time in status, and when this process first saw it there. */
 struct job_time {

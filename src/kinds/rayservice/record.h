@@ -6,7 +6,7 @@
 
 #include <mobula/kind_raycluster.h>
 #include <mobula/kind_rayservice.h>
-#include <mobula/setting_patches.h>
+#include <mobula/settings.h>
 
 /* State of one cluster of a RayService: the answers of its head, and since when it is unused. */
 struct serve_asked {

@@ -7,7 +7,7 @@
 #include <mobula/kind_child.h>
 #include <mobula/kind_rayservice.h>
 #include <mobula/kind_versioned.h>
-#include <mobula/setting_patches.h>
+#include <mobula/settings.h>
 
 int64_t versioned_decide_record(struct op *op, struct record *c, struct plan *p);
 verb_make versioned_make_version, versioned_make_delete;

@@ -12,7 +12,7 @@ static struct health_facts facts_of(const struct checks *k, bool telling)
 {
     const struct op *op = k->op;
     const struct operator_options *o = &op->o;
-    const struct setting *s = &op->settings[OPERATOR_INSTANCE_TYPES];
+    const struct setting *s = setting_of(op, &setting_instance_types);
     const struct shape_types *types = types_in_force(op);
     struct health_facts f = {.gateway = o->checks.gateway,
                              .gateway_ns = o->checks.gateway_ns,
@@ -21,7 +21,7 @@ static struct health_facts facts_of(const struct checks *k, bool telling)
                              .namespaces = o->namespaces,
                              .namespace_count = o->namespace_count,
                              .own_ns = o->settings_ns,
-                             .types = s->watch ? o->settings[OPERATOR_INSTANCE_TYPES].name : SLICE_NONE,
+                             .types = s->watch ? setting_name(s) : SLICE_NONE,
                              .types_known = s->known,
                              .types_broken = s->broken,
                              .type_count = types ? types->count : 0,
@@ -169,13 +169,14 @@ static void write_types(const struct op *op, struct jout *w)
 
 static void hash_types(struct checks *k)
 {
+    const struct setting *s = setting_of(k->op, &setting_instance_types);
     struct buf b;
     struct jout w;
     buf_init(&b, MIB);
     jout_init(&w, &b);
     write_types(k->op, &w);
     k->types.hash[0] = '\0';
-    if (k->op->settings[OPERATOR_INSTANCE_TYPES].known && k->op->settings[OPERATOR_INSTANCE_TYPES].watch)
+    if (s->known && s->watch)
         list_hash(&k->types, buf_slice(&b), SLICE_NONE);
     buf_free(&b);
 }
@@ -272,7 +273,7 @@ void checks_free(struct op *op)
 static uint64_t hash_inputs(const struct checks *k)
 {
     const struct op *op = k->op;
-    const struct setting *s = &op->settings[OPERATOR_INSTANCE_TYPES];
+    const struct setting *s = setting_of(op, &setting_instance_types);
     bool named = workloads_of(op) && remote_stats(workloads_of(op)->remote)->identity[0];
     uint64_t bucket = hash64(slice_of(k->bucket.trouble), k->bucket.checked);
     uint64_t parts[] = {s->hash, (uint64_t)s->known << 1 | s->broken, (uint64_t)k->checked_us, named, bucket};
@@ -368,8 +369,8 @@ void checks_config(const struct op *op, struct buf *out)
                   workloads_of(op) ? remote_stats(workloads_of(op)->remote)->identity : "");
     jout_form(&w, "gateway:{enable:%hhd,name:'%.*s',namespace:'%.*s'},ingressClass:'%.*s'", gateway, SLICE_ARG(o->checks.gateway),
               SLICE_ARG(o->checks.gateway_ns), SLICE_ARG(o->checks.ingress_class));
-    jout_form(&w, "instanceTypesConfigMap:'%.*s',patchesConfigMap:'%.*s'", SLICE_ARG(o->settings[OPERATOR_INSTANCE_TYPES].name),
-              SLICE_ARG(o->settings[OPERATOR_PATCHES].name));
+    jout_form(&w, "instanceTypesConfigMap:'%.*s',patchesConfigMap:'%.*s'", SLICE_ARG(setting_name(setting_of(op, &setting_instance_types))),
+              SLICE_ARG(setting_name(setting_of(op, &setting_patches))));
     jout_karray(&w, "namespaces");
     for (uint32_t i = 0; i < o->namespace_count; i++)
         jout_str(&w, o->namespaces[i]);

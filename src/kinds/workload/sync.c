@@ -301,7 +301,6 @@ void workloads_free(struct op *op)
     agents_free(s->agents);
     remote_free(s->remote);
     questions_free(s);
-    policy_drop(s->file);
     map_free(&s->by_uid);
     mem_free(s);
     *kind_own(op, own_kind(op, &workload_own)) = NULL;
@@ -311,7 +310,7 @@ void workloads_renew(struct op *op)
 {
     if (!workloads_of(op))
         return;
-    workloads_of(op)->file_ms = 0;
+    policy_renew(op);
     remote_renew(workloads_of(op)->remote, op->now);
 }
 
@@ -328,7 +327,7 @@ int64_t workloads_tick(struct op *op)
         return TIME_NEVER;
     bool on = op->phase.leading && !op->phase.stopping && op->phase.complete && !policy_awaited(op);
     if (!policy_awaited(op))
-        policy_tick(s);
+        policy_follow(s);
     if (on && !s->on)
         remote_start(s->remote, op->now);
     if (!on && s->on)

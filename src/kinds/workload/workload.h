@@ -14,6 +14,7 @@
 #include <mobula/kind_versioned.h>
 #include <mobula/kind_workload.h>
 #include <mobula/remote.h>
+#include <mobula/settings.h>
 
 #define WORKLOAD_FIELD_MANAGER "mobula-remote"
 
@@ -80,10 +81,6 @@ void workload_rule(struct op *op, const struct record *c, uint32_t rule, struct 
 struct workloads {
     struct op *op;
     struct remote *remote;
-    struct remote_policy *file; /* policy.c: of the policy file; NULL: there is none */
-    uint64_t file_hash;         /* of what it held last, or of why it could not be read */
-    int64_t file_ms;            /* monotonic: when it is read again */
-    bool file_broken;
     struct map by_uid; /* of present records */
     bool on;           /* this process leads, and calls */
     bool leaves;       /* something of the present full list could not be kept: nothing is deleted by it */
@@ -110,14 +107,10 @@ struct workloads {
 };
 
 /* policy.c */
-void policy_in_force(const struct op *op, struct work_policy *out);
-bool policy_awaited(const struct op *op);                         /* it is to be read, and nothing is known of it yet */
-struct slice policy_frozen(const struct op *op, struct arena *a); /* why remote writes are frozen; .ptr NULL: they are not */
-void policy_tick(struct workloads *s);
+void policy_follow(struct workloads *s); /* logs when the policy stops remote writes, and when it allows them again */
 /* kind.on_setting. The policy, or data that it is compared with (sizes of instance types), has changed: decisions that were not written yet
  * are made again. */
 void policy_changed(struct op *op, const struct setting *which);
-void policy_drop(struct remote_policy *p);
 
 /* folder.c: fetches and stores the folder of a job, once the job's object is there; fills v->folder_missing. Returns when to call again. */
 int64_t workload_folder(struct workloads *s, struct record *c, struct workload_view *v);

@@ -211,7 +211,7 @@ static void test_patched(void)
     w.executable = SLICE("\0\1\2");
     make_namespace(&w);
     make_crd(&w, "ray.io", "");
-    watch_map(&w, OPERATOR_PATCHES);
+    watch_map(&w, "patches");
     put_map(&w, "patches", "patches.yaml", pool_a);
     world_start_operator(&w, false);
     apply(&w, "c", 1);

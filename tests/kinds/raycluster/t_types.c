@@ -146,7 +146,7 @@ static void test_unreadable(void)
     world_init(&w, &config);
     make_namespace(&w);
     make_crd(&w, "ray.io", "");
-    watch_map(&w, OPERATOR_INSTANCE_TYPES);
+    watch_map(&w, "instance-types");
     put_types(&w, small);
     override(&w, "GET", maps_path, 403, false, 5);
     create(&w, typed_body(&w, 2, "small", "", ""));

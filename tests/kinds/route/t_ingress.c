@@ -221,7 +221,7 @@ static void make_patched_world(struct world *w, const char *text)
     world_init(w, &config);
     make_namespace(w);
     make_crd(w, "ray.io", "");
-    watch_map(w, OPERATOR_PATCHES);
+    watch_map(w, "patches");
     put_map(w, "patches", "patches.yaml", text);
     world_start_operator(w, false);
 }

@@ -27,10 +27,10 @@ static void begin(struct world *w, struct plane *p, const struct slice *agent, c
     stage_plane(w, p);
     w->agent = agent;
     w->executable = SLICE("a program");
-    watch_map(w, OPERATOR_INSTANCE_TYPES);
+    watch_map(w, "instance-types");
     put_types(w, "small: {resources: {CPU: 4, memory: 8Gi}}");
     if (patches) {
-        watch_map(w, OPERATOR_PATCHES);
+        watch_map(w, "patches");
         put_map(w, "patches", "patches.yaml", patches);
     }
     world_start_operator(w, false);

@@ -10,7 +10,7 @@
 static void begin_guarded(struct world *w, struct plane *p, const char *policy)
 {
     stage_plane(w, p);
-    watch_map(w, OPERATOR_POLICY);
+    watch_map(w, "policy");
     put_map(w, "policy", "policy.yaml", policy);
     world_start_operator(w, false);
     world_run(w, 2000);

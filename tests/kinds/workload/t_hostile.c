@@ -68,7 +68,7 @@ static void begin_row(struct world *w, struct plane *p, const struct case_text *
     struct buf quoted;
     struct slice policy = case_part(c, "policy");
     stage_plane(w, p);
-    watch_map(w, OPERATOR_POLICY);
+    watch_map(w, "policy");
     buf_init(&quoted, 64 * KIB);
     json_quote(policy.ptr ? policy : SLICE("{}"), &quoted);
     struct slice text = slice_skip(slice_head(buf_slice(&quoted), quoted.len - 1), 1);

@@ -5,7 +5,7 @@
 static void begin_guarded(struct world *w, struct plane *p, const char *policy)
 {
     stage_plane(w, p);
-    watch_map(w, OPERATOR_POLICY);
+    watch_map(w, "policy");
     if (policy)
         put_map(w, "policy", "policy.yaml", policy);
     world_start_operator(w, false);
@@ -44,14 +44,14 @@ static void test_in_force(void)
     test_case("a broken one: the one before stays in force, and the event names the line");
     put_map(&w, "policy", "policy.yaml", "images: ['*']\\nmaxPods: many\\n");
     world_run(&w, 500);
-    CHECK(inspect_setting(w.op, OPERATOR_POLICY).broken);
+    CHECK(inspect_setting(w.op, "policy").broken);
     CHECK(tells(&w, "BrokenSetting", "policy.yaml: line 2: maxPods: is a string"));
     struct plane_workload *y = plane_put(&p, 'b', "n", "other", "{\"image\":\"evil:1\",\"job\":{\"entrypoint\":\"x\"}}");
     CHECK(run_until_says(&w, &p, y, "REFUSED", 1000));
     test_case("and so it does when the ConfigMap goes");
     CHECK_INT(world_call(&w, "DELETE", arena_printf(&w.arena, "%s/policy", maps_path).ptr, "application/json", SLICE("{}")), 200);
     world_run(&w, 500);
-    CHECK(inspect_setting(w.op, OPERATOR_POLICY).broken);
+    CHECK(inspect_setting(w.op, "policy").broken);
     y = plane_put(&p, 'b', "n", "other", "{\"image\":\"evil:2\",\"job\":{\"entrypoint\":\"x\"}}");
     world_run(&w, 1000);
     CHECK_STR(plane_says(&p, y, "state"), "REFUSED");
@@ -76,7 +76,7 @@ static void test_broken_from_the_start(void)
     end_plane(&w, &p);
     test_case("no right to read it: nothing is written either");
     stage_plane(&w, &p);
-    watch_map(&w, OPERATOR_POLICY);
+    watch_map(&w, "policy");
     override(&w, "GET", maps_path, 403, false, 5);
     world_start_operator(&w, false);
     x = plane_put(&p, 'a', "n", "train", JOB);
@@ -205,9 +205,9 @@ static void test_types(void)
     struct world w;
     struct plane p;
     stage_plane(&w, &p);
-    watch_map(&w, OPERATOR_INSTANCE_TYPES);
+    watch_map(&w, "instance-types");
     put_types(&w, "t: {resources: {CPU: 16, memory: 8Gi}}");
-    watch_map(&w, OPERATOR_POLICY);
+    watch_map(&w, "policy");
     put_map(&w, "policy", "policy.yaml", "{maxPodCPU: 8, maxTotalCPU: 8}");
     world_start_operator(&w, false);
     world_run(&w, 2000);
@@ -277,7 +277,7 @@ static void begin_with_file(struct world *w, struct plane *p, const char *text)
     file_text = text;
     stage_plane(w, p);
     p->more = (struct operator_plane){.policy_file = SLICE("/etc/mobula/policy.yaml"), .read_file = read_policy_file};
-    watch_map(w, OPERATOR_POLICY);
+    watch_map(w, "policy");
     world_start_operator(w, false);
     world_run(w, 2000);
 }

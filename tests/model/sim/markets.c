@@ -4,6 +4,7 @@
 
 #include "tests/model/apiserver/dom.h"
 
+#include <mobula/inspect.h>
 #include <mobula/ray.h>
 
 void markets_begin(struct sim *s)
@@ -19,7 +20,8 @@ void markets_options(const struct sim *s, struct operator_options *o)
     if (!s->plan->setup.markets)
         return;
     o->settings_ns = SLICE("n");
-    o->settings[OPERATOR_INSTANCE_TYPES] = (struct operator_configmap){SLICE("instance-types"), SLICE("instance_types.yaml")};
+    o->settings[inspect_setting_place("instance-types")] =
+        (struct operator_configmap){SLICE("instance-types"), SLICE("instance_types.yaml")};
     o->ray.spot_fallback_ms = SIM_FALLBACK_MS;
     o->ray.spot_retry_ms = SIM_RETRY_MS;
 }

@@ -132,7 +132,7 @@ struct world {
     struct fakerays *rays;                                     /* NULL: nobody scales by what heads say (fakeray.h) */
     struct slice executable;                                   /* for ConfigMap mobula-tools; empty: --tools=none */
     bool (*executable_take)(void *carrier, struct slice *out); /* NULL: executable is there from the beginning */
-    struct operator_configmap settings[OPERATOR_SETTINGS];     /* ConfigMaps in namespace n; the same holds */
+    struct operator_configmap settings[LIMIT_SETTINGS];        /* ConfigMaps in namespace n; the same holds */
     const struct shape_patches *patches;                       /* below those of a ConfigMap */
     const struct slice *agent;                                 /* as in struct ray_options; NULL: none */
     bool submitter_pods;                                       /* --submitter=pod */

@@ -1,6 +1,8 @@
 /* What a RayCluster's record counts and knows beside its objects: failures of its groups, and the services that it should have. */
 #include "rig.h"
 
+#include <mobula/inspect.h>
+
 /* A deletion that cannot be sent: no pods of a group are why. */
 static void check_no_group(void)
 {
@@ -42,6 +44,7 @@ static void check_wanted(void)
     struct rig r;
     struct err e = {0};
     start(&r);
+    struct setting *patches = &r.op->settings[inspect_setting_place("patches")];
     struct record *c = tell_cluster(&r, "", 10);
     struct raycluster *own = raycluster_of(c);
     test_case("a service that is wanted is known once it was built");
@@ -55,10 +58,10 @@ static void check_wanted(void)
     struct service_want second = service_wanted(r.op, c, RAY_SERVICE_HEAD);
     CHECK(second.hash && second.hash != first.hash && second.ip == 0);
     test_case("… and by patches, until these are gone");
-    CHECK(patches_text(r.op, SLICE("[{kind: Service, patch: [{op: add, path: /metadata/labels/a, value: b}]}]"), &e));
+    CHECK(setting_patches.on_text(patches, SLICE("[{kind: Service, patch: [{op: add, path: /metadata/labels/a, value: b}]}]"), &e));
     struct service_want patched = service_wanted(r.op, c, RAY_SERVICE_HEAD);
     CHECK(patched.hash && patched.hash != second.hash);
-    CHECK(patches_text(r.op, SLICE(""), &e));
+    CHECK(setting_patches.on_text(patches, SLICE(""), &e));
     CHECK(service_wanted(r.op, c, RAY_SERVICE_HEAD).hash == second.hash);
     test_case("… in another zone it is built again");
     own->wants[0].hash = 1;
@@ -68,7 +71,7 @@ static void check_wanted(void)
     CHECK(service_wanted(r.op, c, RAY_SERVICE_HEAD).hash == second.hash);
     test_case("… and when instance types have changed that it names");
     own->typed = true;
-    types_changed(r.op, &r.op->settings[OPERATOR_INSTANCE_TYPES]);
+    types_changed(r.op, &r.op->settings[inspect_setting_place("instance-types")]);
     CHECK(own->wants[0].hash == 0);
     test_case("… and when the cluster has gone and is seen again");
     own->wants[0].hash = 1;

@@ -1,7 +1,7 @@
 /* The patches in force, and how they come into what is written. Patches of ConfigMap `patches` are those of the last text that could be
  * read. */
 #include <mobula/patches.h>
-#include <mobula/setting_patches.h>
+#include <mobula/settings.h>
 
 struct written_patches {
     struct arena arena; /* holds the set */
@@ -10,7 +10,7 @@ struct written_patches {
 
 const struct shape_patches *patches_in_force(const struct op *op)
 {
-    const struct written_patches *p = op->settings[OPERATOR_PATCHES].taken;
+    const struct written_patches *p = setting_of(op, &setting_patches)->taken;
     return p ? &p->set : op->o.patches;
 }
 
@@ -22,8 +22,9 @@ uint64_t patches_revision(const struct op *op)
 
 /* Whatever was refused for what the patches made of it, or may have been, is tried at once. Pods that run stay: their templates have not
  * changed. */
-static void touch_all(struct op *op)
+static void touch_all(const struct setting *s)
 {
+    struct op *op = s->op;
     struct record *c;
     for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;) {
         for (struct failing *f = c->children.failing; f; f = f->next) {
@@ -35,7 +36,16 @@ static void touch_all(struct op *op)
     }
 }
 
-bool patches_text(struct op *op, struct slice text, struct err *e)
+static void free_patches(struct setting *s)
+{
+    struct written_patches *p = s->taken;
+    if (p)
+        arena_free(&p->arena);
+    mem_free(p);
+    s->taken = NULL;
+}
+
+static bool take_text(struct setting *s, struct slice text, struct err *e)
 {
     struct written_patches *fresh = mem_alloc(sizeof *fresh);
     struct spec_errors *errors = arena_new(&fresh->arena, struct spec_errors);
@@ -45,30 +55,22 @@ bool patches_text(struct op *op, struct slice text, struct err *e)
         mem_free(fresh);
         return false;
     }
-    fresh->set.name = arena_printf(&fresh->arena, "ConfigMap %.*s", SLICE_ARG(op->o.settings[OPERATOR_PATCHES].name));
-    shape_patches_above(&fresh->set, op->o.patches);
-    patches_free(op);
-    op->settings[OPERATOR_PATCHES].taken = fresh;
-    touch_all(op);
+    fresh->set.name = arena_printf(&fresh->arena, "ConfigMap %.*s", SLICE_ARG(setting_name(s)));
+    shape_patches_above(&fresh->set, s->op->o.patches);
+    free_patches(s);
+    s->taken = fresh;
+    touch_all(s);
     log_info(text.ptr ? "patches read" : "there are no patches: the ConfigMap or its key is not there",
              LF_INT("patches", fresh->set.count));
     return true;
 }
 
-void patches_trouble(struct op *op)
-{
-    touch_all(op);
-}
-
-void patches_free(struct op *op)
-{
-    struct setting *s = &op->settings[OPERATOR_PATCHES];
-    struct written_patches *p = s->taken;
-    if (p)
-        arena_free(&p->arena);
-    mem_free(p);
-    s->taken = NULL;
-}
+const struct setting_kind setting_patches = {.flags = {"patches-configmap", "patches-key"},
+                                             .key = SLICE("patches.yaml"),
+                                             .on_text = take_text,
+                                             .on_trouble = touch_all,
+                                             .free = free_patches,
+                                             .first = true};
 
 /* ---- writes ---- */
 
@@ -107,11 +109,11 @@ static void show(struct buf *body, struct hidden *h)
 /* Patches that cannot be read may be what keeps a pod off a node, so nothing is written without them. */
 static bool are_known(const struct op *op, struct err *e)
 {
-    const struct setting *s = &op->settings[OPERATOR_PATCHES];
+    const struct setting *s = setting_of(op, &setting_patches);
     if (!s->watch || s->taken)
         return true;
-    return err_set(e, ERR_CONFIG, "ConfigMap %.*s %s, and nothing is written without its patches: %s",
-                   SLICE_ARG(op->o.settings[OPERATOR_PATCHES].name), s->known ? "is broken" : "cannot be read", s->why.text);
+    return err_set(e, ERR_CONFIG, "ConfigMap %.*s %s, and nothing is written without its patches: %s", SLICE_ARG(setting_name(s)),
+                   s->known ? "is broken" : "cannot be read", s->why.text);
 }
 
 bool patches_amend(struct op *op, bool secret, struct buf *object, struct err *e)
