@@ -20,15 +20,12 @@
 
 /* One watched type of one namespace. */
 struct source {
+    struct kube_keeper keeper; /* a kind that the server does not know, or that flags exclude, is absent and synced */
     struct op *op;
     struct space *space;
     const struct kind *kind;
-    struct kube_watch *watch;
-    bool synced, absent, told; /* absent: the server does not know the kind; told: the log says that a kind waits for it */
-    uint32_t round;
-    uint32_t asked;    /* round of the last consistent list that was requested: complete as soon as `synced` is set */
+    bool told;         /* the log says that a kind waits for it because the server does not know it */
     int64_t missed_ms; /* monotonic: source_missed requests no list before then */
-    struct err trouble;
 };
 
 /* A watched namespace, or all of them. A kind is decided in it once the lists of all kinds that it needs are complete. */

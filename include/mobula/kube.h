@@ -339,6 +339,46 @@ bool kube_watch_synced(const struct kube_watch *w);
 uint64_t kube_watch_version(const struct kube_watch *w); /* everything up to here was handed out */
 int64_t kube_watch_asked_ms(const struct kube_watch *w); /* monotonic: when the last list was requested; its pages may show that time */
 
+/* ---- keepers: one watch, and how complete the records are that its owner keeps of it ---- */
+
+/* The owner's functions. Each event of the watch calls `begin` and then at most one of the others, but for `sweep`. */
+struct kube_keeper_user {
+    void (*begin)(void *owner, struct now now);                      /* sets the owner's time, frees its memory of the event before */
+    void (*keep)(void *owner, struct jval object, uint64_t version); /* an object exists; its present state */
+    void (*drop)(void *owner, struct jval object, uint64_t version); /* an object was deleted; its last state */
+    /* Drops records that were not shown since keeper.round changed, unless they are newer than `version`: an own write was answered
+     * meanwhile. UINT64_MAX: drops all of them. Before `listed`, and after `rewound`. */
+    void (*sweep)(void *owner, uint64_t version);
+    void (*listed)(void *owner, bool first); /* a list is complete. first: keeper.known was false until now */
+    void (*rewound)(void *owner);            /* the store was restored from a backup, and all records are about to be swept. May be NULL */
+    void (*absent)(void *owner);             /* the server does not know the resource; keeper.trouble may be set */
+    void (*trouble)(void *owner, const struct kube_watch_event *event); /* TROUBLE or SKIPPED. keeper.trouble is the one before */
+    /* A resource that the server does not know counts as a complete list of nothing: all records are swept, before `absent`. False: the
+     * records stay, and the list counts as incomplete. */
+    bool absent_is_empty;
+};
+
+/* Zero-initialise it. The owner may set the state of one that is not started. */
+struct kube_keeper {
+    const struct kube_keeper_user *user;
+    void *owner;
+    struct kube_watch *watch; /* NULL: not started */
+    bool synced;              /* the list is complete; false while the next one is read */
+    bool known;               /* a list was complete since the start, REWOUND and ABSENT; still true while the next one is read */
+    bool absent;              /* the server does not know the resource */
+    uint32_t round;           /* number of the list */
+    uint32_t asked;           /* round of the last list that kube_keeper_refresh requested: complete as soon as `synced` is set */
+    uint64_t version;         /* of the last complete list, or of a later event, which the owner has got or is getting */
+    struct err trouble;       /* why list or watch fails; ERR_NONE: it does not */
+};
+
+/* As kube_watch_start, but o->owner owns the keeper, and o->on is not used. Its watch is stopped with kube_watch_stop. */
+bool kube_keeper_start(struct kube_keeper *k, struct kube_client *c, const struct kube_keeper_user *user,
+                       const struct kube_watch_options *o, struct err *e);
+void kube_keeper_refresh(struct kube_keeper *k, struct now now); /* kube_watch_refresh, unless it is not started */
+/* A line of words: "pods in ns: " and why the list is not complete. */
+void kube_keeper_explain(const struct kube_keeper *k, struct slice resource, struct slice ns, struct buf *why);
+
 /* ---- lease: leader election as in client-go, by the monotonic clock ---- */
 
 struct kube_lease_options {

@@ -18,7 +18,7 @@ struct shape_types;
  * confirms it, the object keeps its place and is not deleted again. */
 struct doubt {
     int64_t ms;        /* the watch may confirm it until then; after that a list is requested; 0: no doubt */
-    uint32_t round;    /* source.round when the doubt began: a consistent list of a later round decides */
+    uint32_t round;    /* keeper.round when the doubt began: a consistent list of a later round decides */
     uint8_t disproved; /* consecutive doubts about this version that a list disproved: each doubles the next wait */
 };
 

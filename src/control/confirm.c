@@ -22,7 +22,7 @@ static void missed(struct op *op, struct record *c)
         return;
     log_warn("a resource is gone, but its watch sent no DELETED event: a new list is requested", LF_CSTR("resource", c->kind->plural),
              LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name));
-    kube_watch_refresh(source_of(c->space, c->kind)->watch, op->now);
+    kube_watch_refresh(source_of(c->space, c->kind)->keeper.watch, op->now);
 }
 
 /* False: the answer is not a list. */

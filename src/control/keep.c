@@ -161,6 +161,6 @@ void sweep_records(struct op *op, struct source *from, uint64_t version)
 {
     struct record *c;
     for (uint32_t i = 0; (c = map_next(&op->all.records, &i)) != NULL;)
-        if (c->present && c->kind == from->kind && c->space == from->space && c->round != from->round && c->seen.version <= version)
+        if (c->present && c->kind == from->kind && c->space == from->space && c->round != from->keeper.round && c->seen.version <= version)
             record_gone(op, c);
 }

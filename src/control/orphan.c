@@ -57,7 +57,7 @@ bool orphan_waits(struct op *op, struct record *c)
     bool any = false;
     for (const struct kind *const *k = op->parts->kinds; *k; k++) {
         struct source *src = source_of(c->space, *k);
-        bool may = may_own(c->kind, *k) && ((*k)->orphan.cluster || (*k)->orphan.maker) && src->watch;
+        bool may = may_own(c->kind, *k) && ((*k)->orphan.cluster || (*k)->orphan.maker) && src->keeper.watch;
         if (may)
             source_refresh(src);
         any |= may;

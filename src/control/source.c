@@ -1,6 +1,4 @@
-/* Watch events update records. A new list (RESTART) starts a new round; when it is complete (SYNCED), records that it did not show are
- * removed, unless they are newer than the list: an own write was answered meanwhile. When the server's store was restored from a backup
- * (REWOUND), all records are dropped, as at the start of the process. */
+/* Watch events update records: a keeper (struct kube_keeper) for each kind of a namespace calls the functions of that kind. */
 #include <mobula/control.h>
 
 /* A kind that the server does not know (its CRD is not installed) has no objects, and kinds that need it are decided without it:
@@ -11,10 +9,10 @@ bool space_synced(const struct space *s, const struct kind *k)
     if (!k->controller)
         return true;
     for (const struct kind *const *need = k->controller->needs; need && *need; need++)
-        if (!source_of(s, *need)->synced)
+        if (!source_of(s, *need)->keeper.synced)
             return false;
     for (const struct kind *const *must = k->controller->must; must && *must; must++)
-        if (source_of(s, *must)->absent && !source_of(s, k)->absent)
+        if (source_of(s, *must)->keeper.absent && !source_of(s, k)->keeper.absent)
             return false;
     return true;
 }
@@ -23,7 +21,7 @@ void space_tell_absent(struct space *s, const struct kind *k)
 {
     for (const struct kind *const *must = k->controller->must; must && *must; must++) {
         struct source *src = source_of(s, *must);
-        if (!src->absent || src->told)
+        if (!src->keeper.absent || src->told)
             continue;
         src->told = true;
         char what[160];
@@ -43,7 +41,7 @@ struct source *source_of(const struct space *s, const struct kind *k)
 
 bool source_is_old(const struct source *src, uint64_t version, uint64_t known, uint32_t round)
 {
-    return kube_watch_is_old(round ? src->watch : NULL, version, known);
+    return kube_watch_is_old(round ? src->keeper.watch : NULL, version, known);
 }
 
 /* Queues records that could not be decided while a list was incomplete. */
@@ -55,16 +53,61 @@ static void touch_space(struct op *op, struct space *s)
             record_touch(op, c);
 }
 
-/* A cut stream is normal: only a failing request after it is a warning. Refused credentials are logged by the client. */
-static void trouble(struct source *src, const struct kube_watch_event *ev)
+/* ---- events of the watch ---- */
+
+static void begin_event(void *owner, struct now now)
 {
+    const struct source *src = owner;
+    src->op->now = now;
+    src->op->stats.events_seen++;
+    arena_reset(&src->op->arenas.event, 64 * KIB);
+}
+
+static void keep_object(void *owner, struct jval object, uint64_t version)
+{
+    struct source *src = owner;
+    src->kind->keep(src->op, src, object, version, src->keeper.round);
+}
+
+static void drop_object(void *owner, struct jval object, uint64_t version)
+{
+    struct source *src = owner;
+    (void)version;
+    src->kind->drop(src->op, src, object);
+}
+
+static void sweep_source(void *owner, uint64_t version)
+{
+    struct source *src = owner;
+    src->kind->sweep(src->op, src, version);
+}
+
+static void complete_list(void *owner, bool first)
+{
+    struct source *src = owner;
+    (void)first;
+    src->told = false;
+    if (src->kind->listed)
+        src->kind->listed(src->op, src);
+    touch_space(src->op, src->space);
+}
+
+static void accept_absent(void *owner)
+{
+    const struct source *src = owner;
+    touch_space(src->op, src->space);
+}
+
+/* A cut stream is normal: only a failing request after it is a warning. Refused credentials are logged by the client. */
+static void report_trouble(void *owner, const struct kube_watch_event *ev)
+{
+    const struct source *src = owner;
     const struct err *e = ev->err;
     bool cut = !ev->status && e->code == ERR_CLOSED, denied = ev->status && ev->status->code == 401;
     bool skipped = ev->what == KUBE_WATCH_SKIPPED, own = ev->status || skipped;
     /* A lost connection is logged once for all watches: they are lost together, each with other words. */
     uint64_t what = own ? hash64(slice_of(e->text), hash64(src->space->ns, hash64(slice_of(src->kind->plural), 0)))
                         : hash64(slice_of(err_code_name(e->code)), 0);
-    src->trouble = *e;
     src->op->watches_denied += ev->status && ev->status->code == 403;
     if (denied || kube_client_stats(src->op->client)->trouble.code != ERR_NONE)
         return; /* no watch works: the client has logged it, once for all */
@@ -77,59 +120,21 @@ static void trouble(struct source *src, const struct kube_watch_event *ev)
                LF("namespace", slice_empty(src->space->ns) ? SLICE("all") : src->space->ns));
 }
 
-static void on_watch(void *owner, const struct kube_watch_event *ev, struct now now)
-{
-    struct source *src = owner;
-    struct op *op = src->op;
-    op->now = now;
-    op->stats.events_seen++;
-    arena_reset(&op->arenas.event, 64 * KIB);
-    if (ev->what != KUBE_WATCH_TROUBLE && ev->what != KUBE_WATCH_SKIPPED)
-        src->trouble.code = ERR_NONE;
-    switch (ev->what) {
-    case KUBE_WATCH_RESTART:
-        src->synced = src->absent = false;
-        src->round++;
-        break;
-    case KUBE_WATCH_UPSERT:
-        src->kind->keep(op, src, ev->item, ev->version, src->round);
-        break;
-    case KUBE_WATCH_DELETE:
-        src->kind->drop(op, src, ev->item);
-        break;
-    case KUBE_WATCH_ABSENT:
-        src->absent = true;
-        src->round++;
-        src->kind->sweep(op, src, UINT64_MAX);
-        src->synced = true;
-        touch_space(op, src->space);
-        break;
-    case KUBE_WATCH_SYNCED:
-        src->kind->sweep(op, src, ev->version);
-        src->synced = true;
-        src->told = false;
-        if (src->kind->listed)
-            src->kind->listed(op, src);
-        touch_space(op, src->space);
-        break;
-    case KUBE_WATCH_REWOUND:
-        src->round++;
-        src->kind->sweep(op, src, UINT64_MAX);
-        break;
-    case KUBE_WATCH_PROGRESS:
-        break;
-    case KUBE_WATCH_SKIPPED:
-    case KUBE_WATCH_TROUBLE:
-        trouble(src, ev);
-        break;
-    }
-}
+/* A kind that the server does not know counts as listed: see space_synced. */
+static const struct kube_keeper_user source_user = {
+    .begin = begin_event,
+    .keep = keep_object,
+    .drop = drop_object,
+    .sweep = sweep_source,
+    .listed = complete_list,
+    .absent = accept_absent,
+    .trouble = report_trouble,
+    .absent_is_empty = true,
+};
 
 void source_refresh(struct source *src)
 {
-    if (src->watch)
-        kube_watch_refresh(src->watch, src->op->now); /* RESTART comes from within */
-    src->asked = src->round;
+    kube_keeper_refresh(&src->keeper, src->op->now);
 }
 
 void source_missed(struct source *src)
@@ -156,10 +161,8 @@ static bool source_start(struct source *src, struct err *e)
 {
     const struct kind *k = src->kind;
     const struct kube_watch_options o = {
-        .resource = *k->resource, .ns = src->space->ns, .kind = slice_of(k->name), .labels = k->selector, .on = on_watch, .owner = src};
-    src->synced = false;
-    src->watch = kube_watch_start(src->op->client, &o, e);
-    return src->watch;
+        .resource = *k->resource, .ns = src->space->ns, .kind = slice_of(k->name), .labels = k->selector, .owner = src};
+    return kube_keeper_start(&src->keeper, src->op->client, &source_user, &o, e);
 }
 
 bool source_demand(struct op *op, struct record *c, const struct kind *k, struct slice *why_not)
@@ -167,18 +170,16 @@ bool source_demand(struct op *op, struct record *c, const struct kind *k, struct
     struct source *src = source_of(c->space, k);
     struct slice why = SLICE("");
     struct err e = {0};
-    if (!src->watch && !src->absent && !source_start(src, &e)) {
-        src->trouble = e;
-        src->synced = false;
-    }
-    bool known = src->synced && !src->absent;
-    c->dirty |= !known && src->watch; /* so that the end of the list touches it */
-    if (src->absent && !src->watch)
+    if (!src->keeper.watch && !src->keeper.absent && !source_start(src, &e))
+        src->keeper.trouble = e;
+    bool known = src->keeper.synced && !src->keeper.absent;
+    c->dirty |= !known && src->keeper.watch; /* so that the end of the list touches it */
+    if (src->keeper.absent && !src->keeper.watch)
         why = arena_printf(&op->arenas.plan, "this operator runs with --%s=false", k->optional.flag);
-    else if (src->absent)
+    else if (src->keeper.absent)
         why = arena_printf(&op->arenas.plan, "the API server does not know %s", k->plural);
-    else if (!src->synced && src->trouble.code != ERR_NONE)
-        why = arena_printf(&op->arenas.plan, "%s cannot be listed: %s", k->plural, src->trouble.text);
+    else if (!src->keeper.synced && src->keeper.trouble.code != ERR_NONE)
+        why = arena_printf(&op->arenas.plan, "%s cannot be listed: %s", k->plural, src->keeper.trouble.text);
     if (why_not)
         *why_not = why;
     return known;
@@ -194,15 +195,15 @@ bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
         const struct kind *k = op->parts->kinds[i];
         struct source *src = &s->source[i];
         if (!is_watched(op, i)) {
-            src->synced = src->absent = true;
+            src->keeper.synced = src->keeper.absent = true;
             continue;
         }
         if (!k->resource) {
-            src->synced = true;
+            src->keeper.synced = true;
             continue;
         }
         if (k->on_demand)
-            src->synced = true;
+            src->keeper.synced = true;
         else if (!source_start(src, e))
             return false;
     }
@@ -212,8 +213,8 @@ bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
 void space_stop(struct space *s)
 {
     for (uint32_t i = 0; s->source && i < kind_count(s->source[0].op); i++)
-        if (s->source[i].watch)
-            kube_watch_stop(s->source[i].watch);
+        if (s->source[i].keeper.watch)
+            kube_watch_stop(s->source[i].keeper.watch);
     mem_free(s->source);
     s->source = NULL;
 }

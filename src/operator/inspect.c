@@ -73,8 +73,8 @@ uint32_t inspect_namespaces(const struct op *op)
 struct inspect_view inspect_view(const struct op *op, uint32_t ns, uint32_t kind)
 {
     const struct source *from = &op->spaces[ns].source[kind];
-    bool tells = from->watch && !from->absent && kube_watch_synced(from->watch);
-    return (struct inspect_view){from->synced, from->round > 1, tells ? kube_watch_version(from->watch) : 0};
+    bool tells = from->keeper.watch && !from->keeper.absent && kube_watch_synced(from->keeper.watch);
+    return (struct inspect_view){from->keeper.synced, from->keeper.round > 1, tells ? kube_watch_version(from->keeper.watch) : 0};
 }
 
 uint32_t inspect_setting_place(const char *setting)
@@ -193,7 +193,7 @@ bool inspect_tell(struct op *op, struct slice kind, struct slice object, bool go
 void inspect_complete(struct op *op)
 {
     for (uint32_t k = 0; k < kind_count(op); k++)
-        op->spaces[0].source[k].synced = true;
+        op->spaces[0].source[k].keeper.synced = true;
 }
 
 static bool pod_right(const struct pod *p)

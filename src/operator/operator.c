@@ -148,7 +148,7 @@ static void say_complete(struct op *op)
 {
     for (uint32_t i = 0; i < op->o.namespace_count && !op->phase.complete; i++)
         for (uint32_t k = 0; k < kind_count(op); k++)
-            if (!op->spaces[i].source[k].synced && !op->parts->kinds[k]->on_demand)
+            if (!op->spaces[i].source[k].keeper.synced && !op->parts->kinds[k]->on_demand)
                 return;
     if (!op->phase.complete)
         log_info("caches are complete", LF_INT("objects", op->all.records.count), LF_INT("pods", op->all.pods.count),
@@ -255,11 +255,9 @@ bool operator_ready(const struct op *op, struct now now, struct buf *why)
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
         for (uint32_t k = 0; k < kind_count(op); k++) {
             const struct source *src = &op->spaces[i].source[k];
-            if (src->kind->optional.flag || (src->synced && src->trouble.code == ERR_NONE))
+            if (src->kind->optional.flag || (src->keeper.synced && src->keeper.trouble.code == ERR_NONE))
                 continue;
-            buf_printf(why, "%s in %.*s: %s\n", src->kind->plural,
-                       SLICE_ARG(slice_empty(src->space->ns) ? SLICE("all namespaces") : src->space->ns),
-                       src->trouble.code ? src->trouble.text : "the list is not complete yet");
+            kube_keeper_explain(&src->keeper, slice_of(src->kind->plural), src->space->ns, why);
             ready = false;
         }
     if (op->lease && slice_empty(kube_lease_holder(op->lease)) && !kube_lease_held(op->lease, now)) {

@@ -9,7 +9,7 @@ static void doubt_until(struct op *op, struct doubt *d, int64_t ms, const struct
     for (uint32_t i = 0; i < d->disproved && ms < OPERATOR_DOUBT_MAX_MS; i++)
         ms *= 2;
     d->ms = op->now.mono_ms + (ms < OPERATOR_DOUBT_MAX_MS ? ms : OPERATOR_DOUBT_MAX_MS);
-    d->round = of->round;
+    d->round = of->keeper.round;
 }
 
 void doubt_pod(struct op *op, struct pod_record *r)
@@ -37,14 +37,14 @@ void doubt_restart_backoff(struct op *op, struct record *c, struct doubt *d)
 /* The watch has not confirmed it in time: the answer or the watch is wrong. */
 static bool unsettled(const struct op *op, const struct doubt *d, const struct source *of)
 {
-    return d->ms && op->now.mono_ms >= d->ms && of->asked <= d->round;
+    return d->ms && op->now.mono_ms >= d->ms && of->keeper.asked <= d->round;
 }
 
 /* Because the outcome of a POST is unknown, or because of doubts. One list settles all doubts that existed when it began. */
 bool doubt_list(struct op *op, struct record *c)
 {
     struct source *pods = source_of(c->space, &kind_pod), *services = source_of(c->space, &kind_kservice);
-    bool of_pods = pods->asked < c->doubt.pods_round, of_services = false;
+    bool of_pods = pods->keeper.asked < c->doubt.pods_round, of_services = false;
     for (const struct pod_record *r = c->children.pods; r && !of_pods; r = r->next)
         of_pods = unsettled(op, &r->doubt, pods);
     for (const struct service_record *r = c->children.services; r && !of_services; r = r->next)

@@ -18,7 +18,7 @@ static void sweep_pods(struct op *op, struct source *from, uint64_t version)
 {
     struct pod_record *r;
     for (uint32_t i = 0; (r = map_next(&op->all.pods, &i)) != NULL;)
-        if (r->of->space == from->space && r->round != from->round && r->pod.version <= version)
+        if (r->of->space == from->space && r->round != from->keeper.round && r->pod.version <= version)
             pod_remove(op, r);
 }
 
@@ -26,7 +26,7 @@ static void sweep_pods(struct op *op, struct source *from, uint64_t version)
  */
 static void keep_fence(struct op *op, struct source *from)
 {
-    if (kube_watch_asked_ms(from->watch) < op->phase.workers_from_ms)
+    if (kube_watch_asked_ms(from->keeper.watch) < op->phase.workers_from_ms)
         from->space->workers_from_ms = op->now.mono_ms + op->o.fence_ms;
 }
 

@@ -18,7 +18,7 @@ static void sweep_services(struct op *op, struct source *from, uint64_t version)
 {
     struct service_record *r;
     for (uint32_t i = 0; (r = map_next(&op->all.services, &i)) != NULL;)
-        if (r->of->space == from->space && r->round != from->round && r->service.version <= version)
+        if (r->of->space == from->space && r->round != from->keeper.round && r->service.version <= version)
             service_remove(op, r);
 }
 

@@ -43,7 +43,7 @@ bool make_pod(struct op *op, struct record *c, const struct action *act, struct 
 static void never_known(struct op *op, const struct flight *f, const char *text)
 {
     record_trouble(op, f->c, f, text);
-    f->c->doubt.pods_round = source_of(f->c->space, &kind_pod)->round + 1;
+    f->c->doubt.pods_round = source_of(f->c->space, &kind_pod)->keeper.round + 1;
 }
 
 /* By a list of its name and not by a GET: a 404 is not to be believed (see OPERATOR_DOUBT_MS), while nobody but the API server answers with
@@ -102,7 +102,7 @@ bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t
     struct space *s = f->c->space;
     const struct source *pods = source_of(s, &kind_pod);
     bool known = map_get(&op->all.pods, json_get_str(pod, "metadata.uid", &op->arenas.event)) != NULL;
-    if (known || !pods->synced || version > kube_watch_version(pods->watch)) {
+    if (known || !pods->keeper.synced || version > kube_watch_version(pods->keeper.watch)) {
         extract_pod(op, s, pod, version, 0);
         return true;
     }

@@ -173,8 +173,8 @@ static bool has_head(const struct record *c)
 /* A head is made as a workload's or as nobody's, and that the cluster's RayJob is a workload's is known with the list of RayJobs. */
 static bool owner_awaited(struct op *op, struct record *c)
 {
-    bool awaited = op->o.ray.agent && c->family.owner && !c->family.owner->present && !source_of(c->space, c->family.owner->kind)->synced &&
-                   !has_head(c);
+    bool awaited = op->o.ray.agent && c->family.owner && !c->family.owner->present &&
+                   !source_of(c->space, c->family.owner->kind)->keeper.synced && !has_head(c);
     c->dirty |= awaited; /* so that the end of the list touches it */
     return awaited;
 }

@@ -154,7 +154,7 @@ static void written(struct op *op, struct flight *f, struct jval object, uint64_
     const struct kind *k = kind_of_flight(f)->kind;
     struct source *src = source_of(f->c->space, k);
     struct route_record *r = route_named(op, f->c, k, slice_of(f->name));
-    bool passed = !r && src->synced && src->watch && version <= kube_watch_version(src->watch);
+    bool passed = !r && src->keeper.synced && src->keeper.watch && version <= kube_watch_version(src->keeper.watch);
     failures_forget(op, f->c, group_of(k, &op->arenas.body), false);
     record_touch(op, f->c);
     if (!json_there(object) || passed)
@@ -192,7 +192,7 @@ bool route_answer_delete(struct op *op, struct flight *f, const struct kube_answ
     }
     if (r) {
         r->route.deleting = true;
-        r->doubted = gone ? source_of(f->c->space, k)->round : 0;
+        r->doubted = gone ? source_of(f->c->space, k)->keeper.round : 0;
     }
     if (r && gone)
         source_missed(source_of(f->c->space, k));

@@ -193,7 +193,7 @@ void sweep_routes(struct op *op, struct source *from, uint64_t version)
 {
     struct route_record *r;
     for (uint32_t i = 0; (r = map_next(&routes_of(op, from->kind)->by_uid, &i)) != NULL;)
-        if (r->space == from->space && r->round != from->round && r->route.version <= version)
+        if (r->space == from->space && r->round != from->keeper.round && r->route.version <= version)
             route_remove(op, r);
 }
 

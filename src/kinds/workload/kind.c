@@ -101,7 +101,7 @@ static int64_t decide_workload(struct op *op, struct record *c, struct plan *p)
     struct workload_wait wait;
     arena_reset(a, 256 * KIB);
     const struct kind *kind = v.model->form < 0 ? NULL : workload_forms[v.model->form].kind;
-    if (kind && kind->optional.flag && source_of(c->space, kind)->absent)
+    if (kind && kind->optional.flag && source_of(c->space, kind)->keeper.absent)
         v.lacks = arena_printf(a, "the operator of this cloud runs without %ss: mobula install --%s", kind->name, kind->optional.flag);
     v.frozen = policy_frozen(op, a);
     policy_in_force(op, &policy);

@@ -265,7 +265,7 @@ static void start_scaled(struct rig *r, enum operator_access access, const char 
 {
     start_spec(r, "", access, more);
     for (uint32_t k = 0; k < kind_count(r->op); k++)
-        r->op->spaces[0].source[k].synced = true;
+        r->op->spaces[0].source[k].keeper.synced = true;
     r->op->phase.leading = true;
     tell_head(r, 11, "Running", "10.1.2.3");
 }

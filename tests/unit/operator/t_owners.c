@@ -256,8 +256,8 @@ static void check_left_out(void)
             r.op->o.without[i] = how == 1;
             r.op->o.kinds = how == 2 ? group : OPERATOR_ALL_KINDS;
             CHECK(space_start(r.op, &s, SLICE("m"), &e));
-            CHECK_INT(s.source[i].absent, how == 1 || (how == 2 && other));
-            CHECK_INT(s.source[i].watch != NULL, kinds[i]->resource && !s.source[i].absent && !kinds[i]->on_demand);
+            CHECK_INT(s.source[i].keeper.absent, how == 1 || (how == 2 && other));
+            CHECK_INT(s.source[i].keeper.watch != NULL, kinds[i]->resource && !s.source[i].keeper.absent && !kinds[i]->on_demand);
             space_stop(&s);
             r.op->o.without[i] = false;
         }
@@ -274,14 +274,14 @@ static void check_ready(void)
     start(&r, "");
     struct space *s = &r.op->spaces[0];
     for (uint32_t i = 0; i < kind_count(r.op); i++)
-        s->source[i].synced = true;
+        s->source[i].keeper.synced = true;
     test_case("readiness does not wait for a kind that an older installation may not see");
-    source_of(s, &kind_raycronjob)->synced = false;
-    err_set(&source_of(s, &kind_raycronjob)->trouble, ERR_STATUS, "403 Forbidden");
+    source_of(s, &kind_raycronjob)->keeper.synced = false;
+    err_set(&source_of(s, &kind_raycronjob)->keeper.trouble, ERR_STATUS, "403 Forbidden");
     operator_ready(r.op, r.op->now, &why);
     CHECK(!slice_has(buf_slice(&why), "raycronjobs"));
     test_case("… and waits for the others");
-    source_of(s, &kind_pod)->synced = false;
+    source_of(s, &kind_pod)->keeper.synced = false;
     CHECK(!operator_ready(r.op, r.op->now, &why));
     CHECK(slice_has(buf_slice(&why), "pods in n"));
     buf_free(&why);

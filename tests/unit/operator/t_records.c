@@ -35,7 +35,7 @@ static const struct pod *pod(struct rig *r, const char *uid)
 /* What the watch of pods says. */
 static void watch_says(struct rig *r, enum kube_watch_what what, struct jval item, uint64_t version)
 {
-    const struct kube_watch *w = source_of(&r->op->spaces[0], &kind_pod)->watch;
+    const struct kube_watch *w = source_of(&r->op->spaces[0], &kind_pod)->keeper.watch;
     struct kube_watch_event ev = {.what = what, .item = item, .version = version};
     w->on(w->owner, &ev, r->f.now);
 }
@@ -220,7 +220,7 @@ static void check_list(void)
     test_case("L8 while a list is taken, nothing is forgotten");
     watch_says(&r, KUBE_WATCH_RESTART, none, 20);
     watch_says(&r, KUBE_WATCH_UPSERT, parsed(&r, pod_text(&r, POD(1), 10, "Running")), 10);
-    CHECK(pod(&r, POD(1)) && pod(&r, POD(2)) && !source_of(&r.op->spaces[0], &kind_pod)->synced);
+    CHECK(pod(&r, POD(1)) && pod(&r, POD(2)) && !source_of(&r.op->spaces[0], &kind_pod)->keeper.synced);
     test_case("L8 a write of ours that is answered meanwhile is newer than the list, and stays");
     tell_pod(&r, POD(3), 41, "Pending", 0);
     watch_says(&r, KUBE_WATCH_SYNCED, none, 40);
@@ -304,7 +304,7 @@ static void check_gate(void)
         if (r.op->spaces[0].source[i].kind->on_demand)
             continue; /* not watched before a resource asks for it */
         CHECK_INT(decisions(&r, c), 0);
-        r.op->spaces[0].source[i].synced = true;
+        r.op->spaces[0].source[i].keeper.synced = true;
     }
     test_case("nor while an own write is in flight, or a plan waits to be carried out");
     c->in_flight = 1;
