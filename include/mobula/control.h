@@ -375,6 +375,9 @@ void space_tell_absent(struct space *s, const struct kind *k);
 struct source *source_of(const struct space *s, const struct kind *k);
 /* kube_watch_is_old, for an object of an event of this source, or (round 0) of the answer of a call. */
 bool source_is_old(const struct source *src, uint64_t version, uint64_t known, uint32_t round);
+/* Whether the watch has gone past this version of an object that an answer shows, and which it has not shown: the object is gone again, or
+ * its event was lost. */
+bool source_passed(const struct source *src, uint64_t version);
 /* Begins to watch a kind that is watched on demand. Returns whether its objects are known: else why_not, if not NULL, is set to the reason
  * (a flag, a kind that the server does not know, a refusal; empty: the list is under way), and its end touches `c`. Such a kind is in no
  * controller.needs. */

@@ -10,7 +10,7 @@ void object_answered(struct op *op, const struct flight *f, const struct kube_an
         return; /* the watch event will deliver the object */
     const struct record *made = record_get(op, json_get_str(object, "metadata.uid", &op->arenas.event), istr_slice(f->c->ns));
     bool known = made && made->present; /* the record of a deleted object may stay for a while */
-    if (known || !from->keeper.synced || version > kube_watch_version(from->keeper.watch))
+    if (known || !source_passed(from, version))
         extract_record(op, from, object, version, 0);
     else
         source_missed(from);

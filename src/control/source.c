@@ -44,6 +44,11 @@ bool source_is_old(const struct source *src, uint64_t version, uint64_t known, u
     return kube_watch_is_old(round ? src->keeper.watch : NULL, version, known);
 }
 
+bool source_passed(const struct source *src, uint64_t version)
+{
+    return src->keeper.synced && src->keeper.watch && version <= kube_watch_version(src->keeper.watch);
+}
+
 /* Queues records that could not be decided while a list was incomplete. */
 static void touch_space(struct op *op, struct space *s)
 {
@@ -189,11 +194,10 @@ bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
 {
     s->ns = ns;
     s->source = mem_alloc(kind_count(op) * sizeof s->source[0]);
-    for (uint32_t i = 0; i < kind_count(op); i++)
-        s->source[i] = (struct source){.op = op, .space = s, .kind = op->parts->kinds[i]};
     for (uint32_t i = 0; i < kind_count(op); i++) {
         const struct kind *k = op->parts->kinds[i];
         struct source *src = &s->source[i];
+        *src = (struct source){.op = op, .space = s, .kind = k};
         if (!is_watched(op, i)) {
             src->keeper.synced = src->keeper.absent = true;
             continue;

@@ -102,7 +102,7 @@ bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t
     struct space *s = f->c->space;
     const struct source *pods = source_of(s, &kind_pod);
     bool known = map_get(&op->all.pods, json_get_str(pod, "metadata.uid", &op->arenas.event)) != NULL;
-    if (known || !pods->keeper.synced || version > kube_watch_version(pods->keeper.watch)) {
+    if (known || !source_passed(pods, version)) {
         extract_pod(op, s, pod, version, 0);
         return true;
     }

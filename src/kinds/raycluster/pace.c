@@ -46,7 +46,7 @@ void service_applied(struct op *op, const struct flight *f, const struct kube_an
         service_missing(op, c, f);
     struct jval object = answer_object(op, a, &version);
     struct source *services = source_of(c->space, &kind_kservice);
-    bool passed = services->keeper.synced && version <= kube_watch_version(services->keeper.watch);
+    bool passed = source_passed(services, version);
     if (extract_labelled(object) && (r || !passed))
         extract_service(op, c->space, object, version, 0);
     else if (extract_labelled(object))

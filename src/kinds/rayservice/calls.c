@@ -148,8 +148,7 @@ bool rayservice_answer_service(struct op *op, struct flight *f, const struct kub
     failures_clear(op, f->c);
     struct jval object = answer_object(op, a, &version);
     struct source *services = source_of(f->c->space, &kind_kservice);
-    bool passed = services->keeper.synced && version <= kube_watch_version(services->keeper.watch);
-    if (json_there(object) && (service_of(f->c, slice_of(f->name)) || !passed))
+    if (json_there(object) && (service_of(f->c, slice_of(f->name)) || !source_passed(services, version)))
         extract_service(op, f->c->space, object, version, 0);
     else
         source_missed(services);

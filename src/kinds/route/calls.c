@@ -148,13 +148,12 @@ static void say_written(struct op *op, const struct flight *f, bool fresh)
     say_event(op, f->c, false, reason, slice_of(note));
 }
 
-/* passed: the watch has gone past this version without the object. It is gone again, or its event was lost. */
 static void written(struct op *op, struct flight *f, struct jval object, uint64_t version)
 {
     const struct kind *k = kind_of_flight(f)->kind;
     struct source *src = source_of(f->c->space, k);
     struct route_record *r = route_named(op, f->c, k, slice_of(f->name));
-    bool passed = !r && src->keeper.synced && src->keeper.watch && version <= kube_watch_version(src->keeper.watch);
+    bool passed = !r && source_passed(src, version);
     failures_forget(op, f->c, group_of(k, &op->arenas.body), false);
     record_touch(op, f->c);
     if (!json_there(object) || passed)
