@@ -103,7 +103,9 @@ void page_write(struct call *c, struct jout *w)
     }
     jout_end(w);
     bool more = i < count;
-    uint64_t at = more && !c->sync.full ? list[i - 1].changed : c->sync.full && c->sync.revision ? c->sync.revision : s->version;
+    uint64_t at = more && !c->sync.full              ? list[i - 1].changed
+                  : c->sync.full && c->sync.revision ? c->sync.revision
+                                                     : s->source[SOURCE_WORKLOADS].keeper.version;
     struct slice revision = kube_version_format(at, text);
     if (c->sync.full && more)
         revision = arena_printf(&c->arena, "%.*s.%.*s", SLICE_ARG(revision), SLICE_ARG(list[i - 1].uid));

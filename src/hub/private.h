@@ -9,7 +9,7 @@
 #include <mobula/remote.h>
 #include <mobula/tls.h>
 
-/* ---- records of objects: cloud.c, store.c ---- */
+/* ---- records of objects: cloud.c, kind_*.c, store.c ---- */
 
 struct call;
 
@@ -104,15 +104,30 @@ struct config {
     uint32_t round;
 };
 
-enum source_kind { SOURCE_CLOUDS, SOURCE_CONFIGS, SOURCE_WORKLOADS, SOURCES };
+struct source;
 
+/* One of the hub's kinds: its records, as its watches show them, and the writes that its objects need. */
+struct hub_kind {
+    const struct kube_resource *resource;
+    struct slice name; /* "Cloud" */
+    /* Brings a record up to date with an object; an older version is ignored. from NULL: the object is the answer to a call. */
+    void (*keep)(struct hub *h, struct source *from, struct jval object);
+    void (*drop)(struct hub *h, struct source *from, struct jval object, uint64_t version); /* the object was deleted, at this version */
+    void (*sweep)(struct hub *h, struct source *from, uint64_t version);                    /* as in struct kube_keeper_user */
+    void (*listed)(struct hub *h, struct source *from, bool first);                         /* the same; may be NULL */
+    void (*care)(struct hub *h); /* writes that objects need, once all lists are complete and from time to time; may be NULL */
+    void (*free)(struct hub *h);
+};
+extern const struct hub_kind hub_kind_cloud, hub_kind_config, hub_kind_workload;
+
+enum { SOURCE_CLOUDS, SOURCE_CONFIGS, SOURCE_WORKLOADS, SOURCES };
+extern const struct hub_kind *const hub_kinds[SOURCES];
+
+/* One watched kind of a space. */
 struct source {
+    struct kube_keeper keeper;
     struct space *space;
-    enum source_kind kind;
-    struct kube_watch *watch;
-    bool listing, synced;
-    uint32_t round;
-    struct err trouble;
+    const struct hub_kind *kind;
 };
 
 /* A workload that is gone without its operator having said so. */
@@ -126,8 +141,7 @@ struct space {
     struct hub *hub;
     struct slice ns; /* empty: all */
     struct source source[SOURCES];
-    uint64_t version; /* workloads up to here are known */
-    uint64_t floor;   /* changes before it are not known in order: a revision below it is answered in full */
+    uint64_t floor; /* changes before it are not known in order: a revision below it is answered in full */
     struct gone gone[LIMIT_HUB_GONE];
     uint32_t gone_at; /* the oldest: written next */
     bool going;       /* leave.c: the namespace is being deleted */
@@ -197,9 +211,11 @@ bool hub_store_start(struct hub *h, struct err *e);
 void hub_store_stop(struct hub *h); /* its watches: before the client goes */
 void hub_store_free(struct hub *h);
 struct cloud *hub_store_cloud_by_id(const struct hub *h, struct slice id);
-void hub_store_keep_cloud(struct hub *h, struct jval object);        /* of an answer to our own write */
 struct space *hub_store_space(const struct hub *h, struct slice ns); /* NULL: not served */
-void hub_store_care(struct hub *h);
+bool hub_space_has(const struct space *s, struct slice ns);          /* the namespace is the space's */
+bool hub_space_known(const struct space *s);                         /* all of its lists have been complete */
+void hub_store_care(struct hub *h);                    /* writes that objects need: again from time to time, since they may fail */
+void workload_care(struct hub *h, struct workload *w); /* the same for one workload */
 /* A read of the newest state showed a version that is below one known before the read was sent: everything is listed again. */
 void hub_store_restored(struct hub *h, uint64_t known, uint64_t is);
 struct slice hub_key(struct hub *h, struct slice ns, struct slice name);   /* "ns/name", in h->event */

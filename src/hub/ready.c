@@ -11,12 +11,10 @@ bool hub_ready(const struct hub *h, struct buf *why)
     for (uint32_t i = 0; i < h->o.namespace_count; i++)
         for (unsigned k = 0; k < SOURCES; k++) {
             const struct source *src = &h->spaces[i].source[k];
-            if (src->synced)
+            if (src->keeper.known)
                 continue;
             ready = false;
-            buf_printf(why, "%s in %.*s: %s\n", (const char *[]){"clouds", "computeconfigs", "workloads"}[k],
-                       SLICE_ARG(slice_empty(src->space->ns) ? SLICE("all namespaces") : src->space->ns),
-                       src->trouble.code ? src->trouble.text : "the list is not complete yet");
+            kube_keeper_explain(&src->keeper, src->kind->resource->plural, src->space->ns, why);
         }
     return ready;
 }

@@ -6,10 +6,9 @@
 
 static const struct kube_resource *resource_of(const struct call *c)
 {
-    static const struct kube_resource *const all[] = {&hub_clouds, &hub_configs, &hub_workloads};
-    for (size_t i = 0; i < COUNT_OF(all); i++)
-        if (slice_eq(c->resource, all[i]->plural))
-            return all[i];
+    for (unsigned k = 0; k < SOURCES; k++)
+        if (slice_eq(c->resource, hub_kinds[k]->resource->plural))
+            return hub_kinds[k]->resource;
     fatal("no resource %.*s", SLICE_ARG(c->resource));
 }
 

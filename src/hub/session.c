@@ -193,7 +193,7 @@ static bool keep_answer(struct call *c)
     struct jval doc;
     bool read = c->answer->outcome == KUBE_OK && json_read(&doc, arena_dup(a, c->answer->body), a, NULL);
     if (read)
-        hub_store_keep_cloud(c->hub, doc);
+        hub_kind_cloud.keep(c->hub, NULL, doc);
     return read;
 }
 

@@ -124,9 +124,8 @@ static void answer_in_full(struct call *c)
 static bool catch_up(struct call *c)
 {
     struct hub *h = c->hub;
-    const struct space *s = hub_store_space(h, c->cloud->ns);
-    const struct source *src = &s->source[SOURCE_WORKLOADS];
-    if (!c->sync.revision || c->sync.revision <= s->version)
+    struct kube_keeper *k = &hub_store_space(h, c->cloud->ns)->source[SOURCE_WORKLOADS].keeper;
+    if (!c->sync.revision || c->sync.revision <= k->version)
         return true;
     if (!c->sync.ahead_ms) {
         c->sync.ahead_ms = h->now.mono_ms;
@@ -134,11 +133,10 @@ static bool catch_up(struct call *c)
     } else if (!c->sync.listed_ms && h->now.mono_ms >= c->until_ms) {
         c->sync.listed_ms = h->now.mono_ms;
         c->until_ms = h->now.mono_ms + HUB_CATCH_UP_MS;
-        kube_watch_refresh(src->watch, h->now);
-    } else if (c->sync.listed_ms && !src->listing && kube_watch_synced(src->watch) &&
-               kube_watch_asked_ms(src->watch) >= c->sync.listed_ms) {
+        kube_keeper_refresh(k, h->now);
+    } else if (c->sync.listed_ms && k->synced && kube_watch_asked_ms(k->watch) >= c->sync.listed_ms) {
         log_warn("the operator has a revision that the store does not know: it gets a full answer", LF_CSTR("cloud", c->cloud->key),
-                 LF_INT("revision", c->sync.revision), LF_INT("version", s->version));
+                 LF_INT("revision", c->sync.revision), LF_INT("version", k->version));
         answer_in_full(c);
         return true;
     } else if (h->now.mono_ms >= c->until_ms) {
