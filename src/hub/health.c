@@ -15,10 +15,7 @@ static void write_silence(struct hub *h, struct cloud *c)
     conditions_write(c, "Unknown", SLICE_NONE, words, h->now.wall_us, &w);
     jout_end(&w);
     jout_end(&w);
-    struct kube_request r = {.method = SLICE("PATCH"),
-                             .path = hub_path(h, &hub_clouds, c->ns, c->name, SLICE("status")),
-                             .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
-                             .body = buf_slice(&h->body)};
+    struct kube_request r = cloud_patch(h, c);
     log_warn("the operator of a cloud is silent", LF_CSTR("cloud", c->key), LF_CSTR("instance", c->session.instance), LF("last", last));
     hub_ask(h, NULL, &r, NULL, NULL);
 }

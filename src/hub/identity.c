@@ -73,10 +73,7 @@ static void annotate(struct hub *h, const struct kube_resource *what, struct sli
     buf_clear(&h->body);
     buf_printf(&h->body, "{\"metadata\":{\"annotations\":{\"%s\":\"%.*s/%.*s %.*s\"}}}", annotation, SLICE_ARG(ns), SLICE_ARG(name),
                SLICE_ARG(value));
-    struct kube_request r = {.method = SLICE("PATCH"),
-                             .path = hub_path(h, what, ns, name, SLICE("")),
-                             .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
-                             .body = buf_slice(&h->body)};
+    struct kube_request r = hub_patch(h, what, ns, name, "");
     hub_ask(h, NULL, &r, NULL, NULL);
 }
 

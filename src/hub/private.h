@@ -380,7 +380,9 @@ void folder_put_begin(struct call *c); /* folder.c */
 void folder_get_begin(struct call *c);
 void operator_may(struct call *c, call_step *then);     /* sync.c: auth_may, and the user is the one that the cloud names */
 void figures_write(const struct hub *h, struct buf *b); /* metrics.c */
-/* writes.c: requests, whose bodies are in h->body … */
+/* writes.c: requests, whose bodies are in h->body: a merge patch of an object, or of its "status" … */
+struct kube_request hub_patch(struct hub *h, const struct kube_resource *of, struct slice ns, struct slice name, const char *sub);
+struct kube_request cloud_patch(struct hub *h, const struct cloud *c); /* of its status */
 struct kube_request workload_patch(struct hub *h, const struct workload *w, const char *sub, const char *type);
 struct kube_request finalizer_request(struct hub *h, const struct workload *w, bool add);
 struct kube_request ray_request(struct call *c, const struct workload *of, struct jval ray); /* of what a pod reports */

@@ -268,10 +268,7 @@ static void session_look(struct call *c)
         c->next_step(c);
         return;
     }
-    struct kube_request r = {.method = SLICE("PATCH"),
-                             .path = hub_path(h, &hub_clouds, c->cloud->ns, c->cloud->name, SLICE("status")),
-                             .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
-                             .body = buf_slice(&h->body)};
+    struct kube_request r = cloud_patch(h, c->cloud);
     c->then = on_written;
     c->sync.wrote_ms = h->now.mono_ms;
     call_ask(c, &r);

@@ -4,12 +4,24 @@
 
 #include <mobula/work.h>
 
-struct kube_request workload_patch(struct hub *h, const struct workload *w, const char *sub, const char *type)
+struct kube_request hub_patch(struct hub *h, const struct kube_resource *of, struct slice ns, struct slice name, const char *sub)
 {
     return (struct kube_request){.method = SLICE("PATCH"),
-                                 .path = hub_path(h, &hub_workloads, w->ns, w->name, slice_of(sub)),
-                                 .content_type = slice_of(type),
+                                 .path = hub_path(h, of, ns, name, slice_of(sub)),
+                                 .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
                                  .body = buf_slice(&h->body)};
+}
+
+struct kube_request cloud_patch(struct hub *h, const struct cloud *c)
+{
+    return hub_patch(h, &hub_clouds, c->ns, c->name, "status");
+}
+
+struct kube_request workload_patch(struct hub *h, const struct workload *w, const char *sub, const char *type)
+{
+    struct kube_request r = hub_patch(h, &hub_workloads, w->ns, w->name, sub);
+    r.content_type = slice_of(type);
+    return r;
 }
 
 static void finalizer_patch(struct hub *h, const struct workload *w, bool add)
@@ -56,10 +68,7 @@ struct kube_request ray_request(struct call *c, const struct workload *of, struc
     jout_end(&w);
     jout_end(&w);
     jout_end(&w);
-    return (struct kube_request){.method = SLICE("PATCH"),
-                                 .path = hub_path(h, &hub_workloads, of->ns, of->name, SLICE("status")),
-                                 .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
-                                 .body = buf_slice(&h->body)};
+    return workload_patch(h, of, "status", KUBE_TYPE_MERGE_PATCH);
 }
 
 /* ---- writes of the control plane ---- */
@@ -120,9 +129,6 @@ void deployment_id_write(struct hub *h, const struct cloud *c)
 {
     buf_clear(&h->body);
     buf_printf(&h->body, "{\"status\":{\"deploymentId\":\"%s\"}}", c->id);
-    struct kube_request r = {.method = SLICE("PATCH"),
-                             .path = hub_path(h, &hub_clouds, c->ns, c->name, SLICE("status")),
-                             .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
-                             .body = buf_slice(&h->body)};
+    struct kube_request r = cloud_patch(h, c);
     hub_ask(h, NULL, &r, NULL, NULL);
 }
