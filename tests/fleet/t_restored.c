@@ -251,6 +251,38 @@ static void test_namespace_goes(bool goes)
     finish(&h);
 }
 
+/* Records of other kinds stay, but nothing is written that may depend on the missing kind. */
+static void test_undefined(void)
+{
+    static const char definition[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/computeconfigs.mobula.dev";
+    struct hubworld h;
+    struct buf why;
+    buf_init(&why, 4 * KIB);
+    test_case("the definition of a kind is deleted: the control plane is not ready, and says what to do");
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "before", "edge", "");
+    CHECK_INT(world_call(&h.w, "DELETE", definition, "application/json", SLICE("{}")), 200);
+    run(&h, 60 * 1000);
+    CHECK(!hub_ready(h.hub, &why));
+    CHECK_STR(buf_slice(&why),
+              "computeconfigs in n: the API server does not know it: apply what mobula install --crds-only --control-plane "
+              "prints\n");
+    make_job(&h, "train", "edge", "");
+    CHECK(held(&h, "before") && !held(&h, "train"));
+    struct client *c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ",\"wait\":0"), 503);
+    test_case("… until it is applied again");
+    make_definition(&h.w, "mobula.dev", "ComputeConfig", "computeconfigs", "");
+    run(&h, 60 * 1000);
+    buf_clear(&why);
+    CHECK(hub_ready(h.hub, &why) && held(&h, "train"));
+    CHECK_INT(sync_ask(client_new(&h), "edge", "one", "", ",\"wait\":0"), 200);
+    CHECK_INT(workloads(&h), 2);
+    buf_free(&why);
+    finish(&h);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = 1};
@@ -263,5 +295,6 @@ int main(void)
     test_one_id(false);
     test_namespace_goes(false);
     test_namespace_goes(true);
+    test_undefined();
     return test_done();
 }
