@@ -263,6 +263,22 @@ static bool rolls(const struct service_decision *d, struct condition *c)
     return true;
 }
 
+/* Where quota refuses pods of the second cluster, the strategy without one is offered. */
+static struct slice pending_words(const struct service_decision *d)
+{
+    static const char quota[] = "exceeded quota";
+    struct slice words = SLICE(""), why = d->pending->why;
+    if (rayservice_runs(d, d->pending, &words) || !slice_has(why, quota))
+        return words;
+    if (!slice_has(words, quota))
+        words = arena_printf(d->a, "%.*s: %.*s", SLICE_ARG(words), SLICE_ARG(why));
+    return d->s->upgrade != SERVICE_NEW_CLUSTER
+               ? words
+               : arena_printf(d->a,
+                              "%.*s. With upgradeStrategy.type mobula.dev/RollingUpdate workers are replaced without a second cluster",
+                              SLICE_ARG(words));
+}
+
 static struct condition upgrade_condition(const struct service_decision *d)
 {
     struct condition c = {.type = "UpgradeInProgress", .generation = d->s->generation};
@@ -280,7 +296,7 @@ static struct condition upgrade_condition(const struct service_decision *d)
     else if (c.yes && d->in->errors->count)
         c.message = d->waits;
     else if (c.yes && d->pending)
-        rayservice_runs(d, d->pending, &c.message);
+        c.message = pending_words(d);
     else if (c.yes)
         c.message = d->in->refusals && d->in->refusals->count
                         ? arena_printf(d->a, "the new RayCluster cannot be created: %s", d->in->refusals->reason)

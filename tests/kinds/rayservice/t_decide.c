@@ -34,6 +34,8 @@ static bool take_rolling(struct service_scene *s, struct service_cluster *c, str
         c->apart = v;
     else if ((v = word_value(word, "outdated")).ptr && slice_int(v, &n))
         c->outdated = (uint32_t)n;
+    else if (slice_is(word, "quota"))
+        c->why = SLICE("group small: exceeded quota: gpus");
     else if (slice_is(word, "other-roll"))
         c->other_roll = true;
     else if ((v = word_value(word, "status")).ptr)
