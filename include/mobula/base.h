@@ -360,6 +360,7 @@ size_t utf8_encode(uint32_t point, char out[4]);
 bool name_dns1123_label(struct slice s);     /* [a-z0-9]([-a-z0-9]*[a-z0-9])?, ≤ 63 */
 bool name_dns1035_label(struct slice s);     /* the same, starting with a letter */
 bool name_dns1123_subdomain(struct slice s); /* labels joined by dots, ≤ 253 */
+bool name_dns_host(struct slice s);          /* such a subdomain that DNS can hold: each label ≤ 63, which Kubernetes does not ask */
 bool name_qualified(struct slice s);         /* a label or annotation key: [prefix/]name */
 bool name_label_value(struct slice s);       /* empty, or ≤ 63 of [A-Za-z0-9._-], alphanumeric at both ends */
 

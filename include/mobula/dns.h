@@ -12,7 +12,7 @@ struct dns_options {
     struct seek_options seek;
     struct slice format;  /* one of DNS_FORMATS */
     struct slice zone;    /* hosts outside are left out; empty: none are */
-    struct slice group;   /* resource group of azure, managed zone of gcloud; empty: a placeholder */
+    struct slice group;   /* resource group of azure, managed zone of gcloud; empty: "GROUP" */
     struct slice address; /* "A,B" of all hosts; empty: that of the object or of its Gateway */
     int64_t ttl;          /* s */
     bool all;             /* every namespace */

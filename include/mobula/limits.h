@@ -455,7 +455,6 @@ enum {
     HUB_CREDENTIAL_S = 10 * 60,                           /* lifetime of a pod's credential */
     HUB_PEER_MS = 5 * 60 * 1000,                          /* connections to another replica are closed after so long without a request */
     LIMIT_ROUTE_DOMAIN = 200,                             /* bytes of --domain */
-    LIMIT_ROUTE_LABEL = 63,                               /* bytes between two dots of a host (RFC 1035) */
     ROUTE_TLS_LOOK_MS = 60 * 1000,                        /* between two reads of a route's Secret, or more … */
     ROUTE_TLS_PACE_MS = 200,                              /* … so that all of them together are read at most once in this time */
     HUB_CERT_LOOK_MS = 60 * 1000,                         /* between two reads of the certificate's objects */

@@ -13,7 +13,7 @@ enum {
     NEAR_WINDOW = 32 * KIB,
     NEAR_HASH = 15,
     TRIES_NEAR = 32,                /* places in the near window that are compared with each one; _FAR: in the far one */
-    TRIES_FAR = 48,                 /* 64 and 128 take half as long again, for 2 KB less */
+    TRIES_FAR = 48,                 /* 64 and 128 take a third longer, for 2 KB less */
     SYMBOLS_MAX = 3 * CODER_SEGMENT /* a literal has three symbols; no other token has as many for a byte */
 };
 

@@ -50,6 +50,14 @@ bool name_dns1123_subdomain(struct slice s)
     return true;
 }
 
+bool name_dns_host(struct slice s)
+{
+    bool right = name_dns1123_subdomain(s);
+    while (right && !slice_empty(s))
+        right = slice_cut(&s, '.').len <= LABEL_MAX;
+    return right;
+}
+
 static bool name_part(struct slice s)
 {
     if (slice_empty(s) || s.len > LABEL_MAX || !is_alnum(s.ptr[0]) || !is_alnum(s.ptr[s.len - 1]))

@@ -11,7 +11,7 @@ void dns_say(struct dns_records *r, struct slice what, struct slice of, const ch
 
 bool dns_is_name(struct slice text)
 {
-    return !net_is_ip(text) && net_is_host(text) && name_dns1123_subdomain(text);
+    return !net_is_ip(text) && net_is_host(text) && name_dns_host(text); /* net_is_host: 10.0.0 is no name */
 }
 
 static struct slice annotation(struct jval object, const char *name, struct arena *a)

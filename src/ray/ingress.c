@@ -78,10 +78,12 @@ struct slice ray_ingress_class(const struct ray_cluster *c, struct arena *a)
     return json_str(json_child(c->annotations, CLASS), a);
 }
 
+/* Certificates of the spec are for hosts of its own: no other one is given to it. */
 struct slice ray_ingress_host(const struct ray_cluster *c, struct arena *a)
 {
-    struct slice host = json_get_str(c->spec, "headGroupSpec.ingressOptions.host", a);
-    return host.len ? host : c->host;
+    struct jval options = json_get(c->spec, "headGroupSpec.ingressOptions");
+    struct slice host = json_get_str(options, "host", a);
+    return host.len || json_len(json_get(options, "tls")) ? host : c->host;
 }
 
 /* The ports of the head service: not always the head's own. */
@@ -116,7 +118,7 @@ static bool next_name(struct further *f, struct arena *a)
     while (slice_empty(f->name) && !slice_empty(f->rest))
         f->name = slice_trim(slice_cut(&f->rest, ','));
     f->host = arena_printf(a, "%.*s-%.*s", SLICE_ARG(f->name), SLICE_ARG(f->dashboard));
-    bool right = !slice_empty(f->dashboard) && name_dns1123_subdomain(f->host);
+    bool right = !slice_empty(f->dashboard) && name_dns_host(f->host);
     f->number = right ? json_get_int(list_find(f->ports, "name", f->name), "port", 0) : 0;
     return !slice_empty(f->name);
 }

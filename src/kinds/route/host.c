@@ -1,7 +1,7 @@
 /* Host names by the operator's --domain, of routes that name none. */
 #include <mobula/route.h>
 
-/* The template with its placeholders filled in. */
+/* Puts the values in the place of {name}, {namespace} and {kind}. */
 static struct slice fill_in(struct slice template, const struct slice values[3], struct arena *a)
 {
     static const char *const names[] = {"{name}", "{namespace}", "{kind}"};
@@ -14,14 +14,6 @@ static struct slice fill_in(struct slice template, const struct slice values[3],
     return text;
 }
 
-static bool is_host(struct slice text)
-{
-    bool right = name_dns1123_subdomain(text);
-    while (right && !slice_empty(text))
-        right = slice_cut(&text, '.').len <= LIMIT_ROUTE_LABEL;
-    return right;
-}
-
 static struct slice template_of(struct slice domain, struct arena *a)
 {
     return slice_find(domain, '{') >= 0 ? domain : arena_printf(a, "{name}-{namespace}.{kind}.%.*s", SLICE_ARG(domain));
@@ -32,7 +24,7 @@ bool route_domain_check(struct slice domain, struct err *e)
     static const struct slice shortest[] = {{"n", 1}, {"ns", 2}, {"s", 1}};
     __attribute__((cleanup(arena_free))) struct arena mem = {0};
     struct slice template = domain.len <= LIMIT_ROUTE_DOMAIN ? template_of(domain, &mem) : SLICE("");
-    if (slice_find_text(template, "{name}") >= 0 && is_host(fill_in(template, shortest, &mem)))
+    if (slice_find_text(template, "{name}") >= 0 && name_dns_host(fill_in(template, shortest, &mem)))
         return true;
     return err_set(
         e, ERR_CONFIG,
@@ -47,10 +39,10 @@ struct slice route_host(struct slice domain, const char *kind, struct slice ns, 
     if (slice_empty(domain) || slice_find(name, '{') >= 0 || slice_find(ns, '{') >= 0)
         return SLICE("");
     struct slice template = template_of(domain, a), host = fill_in(template, values, a);
-    if (is_host(host))
+    if (name_dns_host(host))
         return host;
     /* The label is too long, or the name has a dot: a hash in the place of the name is the same after each start. */
     values[0] = arena_printf(a, "%016llx", (unsigned long long)hash64(name, 0));
     host = fill_in(template, values, a);
-    return is_host(host) ? host : SLICE("");
+    return name_dns_host(host) ? host : SLICE("");
 }

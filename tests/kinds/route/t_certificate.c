@@ -1,33 +1,10 @@
 /* Certificates of host names in a simulated world: made, renewed in time, repaired, and bounded. */
-#include "tests/world/maps.h"
+#include "route_world.h"
 
-#include <mobula/route.h>
 #include <mobula/tls.h>
 
 static const char own_ca[] = "/api/v1/namespaces/n/secrets/" ROUTE_CA_OWN;
 static const char secrets[] = "/api/v1/namespaces/n/secrets", one[] = "/api/v1/namespaces/n/secrets/c-head-tls";
-
-static void start(struct world *w, const char *ca)
-{
-    static const struct slice namespaces[] = {{"n", 1}};
-    const struct operator_options o = {.namespaces = namespaces,
-                                       .namespace_count = 1,
-                                       .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
-                                       .instance = SLICE("test"),
-                                       .settings_ns = SLICE("n"),
-                                       .route_ca = slice_of(ca),
-                                       .seed = 1};
-    world_launch(w, 0, &o);
-}
-
-static void open_world(struct world *w, const char *ca)
-{
-    struct apiserver_config config = {.seed = 1};
-    world_init(w, &config);
-    make_namespace(w);
-    make_crd(w, "ray.io", "");
-    start(w, ca);
-}
 
 static void create(struct world *w, const char *options)
 {
@@ -78,7 +55,7 @@ static void test_life(void)
 {
     struct world w;
     test_case("made for the host, and renewed after two thirds of its life");
-    open_world(&w, ROUTE_CA_OWN);
+    open_world(&w, ROUTE_CA_OWN, "");
     create(&w, "\"host\":\"a.example.com\"");
     world_run(&w, 10 * 1000);
     CHECK_INT(days_left(&w, "c-head-tls", "a.example.com"), TLS_ISSUED_DAYS - 1);
@@ -116,7 +93,7 @@ static void test_hosts(void)
     for (int more = 0; more < 2; more++) {
         struct world w;
         test_case("32 hosts, and one more");
-        open_world(&w, ROUTE_CA_OWN);
+        open_world(&w, ROUTE_CA_OWN, "");
         create(&w, options_of(&w, 32 + more));
         world_run(&w, 10 * 1000);
         CHECK_INT(days_left(&w, "c-head-tls", "h31.example.com"), more ? -1 : TLS_ISSUED_DAYS - 1);
@@ -147,7 +124,7 @@ static void test_unfit_hosts(void)
         struct world w;
         struct counter count = {.hooks = {.arrived = on_arrived}};
         test_case("host \"%s\": no certificate is made", hosts[i]);
-        open_world(&w, ROUTE_CA_OWN);
+        open_world(&w, ROUTE_CA_OWN, "");
         world_run(&w, 1000);
         w.hooks = &count.hooks;
         create(&w, arena_printf(&w.arena, "\"tls\":[{\"hosts\":[\"a.example.com\",\"%s\"]}]", hosts[i]).ptr);
@@ -163,7 +140,7 @@ static void test_broken(void)
     static const char *const damage[] = {"{\"data\":{\"tls.key\":null}}", "{\"data\":{\"tls.crt\":\"AAAA\"}}"};
     struct world w;
     test_case("a damaged or deleted Secret is replaced within minutes");
-    open_world(&w, ROUTE_CA_OWN);
+    open_world(&w, ROUTE_CA_OWN, "");
     create(&w, "\"host\":\"*.i.example.com\"");
     world_run(&w, 10 * 1000);
     for (size_t i = 0; i <= COUNT_OF(damage); i++) {
@@ -195,7 +172,7 @@ static void test_broken(void)
     world_kill_operator(&w);
     uint32_t before = w.sent.patches;
     struct slice key = text_of(&w, "c-head-tls", "tls.key");
-    start(&w, ROUTE_CA_OWN);
+    start_operator(&w, ROUTE_CA_OWN, "");
     world_run(&w, 30 * 1000);
     CHECK(slice_eq(text_of(&w, "c-head-tls", "tls.key"), key) && w.sent.patches == before);
     world_free(&w);
@@ -207,7 +184,7 @@ static void test_unsent(void)
     struct world w;
     struct counter count = {.hooks = {.arrived = on_arrived}};
     test_case("a write that the server did not take is sent again before the next read");
-    open_world(&w, ROUTE_CA_OWN);
+    open_world(&w, ROUTE_CA_OWN, "");
     create(&w, "\"host\":\"a.example.com\"");
     world_run(&w, 10 * 1000);
     CHECK_INT(world_call(&w, "DELETE", one, "application/json", SLICE("{}")), 200);
@@ -230,7 +207,7 @@ static void test_failing_ca(void)
 {
     struct world w;
     struct counter count = {.hooks = {.arrived = on_arrived}};
-    open_world(&w, ROUTE_CA_OWN);
+    open_world(&w, ROUTE_CA_OWN, "");
     create(&w, "\"host\":\"*.i.example.com\"");
     world_run(&w, 10 * 1000);
     w.hooks = &count.hooks;
@@ -285,7 +262,7 @@ static void test_ca(void)
 {
     struct world w;
     test_case("a CA of the admin is awaited; one that ends soon limits the certificate, which is not renewed again and again");
-    open_world(&w, "corp");
+    open_world(&w, "corp", "");
     create(&w, "\"host\":\"a.example.com\"");
     world_run(&w, 30 * 1000);
     CHECK(told(&w, "the CA in Secret corp of namespace n (--route-ca): it does not exist") && !json_there(secret(&w, "corp")));
@@ -302,11 +279,11 @@ static void test_ca(void)
     CHECK(told(&w, "the CA in Secret corp of namespace n (--route-ca): certificate 1 of the chain is valid only until"));
     world_free(&w);
     test_case("a CA that an admin has put under the operator's own name is used, and never renewed");
-    open_world(&w, "corp"); /* until the Secret is there */
+    open_world(&w, "corp", ""); /* until the Secret is there */
     put_ca(&w, ROUTE_CA_OWN, 30);
     struct slice given = text_of(&w, ROUTE_CA_OWN, "tls.crt");
     world_kill_operator(&w);
-    start(&w, ROUTE_CA_OWN);
+    start_operator(&w, ROUTE_CA_OWN, "");
     create(&w, "\"host\":\"a.example.com\"");
     world_run(&w, 3 * ROUTE_TLS_LOOK_MS);
     CHECK(slice_ends(text_of(&w, "c-head-tls", "tls.crt"), given) && slice_eq(text_of(&w, ROUTE_CA_OWN, "tls.crt"), given));

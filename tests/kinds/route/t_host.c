@@ -1,7 +1,5 @@
 /* Host names by --domain: templates, and what a RayCluster in a simulated world gets of them. */
-#include "tests/world/maps.h"
-
-#include <mobula/route.h>
+#include "route_world.h"
 
 static void test_templates(void)
 {
@@ -46,24 +44,6 @@ static void test_domains(void)
     CHECK(!route_domain_check((struct slice){text, LIMIT_ROUTE_DOMAIN + 1}, &e));
 }
 
-static void open_world(struct world *w)
-{
-    static const struct slice namespaces[] = {{"n", 1}};
-    const struct operator_options o = {.namespaces = namespaces,
-                                       .namespace_count = 1,
-                                       .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
-                                       .instance = SLICE("test"),
-                                       .settings_ns = SLICE("n"),
-                                       .route_ca = SLICE(ROUTE_CA_OWN),
-                                       .domain = SLICE("example.org"),
-                                       .seed = 1};
-    struct apiserver_config config = {.seed = 1};
-    world_init(w, &config);
-    make_namespace(w);
-    make_crd(w, "ray.io", "");
-    world_launch(w, 0, &o);
-}
-
 static void create(struct world *w, const char *annotations, const char *head)
 {
     struct slice body = cluster_body(w, "c", 1, "");
@@ -99,7 +79,7 @@ static void test_ingress(void)
 {
     struct world w;
     test_case("an Ingress without a host gets the operator's, with a certificate; further ports have hosts of their own");
-    open_world(&w);
+    open_world(&w, ROUTE_CA_OWN, "example.org");
     create(&w, "\"" RAY_ANNOTATION_PORTS "\":\"serve, client,gone\"", "\"enableIngress\":true,");
     CHECK_STR(rules(&w), "c-n.i.example.org 8265, serve-c-n.i.example.org 8000, client-c-n.i.example.org 10001");
     struct jval tls = json_at(json_get(object(&w, "ingresses.networking.k8s.io", "c-head-ingress"), "spec.tls"), 0);
@@ -117,9 +97,28 @@ static void test_ingress(void)
     world_free(&w);
 
     test_case("the host of the spec counts; below a wildcard there are no further ports");
-    open_world(&w);
+    open_world(&w, ROUTE_CA_OWN, "example.org");
     create(&w, "\"" RAY_ANNOTATION_PORTS "\":\"serve\"", "\"enableIngress\":true,\"ingressOptions\":{\"host\":\"*.own.example\"},");
     CHECK_STR(rules(&w), "*.own.example 8265");
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+static void test_own_certificate(void)
+{
+    struct world w;
+    test_case("a spec with hosts of certificates keeps its rule for any host");
+    open_world(&w, ROUTE_CA_OWN, "example.org");
+    create(&w, "", "\"enableIngress\":true,\"ingressOptions\":{\"tls\":[{\"hosts\":[\"own.example\"],\"secretName\":\"own\"}]},");
+    CHECK_STR(rules(&w), " 8265");
+    check_fixed_point(&w);
+    world_free(&w);
+
+    test_case("a further port whose host would be too long for DNS has none");
+    open_world(&w, ROUTE_CA_OWN, "");
+    create(&w, "\"" RAY_ANNOTATION_PORTS "\":\"serve\"",
+           "\"enableIngress\":true,\"ingressOptions\":{\"host\":\"0123456789012345678901234567890123456789012345678901234567.example\"},");
+    CHECK_STR(rules(&w), "0123456789012345678901234567890123456789012345678901234567.example 8265");
     check_fixed_point(&w);
     world_free(&w);
 }
@@ -127,7 +126,7 @@ static void test_ingress(void)
 static void check_hostname(const char *head, const char *host)
 {
     struct world w;
-    open_world(&w);
+    open_world(&w, ROUTE_CA_OWN, "example.org");
     create(&w, "", head);
     struct jval annotations = json_get(object(&w, "services", "c-head-svc"), "metadata.annotations");
     CHECK_STR(json_str(json_child(annotations, "external-dns.alpha.kubernetes.io/hostname"), &w.arena), host);
@@ -149,6 +148,7 @@ int main(void)
     test_templates();
     test_domains();
     test_ingress();
+    test_own_certificate();
     test_balanced();
     return test_done();
 }

@@ -164,6 +164,7 @@ static void test_names(void)
         CHECK_INT(name_dns1123_label(s), (cases[i].rules & LABEL) != 0);
         CHECK_INT(name_dns1035_label(s), (cases[i].rules & LABEL1035) != 0);
         CHECK_INT(name_dns1123_subdomain(s), (cases[i].rules & SUBDOMAIN) != 0);
+        CHECK_INT(name_dns_host(s), (cases[i].rules & SUBDOMAIN) != 0);
         CHECK_INT(name_qualified(s), (cases[i].rules & QUALIFIED) != 0);
         CHECK_INT(name_label_value(s), (cases[i].rules & VALUE) != 0);
     }
@@ -178,6 +179,8 @@ static void test_names(void)
     CHECK(!name_qualified(slice_of(of_length(64))));
     CHECK(name_dns1123_subdomain(slice_of(of_length(253))));
     CHECK(!name_dns1123_subdomain(slice_of(of_length(254))));
+    CHECK(name_dns_host(slice_of(of_length(63))));
+    CHECK(!name_dns_host(slice_of(of_length(64))));
     CHECK(name_label_value(SLICE_NONE));
     CHECK(!name_dns1123_label(SLICE_NONE));
 }
