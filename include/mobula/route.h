@@ -42,10 +42,10 @@ struct route_want route_want_of(struct slice plain, const struct shape_patches *
 
 /* ---- host names (--domain) ---- */
 
-/* A domain ("{name}-{namespace}.{kind}." stands before it), or a template with {name}. */
+/* A domain ("{name}.{namespace}.{kind}." stands before it), or a template with {name}. */
 bool route_domain_check(struct slice domain, struct err *e);
-/* kind: "i" for heads, "s" for services. A name that does not fit into a label is replaced by its hash. Empty: no domain is given, or even
- * the namespace does not fit. */
+/* kind: "i" for heads, "s" for services. A name that is no label is replaced by its hash, and so are both where they do not fit into one.
+ * Empty: no domain is given. */
 struct slice route_host(struct slice domain, const char *kind, struct slice ns, struct slice name, struct arena *a);
 
 struct route_tls_view;

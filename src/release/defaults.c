@@ -6,9 +6,7 @@
 
 #include <stdio.h>
 
-#define INTERNAL "internal" /* the part of --internal-load-balancers */
-
-static const char *const all_parts[] = {"market", "zone", "accelerator", "identity", INTERNAL, NULL};
+static const char *const all_parts[] = {"market", "zone", "accelerator", "identity", NULL};
 
 static bool is_part(struct slice word)
 {
@@ -47,7 +45,7 @@ bool defaults_check(const struct default_patches *o, struct err *e)
     if (!slice_empty(o->provider) && !slice_listed(SLICE("aws,gcp,azure,generic"), o->provider))
         return err_set(e, ERR_CONFIG, "--cloud-provider is \"%.*s\": want aws, gcp, azure or generic", SLICE_ARG(o->provider));
     while (!slice_empty(parts))
-        if (!slice_listed(SLICE(DEFAULT_PARTS), name = slice_trim(slice_cut(&parts, ','))))
+        if (!is_part(name = slice_trim(slice_cut(&parts, ','))))
             return err_set(e, ERR_CONFIG, "--default-patches: \"%.*s\" is not one of " DEFAULT_PARTS, SLICE_ARG(name));
     if (o->internal && !slice_listed(SLICE("aws,gcp,azure"), o->provider))
         return err_set(e, ERR_CONFIG,
@@ -74,7 +72,7 @@ bool defaults_check(const struct default_patches *o, struct err *e)
 }
 
 /* The file with these parts of it. */
-static struct slice with_parts(struct slice file, const struct default_patches *o, bool market, struct arena *a)
+static struct slice with_parts(struct slice file, struct slice parts, bool market, struct arena *a)
 {
     char *copy = arena_alloc(a, file.len + 1);
     bool wanted = true;
@@ -84,9 +82,7 @@ static struct slice with_parts(struct slice file, const struct default_patches *
         struct slice line = slice_cut(&rest, '\n'), more = slice_skip(line, slice_starts(line, SLICE("# ")) ? 2 : line.len);
         struct slice word = slice_cut(&more, ':');
         if (is_part(word))
-            wanted = slice_is(word, INTERNAL)
-                         ? o->internal
-                         : (slice_empty(o->parts) || slice_listed(o->parts, word)) && (market || !slice_eq(word, SLICE("market")));
+            wanted = (slice_empty(parts) || slice_listed(parts, word)) && (market || !slice_eq(word, SLICE("market")));
         if (!wanted)
             memset(copy + (line.ptr - copy), ' ', line.len);
     }
@@ -201,14 +197,15 @@ static bool put_set(const struct shape_patches **top, struct slice text, struct 
 bool defaults_read(const struct default_patches *o, struct arena *a, const struct shape_patches **out, struct err *e)
 {
     __attribute__((cleanup(arena_free))) struct arena mem = {0};
-    const struct slice names[] = {o->provider, o->karpenter ? SLICE("karpenter") : SLICE("")};
+    const struct slice names[] = {o->provider, o->karpenter ? SLICE("karpenter") : SLICE(""),
+                                  o->internal ? arena_printf(a, "internal-%.*s", SLICE_ARG(o->provider)) : SLICE("")};
     struct slice flagged = flag_patches(o, a), all = embed_all(&mem);
     *out = NULL;
     if (!slice_empty(flagged) && !put_set(out, flagged, SLICE("patches of the flags"), a, e))
         return false;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct slice name = arena_printf(a, "airgap/patches/%.*s.yaml", SLICE_ARG(names[i]));
-        if (!slice_empty(names[i]) && !put_set(out, with_parts(embed_file(all, name.ptr), o, i == 1 || !o->karpenter, a), name, a, e))
+        if (!slice_empty(names[i]) && !put_set(out, with_parts(embed_file(all, name.ptr), o->parts, i > 0 || !o->karpenter, a), name, a, e))
             return false;
     }
     return true;

@@ -105,9 +105,9 @@ static bool mirror_labels(struct applied *p)
 }
 
 /* Selectors know labels and annotations alone: a Service of type LoadBalancer gets its type as one. */
-static bool mirror_type(struct applied *p, const struct json *doc)
+static bool mirror_type(struct applied *p, const struct shape_patches *set, const struct json *doc)
 {
-    if (!json_is(json_get(json_root(doc), "spec.type"), "LoadBalancer"))
+    if (!shape_patches_for(set, p->kind) || !json_is(json_get(json_root(doc), "spec.type"), "LoadBalancer"))
         return true;
     p->changed = true;
     return annotate(p, SLICE("mobula.dev~1service-type"), SLICE("LoadBalancer"));
@@ -118,7 +118,7 @@ static bool run(struct applied *p, const struct shape_patches *set, const struct
 {
     p->kind = json_get_str(json_root(doc), "kind", p->arena);
     p->edit = json_edit_new(doc, p->arena, p->e);
-    return p->edit && (!slice_is(p->kind, "Pod") || mirror_labels(p)) && (!slice_is(p->kind, "Service") || mirror_type(p, doc)) &&
+    return p->edit && (!slice_is(p->kind, "Pod") || mirror_labels(p)) && (!slice_is(p->kind, "Service") || mirror_type(p, set, doc)) &&
            apply_set(p, set) && p->e->code == ERR_NONE;
 }
 

@@ -85,7 +85,7 @@ def test_private_cluster(space, operators, boards, traefik, tmp_path):
     service.serve(service.get()["spec"]["versions"][0]["name"], board)
     service.phase("Complete")
     head = lead_dashboard(space, "lab")
-    served, shown = f"rag-{space.name}.s.{DOMAIN}", f"lab-{space.name}.i.{DOMAIN}"
+    served, shown = f"rag.{space.name}.s.{DOMAIN}", f"lab.{space.name}.i.{DOMAIN}"
 
     # Each host has a certificate by the operator's CA, which is all that a client trusts.
     service.says("RoutesReady", f"requests come in at {INTERNAL}")
@@ -102,12 +102,12 @@ def test_private_cluster(space, operators, boards, traefik, tmp_path):
     cluster["spec"]["headGroupSpec"]["serviceType"] = "LoadBalancer"
     space.apply(cluster)
     made = eventually(lambda: space.find(space.path("services", "direct-head-svc")))["metadata"]["annotations"]
-    assert made[PRIVATE] == "true" and made["external-dns.alpha.kubernetes.io/hostname"] == f"direct-{space.name}.i.{DOMAIN}"
+    assert made[PRIVATE] == "true" and made["external-dns.alpha.kubernetes.io/hostname"] == f"direct.{space.name}.i.{DOMAIN}"
     assert PRIVATE not in space.find(space.path("services", "lab-head-svc"))["metadata"].get("annotations", {})
 
     # The records of the private zone, as commands.
     space.api.patch(space.path("services", "direct-head-svc") + "/status",
                     {"status": {"loadBalancer": {"ingress": [{"ip": "10.224.0.10"}]}}})
-    expected = {served: INTERNAL, shown: INTERNAL, f"notebook-{shown}": INTERNAL, f"direct-{space.name}.i.{DOMAIN}": "10.224.0.10"}
+    expected = {served: INTERNAL, shown: INTERNAL, f"notebook-{shown}": INTERNAL, f"direct.{space.name}.i.{DOMAIN}": "10.224.0.10"}
     eventually(lambda: records(*flags) == expected)
     head.close()

@@ -36,17 +36,21 @@ void decide_ingress(const struct cluster_view *in, struct plan *p)
 static struct slice where(const struct facts *f)
 {
     const struct ray_cluster *c = f->in->cluster;
-    struct slice host = ray_ingress_host(c, f->a), class = ray_ingress_class(c, f->a), address = f->in->ingress->have->address;
-    if (slice_empty(address) && slice_empty(class))
-        return SLICE("no ingress controller has given it an address; the annotation kubernetes.io/ingress.class names none");
-    if (slice_empty(address))
-        return arena_printf(f->a,
-                            "no ingress controller has given it an address: is \"%.*s\" (kubernetes.io/ingress.class) an IngressClass?",
-                            SLICE_ARG(class));
-    struct slice missing = ray_ingress_missing(c, f->a);
-    return arena_printf(f->a, "reached at %.*s%s%.*s%s%.*s", SLICE_ARG(address), host.len ? " as " : "", SLICE_ARG(host),
-                        missing.len ? "; annotation " RAY_ANNOTATION_PORTS ": no host, or no port of the head service, for " : "",
-                        SLICE_ARG(missing));
+    const struct route *have = f->in->ingress->have;
+    struct slice host = ray_ingress_host(c, f->a), class = ray_ingress_class(c, f->a), missing = ray_ingress_missing(c, f->a), words;
+    if (have->address.len)
+        words = arena_printf(f->a, "reached at %.*s%s%.*s%s", SLICE_ARG(have->address), host.len ? " as " : "", SLICE_ARG(host),
+                             slice_has(have->text, ROUTE_ADDRESS) ? ", the given address: its status is not looked at" : "");
+    else if (slice_empty(class))
+        words = SLICE("no ingress controller has given it an address; the annotation kubernetes.io/ingress.class names none");
+    else
+        words =
+            arena_printf(f->a, "no ingress controller has given it an address: is \"%.*s\" (kubernetes.io/ingress.class) an IngressClass?",
+                         SLICE_ARG(class));
+    return slice_empty(missing)
+               ? words
+               : arena_printf(f->a, "%.*s; annotation " RAY_ANNOTATION_PORTS ": no host, or no port of the head service, for %.*s",
+                              SLICE_ARG(words), SLICE_ARG(missing));
 }
 
 bool ingress_condition(const struct facts *f, struct condition *out)

@@ -267,7 +267,7 @@ static bool rolls(const struct service_decision *d, struct condition *c)
 static struct slice pending_words(const struct service_decision *d)
 {
     static const char quota[] = "exceeded quota";
-    struct slice words = SLICE(""), why = d->pending->why;
+    struct slice words = SLICE(""), why = arena_cut(d->a, d->pending->why, LIMIT_JOB_MESSAGE / 2);
     if (rayservice_runs(d, d->pending, &words) || !slice_has(why, quota))
         return words;
     if (!slice_has(words, quota))

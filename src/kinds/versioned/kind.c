@@ -46,7 +46,7 @@ static bool preview_versioned(struct jval object, struct preview *p)
     struct versioned *s = arena_new(p->arena, struct versioned);
     const struct spec_object from = spec_object_of(object, p->arena);
     struct slice hash;
-    if (!versioned_read(&from, SLICE(""), p->arena, s, p->errors))
+    if (!versioned_read(&from, SLICE(VERSIONED_ANY_DOMAIN), p->arena, s, p->errors))
         return false;
     s->ns = slice_empty(s->ns) ? SLICE("default") : s->ns;
     s->uid = slice_empty(s->uid) ? SLICE(PREVIEW_UID) : s->uid;

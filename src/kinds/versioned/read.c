@@ -233,7 +233,9 @@ void versioned_check(struct jval object, struct arena *a, struct spec_errors *er
     const struct spec_object from = spec_object_of(object, a);
     const struct place *list = place_key(from.spec, "versions");
     struct versioned *s = arena_new(a, struct versioned);
-    versioned_read(&from, SLICE(""), a, s, errors);
+    versioned_read(&from, SLICE(VERSIONED_ANY_DOMAIN), a, s, errors);
+    if (s->token && !place_given(place_key(from.spec, "hostnames")))
+        place_bad(&r, place_key(from.spec, "auth"), "needs an operator with --domain, because spec.hostnames is missing");
     note_unknown(&r, from.spec, known);
     note_unknown(&r, place_key(from.spec, "rollout"), rollout);
     for (uint32_t i = 0; i < s->count; i++) {

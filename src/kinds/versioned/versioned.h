@@ -78,6 +78,8 @@ struct versioned {
 };
 
 /* Collects all errors. Returns whether there were none. */
+/* For checks without an operator: its --domain is not known. */
+#define VERSIONED_ANY_DOMAIN "domain.invalid"
 bool versioned_read(const struct spec_object *from, struct slice domain, struct arena *a, struct versioned *out,
                     struct spec_errors *errors);
 void versioned_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes); /* kind.check */

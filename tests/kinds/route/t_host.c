@@ -7,13 +7,17 @@ static void test_templates(void)
         const char *domain, *kind, *ns, *name, *host;
     } cases[] = {
         {"", "i", "n", "c", ""},
-        {"ray.example.org", "i", "team-a", "rag", "rag-team-a.i.ray.example.org"},
-        {"ray.example.org", "s", "team-a", "rag", "rag-team-a.s.ray.example.org"},
-        {"{name}.{namespace}.{kind}.example.org", "s", "team-a", "rag", "rag.team-a.s.example.org"},
+        {"ray.example.org", "i", "team-a", "rag", "rag.team-a.i.ray.example.org"},
+        {"ray.example.org", "s", "team-a", "rag", "rag.team-a.s.ray.example.org"},
+        {"{name}-{namespace}.{kind}.example.org", "s", "team-a", "rag", "rag-team-a.s.example.org"},
         {"{name}.example.org", "s", "team-a", "rag", "rag.example.org"},
         {"example.org", "i", "team-a", "0123456789012345678901234567890123456789012345678901234567",
-         "e2dbe71528f027f7-team-a.i.example.org"},
-        {"example.org", "i", "012345678901234567890123456789012345678901234567890123456789012", "c", ""},
+         "0123456789012345678901234567890123456789012345678901234567.team-a.i.example.org"},
+        {"{name}-{namespace}.{kind}.a", "i", "team-a", "0123456789012345678901234567890123456789012345678901234567",
+         "88db3b6d6be4f184-3be82f8dcfefb055.i.a"},
+        {"{name}-{namespace}.{kind}.a", "i", "012345678901234567890123456789012345678901234567890123456789012", "c",
+         "7a66fd05e51dc29a-189ae5826564e2d5.i.a"},
+        {"example.org", "i", "n", "rag.v2", "8f5b0fda3c41ab51.n.i.example.org"},
         {"example.org", "i", "n", "{name}", ""},
         {"example.org", "i", "{kind}", "c", ""},
     };
@@ -81,9 +85,9 @@ static void test_ingress(void)
     test_case("an Ingress without a host gets the operator's, with a certificate; further ports have hosts of their own");
     open_world(&w, ROUTE_CA_OWN, "example.org");
     create(&w, "\"" RAY_ANNOTATION_PORTS "\":\"serve, client,gone\"", "\"enableIngress\":true,");
-    CHECK_STR(rules(&w), "c-n.i.example.org 8265, serve-c-n.i.example.org 8000, client-c-n.i.example.org 10001");
+    CHECK_STR(rules(&w), "c.n.i.example.org 8265, serve-c.n.i.example.org 8000, client-c.n.i.example.org 10001");
     struct jval tls = json_at(json_get(object(&w, "ingresses.networking.k8s.io", "c-head-ingress"), "spec.tls"), 0);
-    CHECK_STR(json_raw(json_get(tls, "hosts")), "[\"c-n.i.example.org\",\"serve-c-n.i.example.org\",\"client-c-n.i.example.org\"]");
+    CHECK_STR(json_raw(json_get(tls, "hosts")), "[\"c.n.i.example.org\",\"serve-c.n.i.example.org\",\"client-c.n.i.example.org\"]");
     CHECK(json_is(json_get(tls, "secretName"), "c-head-tls") && json_there(object(&w, "secrets", "c-head-tls")));
     struct slice status = SLICE("{\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\":\"10.0.0.9\"}]}}}");
     CHECK_INT(world_call(&w, "PATCH", "/apis/networking.k8s.io/v1/namespaces/n/ingresses/c-head-ingress/status",
@@ -91,9 +95,22 @@ static void test_ingress(void)
               200);
     world_run(&w, 60 * 1000);
     CHECK(says(&w, "rayclusters.ray.io", "c",
-               "reached at 10.0.0.9 as c-n.i.example.org; annotation mobula.dev/ingress-ports: no host, or no port of the head service, "
+               "reached at 10.0.0.9 as c.n.i.example.org; annotation mobula.dev/ingress-ports: no host, or no port of the head service, "
                "for gone"));
     check_fixed_point(&w);
+    world_free(&w);
+
+    test_case("a port that the head service lacks is reported before there is an address, too; a given address is called that");
+    open_world(&w, ROUTE_CA_OWN, "example.org");
+    create(&w, "\"" RAY_ANNOTATION_PORTS "\":\"gone\",\"" ROUTE_ADDRESS "\":\"10.0.0.8\"", "\"enableIngress\":true,");
+    CHECK(says(&w, "rayclusters.ray.io", "c",
+               "reached at 10.0.0.8 as c.n.i.example.org, the given address: its status is not looked at; annotation"));
+    check_fixed_point(&w);
+    world_free(&w);
+    open_world(&w, ROUTE_CA_OWN, "example.org");
+    create(&w, "\"" RAY_ANNOTATION_PORTS "\":\"gone\"", "\"enableIngress\":true,");
+    CHECK(says(&w, "rayclusters.ray.io", "c",
+               "names none; annotation mobula.dev/ingress-ports: no host, or no port of the head service, for gone"));
     world_free(&w);
 
     test_case("the host of the spec counts; below a wildcard there are no further ports");
@@ -137,8 +154,8 @@ static void check_hostname(const char *head, const char *host)
 static void test_balanced(void)
 {
     test_case("external-dns learns the host of a head's load balancer, unless its Ingress has it");
-    check_hostname("\"serviceType\":\"LoadBalancer\",", "c-n.i.example.org");
-    check_hostname("\"headService\":{\"spec\":{\"type\":\"LoadBalancer\"}},", "c-n.i.example.org");
+    check_hostname("\"serviceType\":\"LoadBalancer\",", "c.n.i.example.org");
+    check_hostname("\"headService\":{\"spec\":{\"type\":\"LoadBalancer\"}},", "c.n.i.example.org");
     check_hostname("\"serviceType\":\"LoadBalancer\",\"enableIngress\":true,", "");
     check_hostname("\"serviceType\":\"NodePort\",", "");
 }

@@ -62,7 +62,7 @@ static const struct {
     {"a token", WITH("'gateway':{'name':'g'},'auth':'token','hostnames':['a.example.org']"), NULL},
     {"no token", WITH("'gateway':{'name':'g'},'auth':'none'"), NULL},
     {"another guard", WITH("'gateway':{'name':'g'},'auth':'users'"), "spec.auth: is \"users\""},
-    {"a token without hosts", WITH("'gateway':{'name':'g'},'auth':'token'"), "spec.auth: needs spec.hostnames"},
+    {"a token without hosts, which --domain may give", WITH("'gateway':{'name':'g'},'auth':'token'"), NULL},
     {"a token for gRPC", WITH("'gateway':{'name':'g'},'auth':'token','hostnames':['a'],'grpc':{'sectionName':'s'}"),
      "spec.auth: needs spec.hostnames, or an operator with --domain, and no spec.grpc"},
     {"no Gateway's name", WITH("'gateway':{}"), "spec.gateway.name: is missing"},
@@ -87,6 +87,18 @@ int main(void)
     test_case("notes");
     versioned_check(parse_quoted(WITH("'gateway':{'name':'g'},'rollouts':{},'rollout':{'steps':1}"), &a), &a, &errors, &notes);
     check_spec_errors(&notes, "spec.rollouts: \nspec.rollout.steps: \nspec.versions[0].rayServiceConfig.serveConfigV2: is missing", &a);
+    test_case("a token without hosts: by an operator without --domain, with it, and checked without an operator");
+    const struct spec_object from = spec_object_of(parse_quoted(WITH("'gateway':{'name':'g'},'auth':'token'"), &a), &a);
+    struct versioned s;
+    errors = notes = (struct spec_errors){.count = 0};
+    CHECK(!versioned_read(&from, SLICE(""), &a, &s, &errors));
+    check_spec_errors(&errors, "spec.auth: needs spec.hostnames", &a);
+    errors.count = 0;
+    CHECK(versioned_read(&from, SLICE("example.org"), &a, &s, &errors));
+    CHECK(slice_ends(json_str(json_at(s.hosts, 0), &a), SLICE(".s.example.org")));
+    versioned_check(parse_quoted(WITH("'gateway':{'name':'g'},'auth':'token'"), &a), &a, &errors, &notes);
+    check_spec_errors(&notes, "spec.auth: needs an operator with --domain\nspec.versions[0].rayServiceConfig.serveConfigV2: is missing",
+                      &a);
     arena_free(&a);
     return test_done();
 }
